@@ -1,0 +1,44 @@
+# Everything happens in .venv inside this checkout; nothing else on the machine is touched.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install dev chat test check lock bench clean
+
+install: .venv/installed
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Mneme needs Python 3.11 or newer.") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian and Ubuntu run 'apt-get install python3-venv'." >&2; exit 1; }
+
+.venv/installed: .venv/bin/python requirements.lock pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/dev: .venv/installed requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+dev: .venv/dev
+
+chat: install
+	@$(BIN)/mneme model pull --if-needed
+	@$(BIN)/mneme chat
+
+test: dev
+	$(BIN)/python -m pytest
+
+check: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+lock: .venv/bin/python
+	$(BIN)/python -m pip install --quiet 'uv>=0.13,<0.14'
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local -o requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --group dev -o requirements-dev.lock pyproject.toml
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Settings, the model catalogue and logging."""

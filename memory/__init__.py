@@ -1,0 +1,1 @@
+"""What is remembered: sessions, Markdown files, compaction; owner of the database."""
