@@ -1,0 +1,147 @@
+"""A small HTTP/1.1 server on 127.0.0.1 that can stall, drop a connection and survive vanishing clients."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import h11
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_CHUNK = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, read to its end."""
+
+    target: str
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back for a request."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    retry_after: int | None = None
+
+
+class WebServer:
+    """Serves `handle` on a free port; where it returns None, the connection is cut without a response."""
+
+    def __init__(self, handle: Callable[[Request], Awaitable[Answer | None]]) -> None:
+        self._handle = handle
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self.port = 0
+        self.crashes: list[BaseException] = []
+
+    async def start(self) -> None:
+        """Listen; after a stop, on the port it had before."""
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening and cut every open connection."""
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._server.wait_closed()
+        self._server = None
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = asyncio.current_task()
+        assert connection is not None
+        self._connections.add(connection)
+        try:
+            # a client may vanish at any point, and may say things that are not HTTP
+            with contextlib.suppress(ConnectionError, h11.RemoteProtocolError):
+                await self._converse(reader, writer)
+        except asyncio.CancelledError:
+            # stop() cut the connection; nothing awaits this task's cancellation
+            writer.transport.abort()
+        finally:
+            self._connections.discard(connection)
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        parser = h11.Connection(h11.SERVER)
+        while (request := await _read_request(parser, reader)) is not None:
+            answer = await self._answer(request, parser, reader)
+            if answer is None:
+                writer.transport.abort()
+                return
+            writer.write(_encode(parser, answer))
+            await writer.drain()
+            if parser.our_state is not h11.DONE:
+                return
+            parser.start_next_cycle()
+
+    async def _answer(
+        self, request: Request, parser: h11.Connection, reader: asyncio.StreamReader
+    ) -> Answer | None:
+        """The handler's answer; None when it has none or the client left before it came."""
+        work = asyncio.ensure_future(self._handle(request))
+        listening: asyncio.Task[bytes] | None = None
+        try:
+            while not work.done():
+                listening = asyncio.create_task(reader.read(_CHUNK))
+                await asyncio.wait({work, listening}, return_when=asyncio.FIRST_COMPLETED)
+                if listening.done():
+                    data = listening.result()
+                    if not data:
+                        break
+                    parser.receive_data(data)
+        finally:
+            for task in (work, listening):
+                if task is not None and not task.done():
+                    task.cancel()
+            await asyncio.wait({task for task in (work, listening) if task is not None})
+        if work.cancelled():
+            return None
+        if crash := work.exception():
+            # kept, so that a defect of the server under the tests cannot pass for Telegram's behaviour
+            self.crashes.append(crash)
+            return Answer(500, repr(crash).encode(), content_type="text/plain")
+        return work.result()
+
+
+async def _read_request(parser: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
+    """The next whole request; None when the client closed the connection."""
+    head: h11.Request | None = None
+    body = bytearray()
+    while True:
+        event = parser.next_event()
+        if event is h11.NEED_DATA:
+            parser.receive_data(await reader.read(_CHUNK))
+        elif isinstance(event, h11.Request):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage) and head is not None:
+            headers = dict(head.headers)
+            return Request(head.target.decode(), headers.get(b"content-type", b"").decode(), bytes(body))
+        else:
+            return None
+
+
+def _encode(parser: h11.Connection, answer: Answer) -> bytes:
+    headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
+    if answer.retry_after is not None:
+        headers.append(("Retry-After", str(answer.retry_after)))
+    response = h11.Response(status_code=answer.status, headers=headers)
+    parts = (parser.send(response), parser.send(h11.Data(data=answer.body)), parser.send(h11.EndOfMessage()))
+    return b"".join(part for part in parts if part)
