@@ -211,9 +211,7 @@ async def test_numbers_of_updates_and_messages_grow(server: BotApiServer, bot: E
     assert (await bot.send_message(ANN, "d")).message_id > said[2] > said[1] > said[0]
 
 
-async def test_updates_come_again_until_the_offset_passes_them(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_updates_come_again_until_the_offset_passes_them(server: BotApiServer, bot: ExtBot[None]) -> None:
     first, second, third = (server.user_says(text, chat_id=ANN) for text in "abc")
     assert [update.update_id for update in await bot.get_updates(limit=2)] == [first, second]
     assert [update.update_id for update in await bot.get_updates(offset=second)] == [second, third]
@@ -263,9 +261,7 @@ async def test_a_second_poller_ends_the_first_with_409(
     assert [update.update_id for update in await second] == [update_id]
 
 
-async def test_a_client_that_leaves_its_poll_loses_no_updates(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_a_client_that_leaves_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
     poll = asyncio.create_task(bot.get_updates(timeout=50))
     await server.wait_for(lambda: server.polled)
     poll.cancel()
@@ -319,14 +315,10 @@ async def test_commands_and_mentions_are_marked(server: BotApiServer, bot: ExtBo
     }
 
 
-async def test_a_group_message_in_a_thread_replies_to_the_bot(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_a_group_message_in_a_thread_replies_to_the_bot(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.user_says("hi", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7)
     sent = await bot.send_message(FORUM, "yes?", message_thread_id=7)
-    server.user_says(
-        "again", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7, reply_to_bot=True
-    )
+    server.user_says("again", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7, reply_to_bot=True)
     _, update = await bot.get_updates()
     message = update.message
     assert message is not None
@@ -370,9 +362,7 @@ async def test_a_pressed_button_comes_with_its_message(server: BotApiServer, bot
     assert await query.answer("undone")
 
 
-async def test_a_button_of_a_deleted_message_has_no_accessible_message(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_a_button_of_a_deleted_message_has_no_accessible_message(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
     await bot.delete_message(ANN, sent.message_id)
     server.user_presses("undo:1", sent.message_id, ANN, ANN)
@@ -405,8 +395,7 @@ async def test_a_webhook_keeps_updates_from_being_polled(server: BotApiServer, b
     with pytest.raises(Conflict) as conflict:
         await bot.get_updates()
     assert conflict.value.message == (
-        "Conflict: can't use getUpdates method while webhook is active; "
-        "use deleteWebhook to delete the webhook first"
+        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
     )
     assert (await bot.get_webhook_info()).url == "https://example.org/hook"
 
@@ -465,16 +454,12 @@ async def test_an_overlong_edit_is_refused_in_other_words(server: BotApiServer, 
     assert await refusal(server, request) == "Bad Request: MESSAGE_TOO_LONG"
 
 
-async def test_blanks_around_a_text_are_trimmed_with_its_entities(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_blanks_around_a_text_are_trimmed_with_its_entities(server: BotApiServer, bot: ExtBot[None]) -> None:
     entities = [MessageEntity("bold", 3, 7)]
     sent = await bot.send_message(ANN, "\n a hello \n", entities=entities)
     assert sent.text == "a hello"
     assert [(item.offset, item.length) for item in sent.entities] == [(1, 6)]
-    request = bot.edit_message_text(
-        "a hello\n\n", ANN, sent.message_id, entities=[MessageEntity("bold", 1, 6)]
-    )
+    request = bot.edit_message_text("a hello\n\n", ANN, sent.message_id, entities=[MessageEntity("bold", 1, 6)])
     assert await refusal(server, request) == NOT_MODIFIED
 
 
@@ -485,9 +470,7 @@ async def test_a_chat_nobody_wrote_from_is_not_found(server: BotApiServer, bot: 
     await bot.send_message(4004, "hello")
 
 
-async def test_a_reply_needs_its_message_unless_it_may_do_without(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_a_reply_needs_its_message_unless_it_may_do_without(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = bot.send_message(ANN, "hello", reply_parameters=ReplyParameters(99))
     assert await refusal(server, request) == "Bad Request: message to be replied not found"
     lenient = ReplyParameters(99, allow_sending_without_reply=True)
@@ -515,9 +498,7 @@ async def test_only_real_chat_actions_are_shown(server: BotApiServer, bot: ExtBo
 
 async def test_a_button_needs_something_to_do(server: BotApiServer, bot: ExtBot[None]) -> None:
     bare = InlineKeyboardMarkup([[InlineKeyboardButton("Undo")]])
-    assert "Text buttons are unallowed" in await refusal(
-        server, bot.send_message(ANN, "hello", reply_markup=bare)
-    )
+    assert "Text buttons are unallowed" in await refusal(server, bot.send_message(ANN, "hello", reply_markup=bare))
 
 
 async def test_button_data_has_at_most_64_bytes(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -602,9 +583,7 @@ async def test_entities_must_be_a_list(web: httpx.AsyncClient, value: object) ->
         ),
     ],
 )
-async def test_badly_nested_entities_are_refused(
-    web: httpx.AsyncClient, entities: list[object], reason: str
-) -> None:
+async def test_badly_nested_entities_are_refused(web: httpx.AsyncClient, entities: list[object], reason: str) -> None:
     refused = await raw_refusal(web, "sendMessage", chat_id=ANN, text="abcdefgh", entities=entities)
     assert refused == f"Bad Request: can't parse entities: {reason}"
 
@@ -613,9 +592,7 @@ async def test_badly_nested_entities_are_refused(
 
 
 @pytest.mark.parametrize("character", "]()>#+-=|{}.!")
-async def test_markdown_v2_reserves_its_characters(
-    server: BotApiServer, bot: ExtBot[None], character: str
-) -> None:
+async def test_markdown_v2_reserves_its_characters(server: BotApiServer, bot: ExtBot[None], character: str) -> None:
     reason = await refusal(server, bot.send_message(ANN, f"a{character}b", parse_mode="MarkdownV2"))
     assert reason == (
         f"Bad Request: can't parse entities: Character '{character}' is reserved and must be escaped "
@@ -637,9 +614,7 @@ async def test_markdown_v2_reserves_its_characters(
         (">*b\nld", "Can't find end of Bold entity at byte offset 1"),
     ],
 )
-async def test_markdown_v2_must_be_closed(
-    server: BotApiServer, bot: ExtBot[None], text: str, reason: str
-) -> None:
+async def test_markdown_v2_must_be_closed(server: BotApiServer, bot: ExtBot[None], text: str, reason: str) -> None:
     refused = await refusal(server, bot.send_message(ANN, text, parse_mode="MarkdownV2"))
     assert refused == f"Bad Request: can't parse entities: {reason}"
 
@@ -747,9 +722,7 @@ async def test_a_deleted_message_is_gone(server: BotApiServer, bot: ExtBot[None]
     assert (await bot.send_message(ANN, "two")).message_id > sent.message_id
 
 
-async def test_a_bot_deletes_no_messages_of_others_in_a_group(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_a_bot_deletes_no_messages_of_others_in_a_group(server: BotApiServer, bot: ExtBot[None]) -> None:
     said = server.message_id_of(server.user_says("hi", chat_id=GROUP, user_id=ANN, chat_type="group"))
     request = bot.delete_message(GROUP, said)
     assert await refusal(server, request) == "Bad Request: message can't be deleted"
@@ -864,9 +837,7 @@ async def test_a_proxy_answers_with_a_page(server: BotApiServer, bot: ExtBot[Non
 
 
 @pytest.mark.parametrize("applied", [False, True])
-async def test_a_dropped_call_has_taken_effect_or_not(
-    server: BotApiServer, bot: ExtBot[None], applied: bool
-) -> None:
+async def test_a_dropped_call_has_taken_effect_or_not(server: BotApiServer, bot: ExtBot[None], applied: bool) -> None:
     server.fault("sendMessage", drop=True, applied=applied)
     with pytest.raises(NetworkError):
         await bot.send_message(ANN, "hello")

@@ -154,9 +154,7 @@ def _check_button(button: Any) -> None:
     if not isinstance(button, dict) or not isinstance(button.get("text"), str) or not button["text"]:
         raise bad_request('can\'t parse inline keyboard button: field "text" must be a non-empty String')
     if set(button) <= {"text", "style", "icon_custom_emoji_id"}:
-        raise bad_request(
-            "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"
-        )
+        raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
     if "callback_data" in button and not 1 <= len(str(button["callback_data"]).encode()) <= 64:
         raise bad_request("BUTTON_DATA_INVALID")
 

@@ -28,16 +28,12 @@ class Fault:
         if self.error_code == 429:
             words = f"Too Many Requests: retry after {self.retry_after}"
             return ApiError(429, self.description or words, retry_after=self.retry_after)
-        phrase = _PHRASES.get(
-            self.error_code, "Bad Request" if self.error_code < 500 else "Internal Server Error"
-        )
+        phrase = _PHRASES.get(self.error_code, "Bad Request" if self.error_code < 500 else "Internal Server Error")
         return ApiError(self.error_code, self.description or phrase)
 
     def page(self) -> bytes:
         """The page a proxy in front of Telegram shows."""
-        title = (
-            f"{self.error_code} Bad Gateway" if self.error_code == 502 else f"{self.error_code} Server Error"
-        )
+        title = f"{self.error_code} Bad Gateway" if self.error_code == 502 else f"{self.error_code} Server Error"
         return f"<html><head><title>{title}</title></head><body><h1>{title}</h1></body></html>".encode()
 
 

@@ -248,9 +248,7 @@ def _take_tag(parse: _Parse, tag: re.Match[str]) -> None:
         if parse.open[-1].mark != name:
             expected = parse.open[-1].mark
             place = len(parse.source[: parse.at].encode())
-            raise parse.refuse(
-                f'Unmatched end tag at byte offset {place}, expected "</{expected}>", found "</{name}>"'
-            )
+            raise parse.refuse(f'Unmatched end tag at byte offset {place}, expected "</{expected}>", found "</{name}>"')
         parse.end()
         return
     if name not in _TAGS:

@@ -95,9 +95,7 @@ class Methods:
         formatted = _formatted(params)
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.named_by(params)
-        message = chat.new_message(
-            self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id"))
-        )
+        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
         replied = _replied(chat, params)
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)

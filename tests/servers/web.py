@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import h11
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 _CHUNK = 65536
 
@@ -34,10 +34,18 @@ class Answer:
     retry_after: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """What goes back piece by piece; a piece that is None cuts the connection there."""
+
+    pieces: AsyncIterator[bytes | None]
+    content_type: str = "text/event-stream"
+
+
 class WebServer:
     """Serves `handle` on a free port; where it returns None, the connection is cut without a response."""
 
-    def __init__(self, handle: Callable[[Request], Awaitable[Answer | None]]) -> None:
+    def __init__(self, handle: Callable[[Request], Awaitable[Answer | Streamed | None]]) -> None:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -81,10 +89,13 @@ class WebServer:
         parser = h11.Connection(h11.SERVER)
         while (request := await _read_request(parser, reader)) is not None:
             answer = await self._answer(request, parser, reader)
+            if isinstance(answer, Streamed):
+                answer = await self._stream(answer, parser, reader, writer)
             if answer is None:
                 writer.transport.abort()
                 return
-            writer.write(_encode(parser, answer))
+            if isinstance(answer, Answer):
+                writer.write(_encode(parser, answer))
             await writer.drain()
             if parser.our_state is not h11.DONE:
                 return
@@ -92,9 +103,32 @@ class WebServer:
 
     async def _answer(
         self, request: Request, parser: h11.Connection, reader: asyncio.StreamReader
-    ) -> Answer | None:
+    ) -> Answer | Streamed | None:
         """The handler's answer; None when it has none or the client left before it came."""
-        work = asyncio.ensure_future(self._handle(request))
+        return await self._while_client_stays(self._handle(request), parser, reader)
+
+    async def _stream(
+        self, answer: Streamed, parser: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Answer | Streamed | None:
+        """Send a streamed answer; it comes back when it was sent whole, None when the connection is to be cut."""
+
+        async def send() -> Streamed | None:
+            head = h11.Response(status_code=200, headers=[("Content-Type", answer.content_type)])
+            writer.write(parser.send(head) or b"")
+            async for piece in answer.pieces:
+                if piece is None:
+                    return None
+                writer.write(parser.send(h11.Data(data=piece)) or b"")
+                await writer.drain()
+            writer.write(parser.send(h11.EndOfMessage()) or b"")
+            return answer
+
+        return await self._while_client_stays(send(), parser, reader)
+
+    async def _while_client_stays(
+        self, doing: Awaitable[Answer | Streamed | None], parser: h11.Connection, reader: asyncio.StreamReader
+    ) -> Answer | Streamed | None:
+        work = asyncio.ensure_future(doing)
         listening: asyncio.Task[bytes] | None = None
         try:
             while not work.done():

@@ -1,0 +1,201 @@
+"""The Telegram channel: from the inbox to the sessions, and from the sessions to the outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram.constants import ChatAction
+from telegram.error import TelegramError
+
+from bot.arrivals import Arrival
+from bot.commands import parse_command
+from bot.telegram.calls import chat_of, thread_of
+from bot.telegram.preview import Preview
+from bot.telegram.updates import CHANNEL, letter_of, read_update, write_update
+from memory.mailbox import Received
+from memory.turn_log import OutgoingReply
+from pipeline.turn import Incoming
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from telegram import Bot, Update, User
+
+    from bot.session_runner import SessionRunner
+    from bot.telegram.outbox import OutboxSender
+    from bot.telegram.updates import Letter
+    from memory.access import AccessList
+    from memory.mailbox import InboxItem, Mailbox
+    from pipeline.turn import ReplyChannel
+
+log = structlog.get_logger(__name__)
+
+TYPING_PAUSE = 4.5
+"""Telegram shows a chat action for 5 seconds."""
+
+_STRANGER = (
+    "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
+    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
+
+
+class TelegramChannel:
+    """Takes updates in, lets in whom it should, and gives replies to the outbox."""
+
+    def __init__(
+        self,
+        bot: Bot,
+        me: User,
+        mailbox: Mailbox,
+        outbox: OutboxSender,
+        access: AccessList,
+        allowed: frozenset[int],
+        runner: SessionRunner,
+    ) -> None:
+        self._bot = bot
+        self._me = me
+        self._mailbox = mailbox
+        self._outbox = outbox
+        self._access = access
+        self._allowed = allowed
+        self._runner = runner
+        self._private: dict[str, bool] = {}
+        self._turned_away: set[int] = set()
+
+    async def replay(self) -> None:
+        """Take up what an earlier run received and did not finish."""
+        for item in await self._mailbox.waiting():
+            await self._take(item)
+
+    async def receive(self, updates: Sequence[Update]) -> None:
+        """Keep updates, then take each that is new. When this returns they may be confirmed to Telegram."""
+        kept = [Received(u.update_id, _session_id(u, self._me), write_update(u)) for u in updates]
+        for item in await self._mailbox.receive(kept):
+            await self._take(item)
+
+    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+        """Where a turn's reply goes."""
+        return _TelegramReply(self._bot, self._outbox, arrival, private=self._is_private(arrival))
+
+    async def say(self, arrival: Arrival, text: str) -> None:
+        """Answer an arrival without a turn, through the outbox."""
+        inbox_id = arrival.incoming.inbox_id
+        await self._mailbox.answer(
+            arrival.address.session_id,
+            text,
+            inbox_ids=[] if inbox_id is None else [inbox_id],
+            reply_to=arrival.incoming.reply_to,
+        )
+        self._outbox.kick(arrival.address.session_id)
+
+    async def hold(self, arrivals: list[Arrival]) -> None:
+        """Keep arrivals for the person's next message."""
+        await self._mailbox.hold(a.incoming.inbox_id for a in arrivals if a.incoming.inbox_id is not None)
+
+    @contextlib.asynccontextmanager
+    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
+        """Show that the bot types."""
+        typing = asyncio.create_task(self._typing(arrival), name="typing")
+        try:
+            yield
+        finally:
+            typing.cancel()
+
+    async def _typing(self, arrival: Arrival) -> None:
+        while True:
+            with contextlib.suppress(TelegramError):
+                await self._bot.send_chat_action(
+                    chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)
+                )
+            await asyncio.sleep(TYPING_PAUSE)
+
+    async def _take(self, item: InboxItem) -> None:
+        try:
+            letter = letter_of(read_update(item.payload, self._bot), self._me)
+        except Exception:
+            # one update that can't be read must not stop those behind it
+            log.exception("update_unreadable", update=item.update_id)
+            letter = None
+        if letter is None:
+            await self._mailbox.done([item.id])
+        elif await self._admitted(letter):
+            await self._admit(item, letter)
+        else:
+            await self._turn_away(item, letter)
+
+    async def _admitted(self, letter: Letter) -> bool:
+        """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
+        if letter.user_id in self._allowed or chat_of(letter.address) in self._allowed:
+            return letter.private or chat_of(letter.address) in self._allowed
+        return letter.private and await self._access.is_member(letter.user_id)
+
+    async def _admit(self, item: InboxItem, letter: Letter) -> None:
+        arrival = _arrival(item, letter, self)
+        self._private[letter.address.session_id] = letter.private
+        if not letter.edited:
+            await self._runner.submit(arrival)
+        elif await self._runner.replace_waiting(arrival):
+            await self._mailbox.done([item.id])
+        else:
+            await self.say(arrival, "I had read that message before you edited it: send it anew if I should answer it.")
+
+    async def _turn_away(self, item: InboxItem, letter: Letter) -> None:
+        arrival = _arrival(item, letter, self)
+        name, code = parse_command(letter.text)
+        if letter.private and name == "start" and code and await self._access.claim(letter.user_id, code):
+            log.info("bot_claimed", user=letter.user_id)
+            await self.say(arrival, "Welcome: this bot is yours now, and nobody else can use that code. Write to me!")
+        elif letter.private and (letter.user_id not in self._turned_away or name == "start"):
+            self._turned_away.add(letter.user_id)
+            await self.say(arrival, _STRANGER.format(user_id=letter.user_id))
+        else:
+            await self._mailbox.done([item.id])
+
+    def _is_private(self, arrival: Arrival) -> bool:
+        return self._private.get(arrival.address.session_id, False)
+
+
+class _TelegramReply:
+    """The reply to one turn."""
+
+    def __init__(self, bot: Bot, outbox: OutboxSender, arrival: Arrival, *, private: bool) -> None:
+        self._outbox = outbox
+        self._arrival = arrival
+        self._preview = Preview(bot, arrival.address, private=private)
+
+    async def show_text(self, text: str) -> None:
+        """Show the answer so far."""
+        self._preview.show(text)
+
+    async def show_tool(self, name: str) -> None:
+        """Show that a tool runs."""
+        self._preview.show(f"_{name} …_")
+
+    async def outgoing(self, text: str) -> OutgoingReply:
+        """The reply for the outbox. The preview ends here, and what it leaves behind becomes the reply."""
+        await self._preview.close()
+        return OutgoingReply(CHANNEL, text, self._arrival.incoming.reply_to, self._preview.message_id)
+
+    async def deliver(self, text: str) -> None:
+        """The reply is in the outbox by now; send it."""
+        self._outbox.kick(self._arrival.address.session_id)
+
+
+def _arrival(item: InboxItem, letter: Letter, channel: TelegramChannel) -> Arrival:
+    incoming = Incoming(
+        text=letter.text,
+        provenance=letter.provenance,
+        received_at=letter.sent_at,
+        speaker=letter.speaker,
+        inbox_id=item.id,
+        reply_to=None if letter.private else str(letter.message_id),
+    )
+    return Arrival(letter.address, incoming, channel, message_id=str(letter.message_id), held=item.held)
+
+
+def _session_id(update: Update, me: User) -> str:
+    letter = letter_of(update, me)
+    return letter.address.session_id if letter else ""

@@ -1,0 +1,123 @@
+"""Sends what the outbox holds: in order for each chat, chats side by side, each chunk recorded once confirmed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, send_chunk
+from bot.telegram.rendering import render
+from memory.sessions import Address
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+    from bot.telegram.rendering import Chunk
+    from memory.mailbox import Mailbox, OutboxItem
+
+log = structlog.get_logger(__name__)
+
+DOUBTS = 1
+"""How often a chunk is sent again after a try of which nobody knows whether it arrived."""
+
+
+class OutboxSender:
+    """The only place from which final replies are sent, so that no reply is sent by two layers."""
+
+    def __init__(self, bot: Bot, mailbox: Mailbox) -> None:
+        self._bot = bot
+        self._mailbox = mailbox
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+
+    async def start(self) -> None:
+        """Send what an earlier run left unsent."""
+        for session_id in dict.fromkeys(item.session_id for item in await self._mailbox.unsent()):
+            self.kick(session_id)
+
+    def kick(self, session_id: str) -> None:
+        """There is something new to send to a session."""
+        if session_id in self._tasks:
+            self._again.add(session_id)
+            return
+        self._tasks[session_id] = asyncio.create_task(self._drain(session_id), name=f"outbox {session_id}")
+
+    async def close(self, patience: float = 5) -> None:
+        """Give what is being sent `patience` seconds to finish; the rest waits for the next start."""
+        tasks = list(self._tasks.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _drain(self, session_id: str) -> None:
+        backoff = Backoff()
+        try:
+            while True:
+                self._again.discard(session_id)
+                try:
+                    for item in await self._mailbox.unsent(session_id):
+                        await self._send(item, backoff)
+                except Exception:
+                    # a full disk keeps the outbox from being read or written; what it holds is not lost
+                    log.exception("outbox_failed", session=session_id)
+                    await backoff.wait()
+                    continue
+                if session_id not in self._again:
+                    return
+        finally:
+            del self._tasks[session_id]
+
+    async def _send(self, item: OutboxItem, backoff: Backoff) -> None:
+        address = address_of(item.session_id)
+        sent = list(item.message_ids)
+        for number, chunk in enumerate(render(item.text)):
+            if number < len(item.message_ids):
+                continue
+            try:
+                sent.append(await self._insist(item, address, chunk, number, backoff))
+            except SendFailed as failure:
+                log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
+                await self._mailbox.settle(item, failure=failure.reason)
+                return
+            await self._mailbox.chunk_sent(item, tuple(sent))
+        await self._mailbox.settle(item)
+
+    async def _insist(self, item: OutboxItem, address: Address, chunk: Chunk, number: int, backoff: Backoff) -> str:
+        """Send a chunk, again after a pause where that is safe. Raises SendFailed when it never will be."""
+        doubts = 0
+        while True:
+            try:
+                message_id = await self._once(item, address, chunk, number)
+            except SendFailed as failure:
+                doubts += failure.trouble is Trouble.IN_DOUBT
+                if failure.trouble is Trouble.NEVER:
+                    raise
+                if doubts > DOUBTS:
+                    log.warning("chunk_in_doubt", outbox=item.id, chunk=number)
+                    return "in doubt"
+                await backoff.wait(at_least=failure.pause)
+            else:
+                backoff.reset()
+                return message_id
+
+    async def _once(self, item: OutboxItem, address: Address, chunk: Chunk, number: int) -> str:
+        if number == 0 and item.preview_id:
+            try:
+                await edit_chunk(self._bot, address, item.preview_id, chunk)
+            except SendFailed as failure:
+                if failure.trouble is not Trouble.NEVER:
+                    raise
+                log.info("preview_gone", reason=failure.reason)
+            else:
+                return item.preview_id
+        return await send_chunk(self._bot, address, chunk, item.reply_to if number == 0 else None)
+
+
+def address_of(session_id: str) -> Address:
+    """The address that a session id was made from."""
+    channel, chat_id, *thread = session_id.split(":")
+    return Address(channel, chat_id, thread[0] if thread else None)

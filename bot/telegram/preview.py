@@ -1,0 +1,100 @@
+"""What a person sees while an answer is written: a draft, or where there are none a message that is edited."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram.error import RetryAfter, TelegramError
+
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, send_chunk, thread_of
+from bot.telegram.rendering import render
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+    from memory.sessions import Address
+
+log = structlog.get_logger(__name__)
+
+DRAFT_PAUSE = 0.7
+"""Seconds between two drafts in a private chat."""
+EDIT_PAUSE = 3.0
+"""Seconds between two edits in a group, which may see 20 messages a minute."""
+FIRST_EDIT_CHARACTERS = 40
+"""A message that will be edited is sent once there is this much to read."""
+
+
+class Preview:
+    """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest."""
+
+    def __init__(self, bot: Bot, address: Address, *, private: bool) -> None:
+        self._bot = bot
+        self._address = address
+        self._drafts = private
+        self._draft_id = secrets.randbelow(2**31 - 1) + 1
+        self._newest = ""
+        self._shown = ""
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.message_id: str | None = None
+
+    def show(self, text: str) -> None:
+        """Show `text` as soon as the pace allows."""
+        self._newest = text
+        self._changed.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="preview")
+
+    async def close(self) -> None:
+        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            pause = DRAFT_PAUSE if self._drafts else EDIT_PAUSE
+            if self._newest != self._shown:
+                try:
+                    await self._show_once(self._newest)
+                except (TelegramError, SendFailed) as error:
+                    pause = max(pause, self._pause_after(error))
+            await asyncio.sleep(pause)
+
+    async def _show_once(self, text: str) -> None:
+        chunks = render(text)
+        if not chunks:
+            return
+        chunk = chunks[0]
+        if self._drafts:
+            await self._bot.send_message_draft(
+                chat_of(self._address),
+                self._draft_id,
+                chunk.text,
+                entities=chunk.entities,
+                message_thread_id=thread_of(self._address),
+            )
+        elif self.message_id is not None:
+            await edit_chunk(self._bot, self._address, self.message_id, chunk)
+        elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
+            # shielded: were it cancelled on its way, nobody would know the message that must become the reply
+            self.message_id = await asyncio.shield(send_chunk(self._bot, self._address, chunk))
+        self._shown = text
+
+    def _pause_after(self, error: TelegramError | SendFailed) -> float:
+        """How long to wait after a preview failed: previews are for show, so they are dropped, never insisted on."""
+        if isinstance(error, RetryAfter):
+            return explained(error).pause
+        log.debug("preview_failed", reason=str(error))
+        if self._drafts and isinstance(error, TelegramError) and not isinstance(error, RetryAfter):
+            # an older Bot API server has no drafts
+            self._drafts = "not found" not in str(error).lower()
+        return error.pause if isinstance(error, SendFailed) else 0

@@ -1,0 +1,107 @@
+"""Markdown as Telegram shows it: text with entities, in chunks that are split after rendering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram import MessageEntity
+from telegramify_markdown import RenderConfig, convert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+log = structlog.get_logger(__name__)
+
+LONGEST_TEXT = 4096
+"""UTF-16 code units of one message (Bot API)."""
+
+_SHORTEST_CHUNK = 0.5
+"""A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One message: its text, and entities whose offsets count UTF-16 code units."""
+
+    text: str
+    entities: tuple[MessageEntity, ...] = ()
+
+
+def render(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
+    """`markdown` as messages of at most `longest` UTF-16 code units; none for text without a visible character.
+
+    Code that a boundary cuts stays code on both sides. What can't be rendered is shown as it was written.
+    """
+    try:
+        text, found = convert(markdown, latex_escape=False, config=_config())
+        entities = [MessageEntity.de_json(entity.to_dict(), None) for entity in found]
+    except Exception:
+        log.exception("rendering_failed")
+        text, entities = markdown, []
+    return list(_split(text, entities, longest))
+
+
+def plain(chunk: Chunk) -> Chunk:
+    """`chunk` without its entities, for when Telegram refuses them."""
+    return Chunk(chunk.text)
+
+
+def utf16_length(text: str) -> int:
+    """How many UTF-16 code units `text` is."""
+    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+
+
+def _config() -> RenderConfig:
+    config = RenderConfig.isolated()
+    symbol = config.markdown_symbol
+    symbol.heading_level_1 = symbol.heading_level_2 = symbol.heading_level_3 = symbol.heading_level_4 = ""
+    symbol.unordered_list_item = "•"
+    return config
+
+
+def _split(text: str, entities: Sequence[MessageEntity], longest: int) -> Iterator[Chunk]:
+    start, start16 = 0, 0
+    while start < len(text):
+        end = _end_of_chunk(text, start, longest)
+        piece = text[start:end]
+        units = utf16_length(piece)
+        shown = piece.strip()
+        if shown:
+            # Telegram strips the ends of a message, so they are stripped here, with the entities
+            lead = utf16_length(piece[: len(piece) - len(piece.lstrip())])
+            yield Chunk(shown, tuple(_clipped(entities, start16 + lead, utf16_length(shown))))
+        start, start16 = end, start16 + units
+
+
+def _end_of_chunk(text: str, start: int, longest: int) -> int:
+    units, end = 0, start
+    while end < len(text):
+        units += 2 if ord(text[end]) > 0xFFFF else 1
+        if units > longest:
+            break
+        end += 1
+    if end == len(text):
+        return end
+    floor = start + int((end - start) * _SHORTEST_CHUNK)
+    for boundary in ("\n\n", "\n", ". ", " "):
+        at = text.rfind(boundary, floor, end)
+        if at > start:
+            return at + len(boundary)
+    return max(end, start + 1)
+
+
+def _clipped(entities: Sequence[MessageEntity], start: int, length: int) -> Iterator[MessageEntity]:
+    for entity in entities:
+        first = max(entity.offset, start)
+        last = min(entity.offset + entity.length, start + length)
+        if first < last:
+            yield MessageEntity(
+                entity.type,
+                offset=first - start,
+                length=last - first,
+                url=entity.url,
+                language=entity.language,
+                custom_emoji_id=entity.custom_emoji_id,
+            )

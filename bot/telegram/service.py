@@ -1,0 +1,116 @@
+"""The running Telegram bot: client, outbox, channel and polling, started in this order and stopped in reverse."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram import BotCommand
+from telegram.error import InvalidToken, TelegramError
+from telegram.ext import AIORateLimiter, ExtBot
+from telegram.request import HTTPXRequest
+
+from bot.telegram.calls import Backoff, explained
+from bot.telegram.channel import TelegramChannel
+from bot.telegram.outbox import OutboxSender
+from bot.telegram.polling import Poller
+from bot.telegram.updates import CHANNEL
+from config.settings import ConfigurationError
+from memory.access import AccessList
+from memory.mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from telegram import User
+
+    from bot.app import App
+    from bot.commands import Command
+    from config.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+SEND_TIMEOUT = 30
+"""Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
+
+
+def telegram_bot(settings: Settings) -> ExtBot[int]:
+    """The client for the Bot API. Raises ConfigurationError without a usable token."""
+    if settings.telegram_bot_token is None:
+        raise ConfigurationError("TELEGRAM_BOT_TOKEN is missing: get one from @BotFather, or run `mneme setup`.")
+    os.environ.setdefault("PTB_TIMEDELTA", "1")  # the library's own switch to its coming return type
+    url = str(settings.telegram_api_url).rstrip("/")
+    proxy = settings.telegram_proxy
+    try:
+        return ExtBot(
+            settings.telegram_bot_token.get_secret_value(),
+            base_url=f"{url}/bot",
+            base_file_url=f"{url}/file/bot",
+            request=HTTPXRequest(
+                connection_pool_size=64, read_timeout=SEND_TIMEOUT, write_timeout=SEND_TIMEOUT, proxy=proxy
+            ),
+            get_updates_request=HTTPXRequest(read_timeout=SEND_TIMEOUT, proxy=proxy),
+            # paces requests, but never sleeps through a flood limit: that would freeze every chat for one
+            rate_limiter=AIORateLimiter(max_retries=0),
+        )
+    except InvalidToken as error:
+        raise _wrong_token() from error
+
+
+async def run_telegram(app: App) -> None:
+    """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses the token."""
+    bot = telegram_bot(app.settings)
+    async with _introduced(bot) as me:
+        mailbox = Mailbox(app.database, CHANNEL, app.clock)
+        outbox = OutboxSender(bot, mailbox)
+        access = AccessList(app.database, CHANNEL, app.clock)
+        channel = TelegramChannel(bot, me, mailbox, outbox, access, app.settings.telegram_allowed_ids, app.runner)
+        await _warn_if_nobody_may_enter(app, access)
+        await _set_menu(bot, list(app.commands.values()))
+        await outbox.start()
+        await channel.replay()
+        log.info("telegram_ready", bot=f"@{me.username}")
+        try:
+            await Poller(bot, channel.receive).run()
+        except InvalidToken as error:
+            raise _wrong_token() from error
+        finally:
+            await app.runner.close()
+            await outbox.close()
+
+
+@contextlib.asynccontextmanager
+async def _introduced(bot: ExtBot[int]) -> AsyncIterator[User]:
+    """The bot's own account, as soon as Telegram can be reached."""
+    backoff = Backoff()
+    while True:
+        try:
+            await bot.initialize()
+            break
+        except InvalidToken as error:
+            raise _wrong_token() from error
+        except TelegramError as error:
+            log.warning("telegram_unreachable", reason=str(error), remedy="check the network; trying again")
+            await backoff.wait(at_least=explained(error).pause)
+    try:
+        yield bot.bot
+    finally:
+        await bot.shutdown()
+
+
+async def _set_menu(bot: ExtBot[int], commands: list[Command]) -> None:
+    with contextlib.suppress(TelegramError):
+        # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
+        await bot.delete_webhook(drop_pending_updates=False)
+        await bot.set_my_commands([BotCommand(c.name, c.description) for c in commands])
+
+
+async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
+    if not app.settings.telegram_allowed_ids and not await access.has_members():
+        log.warning("nobody_is_allowed", remedy="run `mneme setup` for a one-time code, or set TELEGRAM_ALLOWED_IDS")
+
+
+def _wrong_token() -> ConfigurationError:
+    return ConfigurationError("Telegram refuses TELEGRAM_BOT_TOKEN: copy it again from @BotFather.")

@@ -1,0 +1,112 @@
+"""Telegram's updates, read: who says what in which chat, and whether it is meant for us."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from telegram import MessageEntity, Update
+from telegram.constants import ChatType
+
+from memory.messages import Provenance
+from memory.sessions import Address
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from telegram import Bot, Message, User
+
+CHANNEL = "telegram"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message of a person, as far as Mneme reads it."""
+
+    address: Address
+    user_id: int
+    speaker: str | None
+    text: str
+    provenance: Provenance
+    sent_at: datetime
+    message_id: int
+    private: bool
+    edited: bool
+
+
+def read_update(payload: str, bot: Bot) -> Update:
+    """The update that `write_update` wrote."""
+    update: Update = Update.de_json(json.loads(payload), bot)
+    return update
+
+
+def write_update(update: Update) -> str:
+    """An update as the inbox keeps it."""
+    return update.to_json()
+
+
+def letter_of(update: Update, me: User) -> Letter | None:
+    """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
+
+    In a group only what mentions the bot, answers one of its messages or is a command counts.
+    """
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot:
+        return None
+    private = message.chat.type == ChatType.PRIVATE
+    text = message.text or message.caption or ""
+    if not private and not _meant_for(message, me):
+        return None
+    topic = message.message_thread_id if message.is_topic_message else None
+    return Letter(
+        address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
+        user_id=message.from_user.id,
+        speaker=None if private else message.from_user.full_name,
+        text=_without_mention(text, me) if not private else _own_command(text, me),
+        provenance=_provenance(message),
+        sent_at=message.date,
+        message_id=message.message_id,
+        private=private,
+        edited=update.message is None,
+    )
+
+
+def _provenance(message: Message) -> Provenance:
+    if message.forward_origin is not None:
+        return Provenance.FORWARDED
+    return Provenance.TYPED
+
+
+def _meant_for(message: Message, me: User) -> bool:
+    answered = message.reply_to_message.from_user if message.reply_to_message else None
+    if answered is not None and answered.id == me.id:
+        return True
+    handle = f"@{me.username}".lower()
+    entities = {**message.parse_entities(), **message.parse_caption_entities()}
+    for entity, said in entities.items():
+        if entity.type == MessageEntity.MENTION and said.lower() == handle:
+            return True
+        if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
+            return True
+        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == 0:
+            return "@" not in said or said.lower().endswith(handle)
+    return False
+
+
+def _without_mention(text: str, me: User) -> str:
+    own = _own_command(text, me)
+    at = own.lower().find(f"@{me.username}".lower())
+    if at < 0:
+        return own
+    rest = own[at + len(me.username or "") + 1 :].lstrip(" ,:")
+    return f"{own[:at].rstrip()} {rest}".strip()
+
+
+def _own_command(text: str, me: User) -> str:
+    """`text` with `/name@us` as `/name`."""
+    head, space, rest = text.partition(" ")
+    suffix = f"@{me.username}".lower()
+    if head.startswith("/") and head.lower().endswith(suffix):
+        return head[: -len(suffix)] + space + rest
+    return text

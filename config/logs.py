@@ -1,0 +1,82 @@
+"""Structured logging: readable on a terminal, JSON elsewhere, with turn ids and without secrets."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, WrappedLogger
+
+_SECRETS = re.compile(
+    r"\b\d{6,12}:[A-Za-z0-9_-]{30,}"  # Telegram bot tokens, also inside URLs
+    r"|\bsk-[A-Za-z0-9_-]{16,}"  # keys in the manner of OpenAI
+    r"|(?<=Bearer )[A-Za-z0-9._~+/-]{8,}=*"  # authorization headers
+    r"|(?<=bot)\d{6,12}:[A-Za-z0-9_-]{10,}"  # a token in a Bot API path
+)
+_CHATTY = (
+    "httpx",
+    "httpcore",
+    "httpx2",
+    "httpcore2",
+    "telegram",
+    "openai",
+    "apscheduler",
+    "aiosqlite",
+    "asyncio",
+)
+"""Libraries whose records below WARNING name URLs with tokens in them, or every step they take."""
+
+
+def redact(text: str) -> str:
+    """`text` with every token and key in it replaced by `[secret]`."""
+    return _SECRETS.sub("[secret]", text)
+
+
+def configure_logging(level: str, style: str) -> None:
+    """Send all logging of the process to stderr.
+
+    level: debug, info, warning or error. style: console, json, or auto (console on a terminal).
+    """
+    console = style == "console" or (style == "auto" and sys.stderr.isatty())
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info if not console else _keep,
+    ]
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if console else structlog.processors.JSONRenderer()
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer, _redact_line],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _keep(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return event
+
+
+def _redact_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    # the last processor of the chain gets the rendered line, tracebacks included
+    return redact(str(line))  # type: ignore[return-value]  # a renderer's output is the line itself

@@ -1,0 +1,190 @@
+"""Every setting of Mneme, read once at start from the environment, then `.env`, then the defaults.
+
+Only the composition root and the command line read settings; everything else is given what it needs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import platformdirs
+import tzlocal
+from dotenv import dotenv_values
+from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+ENV_FILE = Path(".env")
+
+
+class ConfigurationError(Exception):
+    """A setting is wrong. The text names the setting and says what is allowed."""
+
+
+class MemoryScope(StrEnum):
+    """Whose memory a chat has: its own, or one that all allowed chats share."""
+
+    CHAT = "chat"
+    SHARED = "shared"
+
+
+class Settings(BaseSettings):
+    """The settings by their names in the environment; `.env.example` documents each."""
+
+    model_config = SettingsConfigDict(
+        env_file=ENV_FILE, env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
+    )
+
+    telegram_bot_token: SecretStr | None = None
+    telegram_allowed_ids: Annotated[frozenset[int], NoDecode] = frozenset()
+    telegram_api_url: HttpUrl = HttpUrl("https://api.telegram.org")
+    telegram_webhook_url: HttpUrl | None = None
+    telegram_webhook_secret: SecretStr | None = None
+    telegram_proxy: str | None = None
+
+    openai_api_key: SecretStr | None = None
+    openai_base_url: HttpUrl | None = None
+    llm_model: str | None = None
+    llm_fast_model: str | None = None
+    llm_fallback_model: str | None = None
+    llm_timeout: float = Field(default=120, gt=0, le=3600)
+
+    embedding_model: str | None = None
+    embedding_base_url: HttpUrl | None = None
+    embedding_api_key: SecretStr | None = None
+
+    lightrag_url: HttpUrl | None = None
+    lightrag_api_key: SecretStr | None = None
+    lightrag_mode: Literal["local", "global", "hybrid", "naive", "mix", "bypass"] = "mix"
+
+    mneme_data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
+    timezone: str = Field(default_factory=tzlocal.get_localzone_name)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "console", "json"] = "auto"
+
+    memory_enabled: bool = True
+    memory_scope: MemoryScope = MemoryScope.CHAT
+    memory_recent_days: int = Field(default=7, ge=0, le=365)
+    memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
+    memory_window: int = Field(default=50, ge=2, le=100_000)
+    memory_activation_tokens: int = Field(default=800, ge=0, le=100_000)
+    consolidation_timeout: float = Field(default=30, gt=0, le=3600)
+
+    compaction_enabled: bool = True
+    compaction_max_context_tokens: int = Field(default=50_000, ge=500)
+    compaction_keep_last_messages: int = Field(default=20, ge=1, le=1000)
+
+    turn_max_model_calls: int = Field(default=24, ge=1, le=1000)
+    turn_max_tool_calls: int = Field(default=80, ge=0, le=10_000)
+    turn_max_seconds: float = Field(default=600, gt=0, le=86_400)
+    daily_token_limit: int | None = Field(default=None, ge=1)
+
+    @field_validator("telegram_allowed_ids", mode="before")
+    @classmethod
+    def _split_ids(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return frozenset(int(part) for part in (p.strip() for p in value.split(",")) if part)
+
+    @field_validator("log_level", "log_format", "memory_scope", mode="before")
+    @classmethod
+    def _lower(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError("an IANA time zone such as Europe/Kyiv is needed") from error
+        return value
+
+    @field_validator("mneme_data_dir")
+    @classmethod
+    def _expand_home(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @model_validator(mode="after")
+    def _endpoint_has_a_model(self) -> Settings:
+        if self.has_endpoint and not self.llm_model:
+            raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use")
+        return self
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether an OpenAI-compatible endpoint is configured; without one the embedded model is used."""
+        return self.openai_api_key is not None or self.openai_base_url is not None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone that days and clock times are told in."""
+        return ZoneInfo(self.timezone)
+
+    @property
+    def models_dir(self) -> Path:
+        """Where the weights of local models are kept."""
+        return self.mneme_data_dir / "models"
+
+
+NOT_USED_YET = (
+    "telegram_webhook_url",
+    "telegram_webhook_secret",
+    "embedding_model",
+    "embedding_base_url",
+    "embedding_api_key",
+    "lightrag_url",
+    "lightrag_api_key",
+    "memory_activation_tokens",
+    "consolidation_timeout",
+)
+"""Settings that are checked but that nothing in this version reads; whoever sets one is told so."""
+
+
+def setting_names() -> list[str]:
+    """The settings as they are written in the environment, in the order of their definition."""
+    return [name.upper() for name in Settings.model_fields]
+
+
+def load_settings(env_file: Path = ENV_FILE) -> Settings:
+    """Read the settings.
+
+    Raises ConfigurationError, in one sentence, for a wrong value and for a name in `env_file` that no
+    setting has.
+    """
+    _refuse_unknown_names(env_file)
+    try:
+        return Settings(_env_file=env_file)  # type: ignore[call-arg]  # pydantic-settings takes it beside the fields
+    except ValidationError as error:
+        raise ConfigurationError(_sentence(error)) from error
+
+
+def _refuse_unknown_names(env_file: Path) -> None:
+    try:
+        names = list(dotenv_values(env_file, encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{env_file} can't be read: {error}.") from error
+    known = setting_names()
+    for name in names:
+        if name.upper() not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see .env.example for the ones there are."
+            raise ConfigurationError(f"{env_file} sets {name}, which no setting is called: {hint}")
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    said = str(first["msg"]).removeprefix("Value error, ")
+    if not first["loc"]:
+        return f"{said}."
+    name = str(first["loc"][0]).upper()
+    return f"{name} is not usable: {_ALLOWED.get(name, said[:1].lower() + said[1:])}."
+
+
+_ALLOWED = {
+    "TELEGRAM_ALLOWED_IDS": "numeric ids of users and groups are needed, separated by commas, such as 12345,-100678"
+}
+"""What is allowed, where the validator's own words would not tell."""

@@ -1,0 +1,29 @@
+"""Moments: where they come from and how the store writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+"""Gives the present moment, aware of its zone. Injected, so that tests own the time."""
+
+
+def system_clock() -> datetime:
+    """The present moment in UTC."""
+    return datetime.now(UTC)
+
+
+def to_text(moment: datetime) -> str:
+    """`moment` as the store keeps it: ISO 8601, UTC, milliseconds. Sorts as text."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def from_text(text: str) -> datetime:
+    """The moment that `to_text` wrote."""
+    return datetime.fromisoformat(text)
+
+
+def now_text(clock: Clock) -> str:
+    """The present moment as the store keeps it."""
+    return to_text(clock())

@@ -1,0 +1,34 @@
+"""What can go wrong with memory, said so that a person can act on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class MnemeError(Exception):
+    """Anything a person is told about. The text is one sentence: what is wrong and what to do."""
+
+
+class StoreError(MnemeError):
+    """The database can't be used as it is."""
+
+
+class MemoryRefused(MnemeError):
+    """A change of memory was not made. The text says why, and what is there instead."""
+
+
+def explain(error: sqlite3.Error, path: object) -> StoreError:
+    """The sentence for an error of SQLite on the database at `path`."""
+    said = str(error)
+    if "full" in said:
+        return StoreError(f"The disk with {path} is full: free some space; nothing that was saved is lost.")
+    if "readonly" in said or "unable to open" in said:
+        return StoreError(f"{path} can't be written: check the owner and the mode of its folder.")
+    if "malformed" in said or "not a database" in said:
+        return StoreError(f"{path} is damaged: restore it from a backup; it is left as it is.")
+    if "locked" in said or "busy" in said:
+        return StoreError(f"{path} is kept busy by another program: stop that one, or try again.")
+    return StoreError(f"The database {path} answers: {said}.")

@@ -1,0 +1,90 @@
+"""What the Markdown files say: long-term memory and daily notes, and their place in the prompt (S0)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from memory.messages import Message, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date, datetime
+    from zoneinfo import ZoneInfo
+
+USER_CHARACTERS = 200
+"""How much of a user's message a daily note holds (S0)."""
+ASSISTANT_CHARACTERS = 300
+"""How much of an answer a daily note holds (S0)."""
+
+_BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days."""
+
+    long_term: str
+    today: str
+    recent: tuple[tuple[date, str], ...]
+
+    def to_context(self) -> str:
+        """The part of the prompt that shows it, in S0's format; empty when every part is empty."""
+        parts: list[str] = []
+        if self.long_term.strip():
+            parts.append(f"## Long-term Memory\n{self.long_term.strip()}")
+        if self.today.strip():
+            parts.append(f"## Today's Notes\n{self.today.strip()}")
+        days = [f"### {day.isoformat()}\n{notes.strip()}" for day, notes in self.recent if notes.strip()]
+        if days:
+            parts.append("## Recent Context\n" + "\n\n".join(days))
+        return "\n\n".join(parts)
+
+
+def daily_note(moment: datetime, user: str, assistant: str) -> str:
+    """The line of an exchange in a daily note (S0): `[HH:mm] User: {200} | Assistant: {300}`.
+
+    `moment` is in the zone of the chat.
+    """
+    said, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
+    return f"[{moment:%H:%M}] User: {said} | Assistant: {answered}"
+
+
+def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
+    """The daily notes of the exchanges in `messages`: one for each turn that has a user's and a final message."""
+    notes: list[str] = []
+    asked: list[str] = []
+    for message, following in zip_longest(messages, messages[1:]):
+        if message.role is Role.USER:
+            asked.append(message.content)
+        if following is None or following.turn_id != message.turn_id:
+            if message.role is Role.ASSISTANT and asked:
+                notes.append(daily_note(message.created_at.astimezone(zone), "\n".join(asked), message.content))
+            asked = []
+    return notes
+
+
+def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
+    """`memory` without the notes of exchanges that the conversation itself still holds.
+
+    They need not be said twice, and the prompt stays the same from turn to turn.
+    """
+    left = Counter(exchange_notes(visible, zone))
+
+    def unseen(notes: str) -> str:
+        kept = []
+        for line in notes.splitlines():
+            if left[line] > 0:
+                left[line] -= 1
+            else:
+                kept.append(line)
+        return "\n".join(kept)
+
+    return Memory(memory.long_term, unseen(memory.today), tuple((day, unseen(notes)) for day, notes in memory.recent))
+
+
+def _one_line(text: str, limit: int) -> str:
+    return _BREAKS.sub(" ", text.strip())[:limit]

@@ -1,0 +1,106 @@
+"""What the pipeline knows of a model: a request, an answer, and the ways in which it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from config.models import ModelWindow
+    from memory.messages import Message, ToolCall
+
+OnText = Callable[[str], Awaitable[None]]
+"""Is given each piece of an answer's text as it arrives."""
+
+
+class Tier(StrEnum):
+    """What a call is for: talking, or work in the background that must be quick and cheap."""
+
+    BALANCED = "balanced"
+    FAST = "fast"
+
+
+class Finish(StrEnum):
+    """Why an answer ended. CUT_OFF: the stream broke off without a reason."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    CUT_OFF = "cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model is told of it. `parameters` is the JSON text of a JSON schema."""
+
+    name: str
+    description: str
+    parameters: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. purpose names it in the usage log: `turn`, `summary`."""
+
+    messages: list[Message]
+    tools: tuple[ToolSpec, ...] = ()
+    tier: Tier = Tier.BALANCED
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    purpose: str = "turn"
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them; cached_tokens are part of prompt_tokens."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What came back. usage is None when the provider reports none."""
+
+    text: str
+    model: str
+    finish: Finish
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+
+
+class ChatModel(Protocol):
+    """Anything that answers a conversation."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, for people and for the usage log."""
+
+    @property
+    def window(self) -> ModelWindow:
+        """How much it reads and writes."""
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
+        """Answer `request`. Raises ModelError."""
+
+
+class ModelError(MnemeError):
+    """The model gave no usable answer. `elsewhere` says whether another model may do better."""
+
+    elsewhere = True
+
+
+class ContextOverflow(ModelError):
+    """The provider says that the request is larger than the model's window."""
+
+    elsewhere = False
+
+
+class LimitReached(MnemeError):
+    """A limit of the turn or of the day ends the turn."""

@@ -1,0 +1,232 @@
+"""Any OpenAI-compatible endpoint, over the openai SDK: streaming, tool calls, usage, retries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from memory.messages import Message, Role, ToolCall
+from pipeline.model import ContextOverflow, Finish, ModelAnswer, ModelError, ModelRequest, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import openai
+    from openai import AsyncStream
+    from openai.types.chat import ChatCompletionChunk
+
+    from config.models import ModelWindow
+    from pipeline.model import OnText, ToolSpec
+
+    Stream = AsyncStream[ChatCompletionChunk]
+
+log = structlog.get_logger(__name__)
+
+RETRIES = 2
+"""Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
+
+_OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options")
+"""What a request can do without when a model refuses it."""
+_OVERFLOW_WORDS = ("context_length", "context length", "context size", "maximum context", "too many tokens", "n_ctx")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an OpenAI-compatible API is. base_url None: OpenAI's own."""
+
+    base_url: str | None
+    api_key: str
+
+
+class OpenAIModel:
+    """One model of one endpoint. `connect` is asked for the endpoint at each call, so it may start on demand."""
+
+    def __init__(
+        self,
+        name: str,
+        window: ModelWindow,
+        connect: Callable[[], Awaitable[Endpoint]],
+        *,
+        timeout: float,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        tools: bool = True,
+    ) -> None:
+        self.name = name
+        self.window = window
+        self._connect = connect
+        self._timeout = timeout
+        self._temperature = temperature
+        self._max_output_tokens = max_output_tokens
+        self._tools = tools
+        self._refused: set[str] = set()
+        self._client: openai.AsyncOpenAI | None = None
+        self._endpoint: Endpoint | None = None
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
+        """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection."""
+        import openai
+
+        client = await self._open()
+        try:
+            async with await self._stream(client, request) as stream:
+                answer = _Assembly(self.name)
+                async for chunk in stream:
+                    piece = answer.take(chunk)
+                    if piece and on_text is not None:
+                        await on_text(piece)
+        except openai.OpenAIError as error:
+            raise self._explained(error) from error
+        except json.JSONDecodeError as error:
+            raise ModelError(f"The model {self.name} sent something that is not JSON: try again.") from error
+        return answer.finished()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _open(self) -> openai.AsyncOpenAI:
+        import openai
+
+        endpoint = await self._connect()
+        if self._client is None or endpoint != self._endpoint:
+            await self.close()
+            self._client = openai.AsyncOpenAI(
+                api_key=endpoint.api_key,
+                base_url=endpoint.base_url,
+                max_retries=RETRIES,
+                timeout=openai.Timeout(self._timeout, connect=min(5.0, self._timeout)),
+            )
+            self._endpoint = endpoint
+        return self._client
+
+    async def _stream(self, client: openai.AsyncOpenAI, request: ModelRequest) -> Stream:
+        """The answer's stream. What the model says it does not support is left out from then on."""
+        import openai
+
+        while True:
+            body = self._body(request)
+            try:
+                stream: Stream = await client.chat.completions.create(**body)
+            except openai.BadRequestError as error:
+                if error.param not in _OPTIONAL or error.param not in body:
+                    raise
+                log.info("parameter_refused", model=self.name, parameter=error.param)
+                self._refused.add(error.param)
+            else:
+                return stream
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.name,
+            "messages": [_wire_message(message) for message in request.messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.tools and self._tools:
+            body["tools"] = [_wire_tool(tool) for tool in request.tools]
+        temperature = request.temperature if request.temperature is not None else self._temperature
+        longest = request.max_output_tokens or self._max_output_tokens
+        # reasoning models take the newer name only, most other servers the older one only
+        longest_name = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+        body |= {"temperature": temperature, longest_name: longest}
+        return {name: value for name, value in body.items() if value is not None and name not in self._refused}
+
+    def _explained(self, error: openai.OpenAIError) -> ModelError:
+        import openai
+
+        where = self._endpoint.base_url if self._endpoint and self._endpoint.base_url else "OpenAI"
+        log.warning("model_call_failed", model=self.name, error=str(error))
+        if isinstance(error, openai.APITimeoutError):
+            return ModelError(f"The model {self.name} did not answer within {self._timeout:g} seconds: try /retry.")
+        if isinstance(error, openai.APIConnectionError):
+            return ModelError(f"The model at {where} can't be reached: check OPENAI_BASE_URL and the network.")
+        if isinstance(error, openai.APIStatusError):
+            return self._explained_status(error, where)
+        return ModelError(f"The model {self.name} failed ({error}): try /retry.")
+
+    def _explained_status(self, error: openai.APIStatusError, where: str) -> ModelError:
+        said = str(error).lower()
+        if error.status_code in (400, 413, 422, 500) and any(words in said for words in _OVERFLOW_WORDS):
+            return ContextOverflow(f"This conversation is larger than the model {self.name} can read: try /compact.")
+        if error.status_code in (401, 403):
+            return ModelError(f"The model at {where} refuses the key: check OPENAI_API_KEY.")
+        if error.status_code == 404:
+            return ModelError(f"The model {self.name} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.")
+        if error.status_code == 429:
+            return ModelError(f"The model at {where} takes no more requests for now: wait a moment, then /retry.")
+        return ModelError(f"The model at {where} answered with error {error.status_code}: try /retry later.")
+
+
+class _Assembly:
+    """An answer put together from its chunks."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._text: list[str] = []
+        self._calls: dict[int, list[str]] = {}
+        self._finish: str | None = None
+        self._usage: Usage | None = None
+
+    def take(self, chunk: ChatCompletionChunk) -> str:
+        """Add a chunk; the piece of text in it."""
+        if chunk.usage is not None:
+            details = chunk.usage.prompt_tokens_details
+            cached = (details.cached_tokens if details else 0) or 0
+            self._usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens, cached)
+        piece = ""
+        for choice in chunk.choices[:1]:
+            self._finish = choice.finish_reason or self._finish
+            piece = choice.delta.content or ""
+            for call in choice.delta.tool_calls or []:
+                known = self._calls.setdefault(call.index, ["", "", ""])
+                known[0] = call.id or known[0]
+                if call.function is not None:
+                    known[1] = call.function.name or known[1]
+                    known[2] += call.function.arguments or ""
+        self._text.append(piece)
+        return piece
+
+    def finished(self) -> ModelAnswer:
+        """The whole answer."""
+        calls = tuple(
+            ToolCall(call_id or f"call_{index}", name, arguments)
+            for index, (call_id, name, arguments) in sorted(self._calls.items())
+            if name
+        )
+        finish = Finish.CUT_OFF
+        if self._finish == "length":
+            finish = Finish.LENGTH
+        elif self._finish is not None:
+            finish = Finish.TOOL_CALLS if calls else Finish.STOP
+        # a tool call that was cut off must not run with half its arguments
+        kept = calls if finish is Finish.TOOL_CALLS else ()
+        return ModelAnswer("".join(self._text), self._model, finish, kept, self._usage)
+
+
+def _wire_message(message: Message) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role.value, "content": message.content}
+    if message.tool_calls:
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.role is Role.TOOL:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": json.loads(tool.parameters),
+        },
+    }

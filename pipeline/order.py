@@ -1,0 +1,43 @@
+"""The one table that puts the systems in order. Gaps leave room for what comes later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class OnFailure(StrEnum):
+    """What a system's failure means for the turn."""
+
+    ABORT = "abort"
+    CONTINUE = "continue"
+
+
+class Phase(StrEnum):
+    """When a system runs: before the reply, as the reply, or after it and only where there is an answer."""
+
+    BEFORE = "before"
+    REPLY = "reply"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A system's place in the pipeline."""
+
+    order: int
+    system: str
+    on_failure: OnFailure
+    phase: Phase
+
+
+ORDER: tuple[Place, ...] = (
+    Place(10, "InputSanitizing", OnFailure.ABORT, Phase.BEFORE),
+    Place(15, "AutoCapture", OnFailure.CONTINUE, Phase.BEFORE),
+    Place(18, "AutoCompaction", OnFailure.CONTINUE, Phase.BEFORE),
+    Place(20, "ContextBuilding", OnFailure.ABORT, Phase.BEFORE),
+    Place(30, "ToolLoop", OnFailure.ABORT, Phase.BEFORE),
+    Place(40, "ReplyDelivery", OnFailure.ABORT, Phase.REPLY),
+    Place(50, "MemoryPersist", OnFailure.CONTINUE, Phase.AFTER),
+    Place(55, "Indexing", OnFailure.CONTINUE, Phase.AFTER),
+)

@@ -1,0 +1,107 @@
+"""Runs a turn through the systems in the order of the table, and sees to it that there is always an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import MnemeError
+from memory.turn_log import Outcome
+from pipeline.order import ORDER, OnFailure, Phase, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.turn import System, Turn
+
+log = structlog.get_logger(__name__)
+
+
+class PipelineError(Exception):
+    """The systems do not make a pipeline."""
+
+
+class Pipeline:
+    """The systems, each at its place."""
+
+    def __init__(self, systems: Iterable[System], order: Sequence[Place] = ORDER) -> None:
+        self._chain = _arranged(list(systems), order)
+        log.info("pipeline", systems=" -> ".join(f"{place.order} {place.system}" for place, _ in self._chain))
+
+    async def run(self, turn: Turn) -> None:
+        """Run a turn to its end. It ends answered, stopped or failed, and the user hears which.
+
+        Raises CancelledError only when the process shuts down; then nothing of the turn is committed.
+        """
+        with structlog.contextvars.bound_contextvars(turn=turn.id, session=turn.session.id):
+            await self._until_answer(turn)
+            # from here on the turn can't be stopped: it is committed whole
+            await self._reply(turn)
+            if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
+                await self._run_phase(turn, Phase.AFTER)
+            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure)
+
+    async def _until_answer(self, turn: Turn) -> None:
+        try:
+            await self._run_phase(turn, Phase.BEFORE)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not turn.stop_requested or task is None:
+                raise
+            task.uncancel()
+            turn.outcome = Outcome.STOPPED
+        if turn.outcome is None:
+            turn.outcome = Outcome.ANSWERED
+
+    async def _reply(self, turn: Turn) -> None:
+        failed_before = turn.failure
+        await self._run_phase(turn, Phase.REPLY)
+        if turn.failure is not None and turn.failure != failed_before:
+            # the commit itself failed, a full disk for one: the answer is still worth showing
+            text = f"{turn.reply}\n\n{turn.failure}".strip()
+            await turn.channel.deliver(text)
+
+    async def _run_phase(self, turn: Turn, phase: Phase) -> None:
+        for place, system in self._chain:
+            if place.phase is not phase:
+                continue
+            if phase is Phase.BEFORE and turn.outcome is not None:
+                return
+            await self._step(turn, place, system)
+
+    async def _step(self, turn: Turn, place: Place, system: System) -> None:
+        started = time.perf_counter()
+        try:
+            await system.process(turn)
+        except Exception as error:  # the order table decides what a failure means
+            known = isinstance(error, MnemeError)
+            if known:
+                log.warning("system_failed", system=place.system, error=str(error))
+            else:
+                log.exception("system_failed", system=place.system)
+            if place.on_failure is OnFailure.ABORT:
+                turn.outcome = Outcome.FAILED
+                turn.failure = str(error) if known else _unexpected(turn)
+        finally:
+            log.debug("system", system=place.system, ms=round((time.perf_counter() - started) * 1000, 1))
+
+
+def _unexpected(turn: Turn) -> str:
+    return f"Something went wrong on my side: send /retry, or look for turn {turn.id} in the log."
+
+
+def _arranged(systems: list[System], order: Sequence[Place]) -> list[tuple[Place, System]]:
+    orders = Counter(place.order for place in order)
+    doubled = [place for place in order if orders[place.order] > 1]
+    if doubled:
+        named = ", ".join(f"{place.order} {place.system}" for place in doubled)
+        raise PipelineError(f"Two systems have the same order: {named}.")
+    by_name = {system.name: system for system in systems}
+    wanted, given = sorted(place.system for place in order), sorted(system.name for system in systems)
+    if wanted != given:
+        raise PipelineError(f"The pipeline needs each of {wanted} once, and got {given}.")
+    return [(place, by_name[place.system]) for place in sorted(order, key=lambda p: p.order)]

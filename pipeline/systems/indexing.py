@@ -1,0 +1,29 @@
+"""Indexing (55): hands the exchange to the knowledge graph, where one is configured (S0).
+
+The words of the exchange need no indexing here: they have been in the store since the commit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipeline.lightrag import LightRag
+    from pipeline.turn import Turn
+
+
+class Indexing:
+    """Adds answered exchanges to LightRAG."""
+
+    name = "Indexing"
+
+    def __init__(self, graph: LightRag | None) -> None:
+        self._graph = graph
+
+    async def process(self, turn: Turn) -> None:
+        """Index the exchange. A failure is logged and never reaches the user's answer."""
+        if self._graph is None or turn.committed_as is None:
+            return
+        user = "\n".join(message.content for message in turn.user_messages)
+        answer = turn.produced[-1]
+        await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, user, answer.content)

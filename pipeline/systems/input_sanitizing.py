@@ -1,0 +1,64 @@
+"""InputSanitizing (10): makes whatever arrived into text that can be stored, searched and shown."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from memory.errors import MnemeError
+from memory.messages import Message, Role
+
+if TYPE_CHECKING:
+    from pipeline.turn import Turn
+
+LONGEST_MESSAGE = 1_000_000
+"""Characters of a message that are kept in the log. What the model sees of it is bounded by its window."""
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # all control characters but tab, line feed and carriage return
+    "\u202a-\u202e\u2066-\u2069"  # directional overrides, which make text read as something else
+    "\ufeff\ufff9-\ufffb]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class EmptyMessage(MnemeError):
+    """There is nothing to answer."""
+
+
+class InputSanitizing:
+    """Normalises text (NFC), strips control characters, bounds its length and marks where it came from."""
+
+    name = "InputSanitizing"
+
+    async def process(self, turn: Turn) -> None:
+        """Turn what came in into the turn's user messages. Raises EmptyMessage when nothing is left."""
+        for incoming in turn.incoming:
+            text = clean(incoming.text)
+            if text:
+                turn.user_messages.append(
+                    Message(
+                        Role.USER,
+                        text,
+                        incoming.received_at,
+                        speaker=incoming.speaker,
+                        provenance=incoming.provenance,
+                    )
+                )
+        if not turn.user_messages:
+            raise EmptyMessage("There is no text in that message: write me something.")
+
+
+def clean(text: str) -> str:
+    """`text` in normal form C, without control characters, lone surrogates and directional overrides.
+
+    Right-to-left and left-to-right marks stay: they are part of how Hebrew and Arabic are written.
+    """
+    # a surrogate pair that came as two characters is put together; half a pair can't be stored
+    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
+    plain = _CONTROLS.sub("", unicodedata.normalize("NFC", paired))
+    plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if len(plain) > LONGEST_MESSAGE:
+        plain = f"{plain[:LONGEST_MESSAGE]}\n[... {len(plain) - LONGEST_MESSAGE} characters were not kept]"
+    return plain

@@ -1,0 +1,55 @@
+"""ReplyDelivery (40): commits the turn and its reply in one transaction, then hands the reply over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.messages import Message, Role
+from memory.turn_log import FinishedTurn, Outcome
+
+if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.turn_log import TurnLog
+    from pipeline.turn import Turn
+
+STOPPED_NOTE = "(stopped)"
+
+
+class ReplyDelivery:
+    """Every turn ends here: answered, stopped or failed."""
+
+    name = "ReplyDelivery"
+
+    def __init__(self, turns: TurnLog, clock: Clock) -> None:
+        self._turns = turns
+        self._clock = clock
+
+    async def process(self, turn: Turn) -> None:
+        """Commit, then deliver. What the turn had said when it was stopped is kept and marked."""
+        if turn.outcome is Outcome.STOPPED and turn.partial.strip():
+            text = f"{turn.partial.strip()} {STOPPED_NOTE}"
+            turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
+        turn.reply = _reply(turn)
+        turn.committed_as = await self._turns.commit(
+            FinishedTurn(
+                session_id=turn.session.id,
+                outcome=turn.outcome or Outcome.FAILED,
+                messages=[*turn.user_messages, *turn.produced],
+                started_at=turn.started_at,
+                failure=turn.failure,
+                replaces_turn=turn.replaces_turn,
+                inbox_ids=tuple(i.inbox_id for i in turn.incoming if i.inbox_id is not None),
+                reply=await turn.channel.outgoing(turn.reply),
+            )
+        )
+        await turn.channel.deliver(turn.reply)
+
+
+def _reply(turn: Turn) -> str:
+    last = turn.produced[-1] if turn.produced else None
+    said = last.content if last is not None and last.role is Role.ASSISTANT and not last.tool_calls else ""
+    parts = [said] if turn.outcome is not Outcome.FAILED else []
+    if turn.failure:
+        parts.append(turn.failure)
+    parts += [f"_{notice}_" for notice in turn.notices]
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,84 @@
+"""What most tests need: an own data directory, an own clock, a scripted model, a running App."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from bot.app import App, open_app
+from config.settings import Settings
+from memory.database import Database
+from tests.fakes import FakeClock, Person
+from tests.servers.model import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the settings, the .env or the proxy of the machine it runs on."""
+    for name in (*Settings.model_fields, "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("TIMEZONE", "UTC")
+    monkeypatch.setenv("PTB_TIMEDELTA", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands at 2026-02-07 12:15 UTC."""
+    return FakeClock()
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A fresh database."""
+    opened = await Database.open(tmp_path / "data" / "mneme.db")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ModelServer]:
+    """A scripted model."""
+    async with ModelServer() as server:
+        yield server
+
+
+class OpenApp(Protocol):
+    """Opens an App on the test's data directory with the scripted model; again and again for restarts."""
+
+    def __call__(self, **settings: object) -> AbstractAsyncContextManager[App]: ...
+
+
+@pytest.fixture
+def start(model: ModelServer, clock: FakeClock) -> OpenApp:
+    """Opens an App; keyword arguments are settings by their names."""
+
+    @contextlib.asynccontextmanager
+    async def opened(**settings: object) -> AsyncIterator[App]:
+        values = {"openai_base_url": model.url, "llm_model": "scripted", "llm_timeout": 20} | settings
+        async with open_app(Settings.model_validate(values), clock) as app:
+            yield app
+
+    return opened
+
+
+@pytest.fixture
+async def app(start: OpenApp) -> AsyncIterator[App]:
+    """A running App with the scripted model."""
+    async with start() as running:
+        yield running
+
+
+@pytest.fixture
+def person(app: App) -> Person:
+    """Somebody at the console of the running App."""
+    return Person(app)

@@ -1,0 +1,89 @@
+"""Stand-ins that the tests own: the time, and a person at a channel."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bot.arrivals import Arrival
+from memory.messages import Provenance
+from memory.sessions import Address
+from pipeline.turn import Incoming
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
+    from memory.turn_log import OutgoingReply
+    from pipeline.turn import ReplyChannel
+
+
+class FakeClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self, now: datetime = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **by: float) -> None:
+        """Move on by `timedelta(**by)`."""
+        self.now += timedelta(**by)
+
+
+@dataclass(slots=True)
+class FakeChannel:
+    """A Channel and its ReplyChannel that write down what they are given."""
+
+    said: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+
+    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+        return self
+
+    async def say(self, arrival: Arrival, text: str) -> None:
+        self.said.append(text)
+
+    async def hold(self, arrivals: list[Arrival]) -> None:
+        self.held += [arrival.incoming.text for arrival in arrivals]
+
+    @contextlib.asynccontextmanager
+    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
+        yield
+
+    async def show_text(self, text: str) -> None:
+        self.shown.append(text)
+
+    async def show_tool(self, name: str) -> None:
+        self.tools.append(name)
+
+    async def outgoing(self, text: str) -> OutgoingReply | None:
+        return None
+
+    async def deliver(self, text: str) -> None:
+        self.said.append(text)
+
+
+class Person:
+    """Somebody who talks with an App in one chat."""
+
+    def __init__(self, app: App, address: Address | None = None) -> None:
+        self.app = app
+        self.address = address or Address("console", "local")
+        self.channel = FakeChannel()
+
+    async def sends(self, text: str, provenance: Provenance = Provenance.TYPED) -> None:
+        """Send a message and go on."""
+        await self.app.runner.submit(Arrival(self.address, Incoming(text, provenance, self.app.clock()), self.channel))
+
+    async def says(self, text: str, provenance: Provenance = Provenance.TYPED) -> str:
+        """Send a message and wait for the answer."""
+        before = len(self.channel.said)
+        await self.sends(text, provenance)
+        await self.app.runner.drained(self.address.session_id)
+        return "\n".join(self.channel.said[before:])

@@ -1,0 +1,229 @@
+"""A scripted model behind a strict chat-completions API, over real HTTP on 127.0.0.1."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.servers.web import Answer, Request, Streamed, WebServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from types import TracebackType
+    from typing import Self
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """An answer in words, streamed in pieces of a few characters. finish None: the stream is cut off."""
+
+    text: str
+    finish: str | None = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it."""
+
+    calls: tuple[tuple[str, object], ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fails:
+    """An error status."""
+
+    status: int
+    message: str = "scripted failure"
+    code: str | None = None
+    param: str | None = None
+    retry_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Streams `text` and then waits until `release` is set, if ever, before it finishes."""
+
+    text: str
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Garbles:
+    """A stream with something in it that is not JSON."""
+
+
+Reply = Says | Calls | Fails | Holds | Garbles
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request that came, as it came."""
+
+    body: dict[str, Any]
+    raw: bytes
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages in it."""
+        return list(self.body["messages"])
+
+    @property
+    def prompt(self) -> str:
+        """Tools and messages as one text, in the order in which a provider reads them."""
+        return json.dumps(self.body.get("tools", []), ensure_ascii=False) + "".join(
+            json.dumps(message, ensure_ascii=False) for message in self.messages
+        )
+
+    @property
+    def tokens(self) -> int:
+        """How long it is, by this server's count."""
+        return len(self.prompt) // CHARACTERS_PER_TOKEN
+
+    @property
+    def last(self) -> str:
+        """The text of the last message."""
+        return str(self.messages[-1]["content"])
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it asks for a summary of a conversation."""
+        return "You summarise" in str(self.messages[0]["content"])
+
+    def system(self) -> str:
+        """All system messages, joined."""
+        return "\n".join(str(m["content"]) for m in self.messages if m["role"] == "system")
+
+
+class ModelServer:
+    """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
+
+    window: requests above this many tokens (4 characters each) are refused as too long. Requests in which a
+    tool call lacks its result, or a result its call, are refused as providers refuse them.
+    """
+
+    def __init__(self, window: int | None = None) -> None:
+        self.window = window
+        self.requests: list[ChatRequest] = []
+        self.refused: list[str] = []
+        self.disconnects = 0
+        self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
+        self._script: deque[Reply] = deque()
+        self._web = WebServer(self._handle)
+        self._changed = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """The base URL for an OpenAI client."""
+        return f"http://127.0.0.1:{self._web.port}/v1"
+
+    async def __aenter__(self) -> Self:
+        await self._web.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._web.stop()
+        assert not self._web.crashes, self._web.crashes
+
+    def script(self, *replies: Reply) -> None:
+        """Queue replies for the next requests."""
+        self._script.extend(replies)
+
+    async def wait_for(self, predicate: Callable[[], bool], timeout: float = 20) -> None:
+        """Wait until something happened here that makes `predicate` true."""
+        async with asyncio.timeout(timeout):
+            while not predicate():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _handle(self, request: Request) -> Answer | Streamed | None:
+        if not request.target.endswith("/chat/completions"):
+            return _error(Fails(404, "no such endpoint"))
+        chat = ChatRequest(json.loads(request.body), request.body)
+        self.requests.append(chat)
+        self._changed.set()
+        wrong = self._wrong_with(chat)
+        if wrong is not None:
+            self.refused.append(wrong.message)
+            return _error(wrong)
+        reply = self._script.popleft() if self._script else self.otherwise(chat)
+        if isinstance(reply, Fails):
+            return _error(reply)
+        return Streamed(self._watched(chat, reply))
+
+    def _wrong_with(self, chat: ChatRequest) -> Fails | None:
+        if self.window is not None and chat.tokens > self.window:
+            return Fails(
+                400,
+                f"This model's maximum context length is {self.window} tokens, you sent {chat.tokens}",
+                code="context_length_exceeded",
+            )
+        open_calls: list[str] = []
+        for message in chat.messages:
+            if message["role"] == "tool":
+                if message.get("tool_call_id") not in open_calls:
+                    return Fails(400, "a message with role 'tool' must follow a message with its tool_call")
+                open_calls.remove(message["tool_call_id"])
+            elif open_calls:
+                return Fails(400, f"tool_call_ids did not have response messages: {open_calls}")
+            else:
+                open_calls = [call["id"] for call in message.get("tool_calls", [])]
+        return Fails(400, f"tool_call_ids did not have response messages: {open_calls}") if open_calls else None
+
+    async def _watched(self, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
+        try:
+            async for piece in _pieces(chat, reply):
+                yield piece
+        except asyncio.CancelledError:
+            self.disconnects += 1
+            self._changed.set()
+            raise
+
+
+async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
+    if isinstance(reply, Garbles):
+        yield b"data: {not json\n\n"
+        return
+    text = reply.text if isinstance(reply, Says | Holds | Calls) else ""
+    for at in range(0, len(text), 5):
+        yield _chunk({"content": text[at : at + 5]})
+    if isinstance(reply, Holds):
+        await reply.release.wait()
+    finish: str | None = "stop"
+    if isinstance(reply, Calls):
+        finish = "tool_calls"
+        for index, (name, arguments) in enumerate(reply.calls):
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            call = {"index": index, "id": f"call_{len(chat.messages)}_{index}", "type": "function"}
+            yield _chunk({"tool_calls": [call | {"function": {"name": name, "arguments": ""}}]})
+            yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": written}}]})
+    if isinstance(reply, Says):
+        finish = reply.finish
+    if finish is None:
+        yield None
+        return
+    yield _chunk({}, finish)
+    usage = {"prompt_tokens": chat.tokens, "completion_tokens": len(text) // 4, "total_tokens": chat.tokens}
+    yield f"data: {json.dumps(_envelope([]) | {'usage': usage})}\n\n".encode()
+    yield b"data: [DONE]\n\n"
+
+
+def _chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return f"data: {json.dumps(_envelope([choice]))}\n\n".encode()
+
+
+def _envelope(choices: list[dict[str, object]]) -> dict[str, object]:
+    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": choices}
+
+
+def _error(reply: Fails) -> Answer:
+    body = {"error": {"message": reply.message, "type": "error", "code": reply.code, "param": reply.param}}
+    return Answer(reply.status, json.dumps(body).encode(), retry_after=reply.retry_after)
