@@ -135,14 +135,18 @@ def _assemble(
     return App(settings, clock, database, sessions, turns, model, commands, runner)
 
 
+def endpoint_of(settings: Settings) -> Endpoint:
+    """The endpoint that the settings name; servers that need no key are given one all the same."""
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+    return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
+
+
 def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
     if not settings.has_endpoint:
         return _embedded(settings, catalogue, stack)
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
-    endpoint = Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
 
     async def connect() -> Endpoint:
-        return endpoint
+        return endpoint_of(settings)
 
     def model(name: str, tier: Tier) -> OpenAIModel:
         temperature = catalogue.tier(tier).temperature

@@ -100,7 +100,7 @@ def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
     from bot.setup import run_setup
 
-    raise SystemExit(asyncio.run(run_setup()))
+    asyncio.run(run_setup())
 
 
 @model_cli.command("list")

@@ -122,7 +122,8 @@ class CommandHandlers:
         kept = await self._status.memory_line(call.session)
         if ended == 0:
             return f"This is a new conversation already. I still have {kept}."
-        return f"A new conversation begins. The last one stays in my log with {counted(ended, 'message')}, and I keep {kept}."
+        said = counted(ended, "message")
+        return f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
 
     async def compact(self, call: CommandCall) -> str:
         """/compact [N]"""

@@ -84,20 +84,25 @@ async def run_telegram(app: App) -> None:
 @contextlib.asynccontextmanager
 async def _introduced(bot: ExtBot[int]) -> AsyncIterator[User]:
     """The bot's own account, as soon as Telegram can be reached."""
+    try:
+        await _until_known(bot)
+        yield bot.bot
+    finally:
+        await bot.shutdown()
+
+
+async def _until_known(bot: ExtBot[int]) -> None:
     backoff = Backoff()
     while True:
         try:
             await bot.initialize()
-            break
         except InvalidToken as error:
             raise _wrong_token() from error
         except TelegramError as error:
             log.warning("telegram_unreachable", reason=str(error), remedy="check the network; trying again")
             await backoff.wait(at_least=explained(error).pause)
-    try:
-        yield bot.bot
-    finally:
-        await bot.shutdown()
+        else:
+            return
 
 
 async def _set_menu(bot: ExtBot[int], commands: list[Command]) -> None:

@@ -136,9 +136,9 @@ class ModelServer:
         """Queue replies for the next requests."""
         self._script.extend(replies)
 
-    async def wait_for(self, predicate: Callable[[], bool], timeout: float = 20) -> None:
-        """Wait until something happened here that makes `predicate` true."""
-        async with asyncio.timeout(timeout):
+    async def wait_for(self, predicate: Callable[[], bool]) -> None:
+        """Wait until something happened here that makes `predicate` true; at most 20 seconds."""
+        async with asyncio.timeout(20):
             while not predicate():
                 self._changed.clear()
                 await self._changed.wait()

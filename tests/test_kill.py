@@ -1,0 +1,132 @@
+"""Killing the process: `mneme run` as a real process, ended with SIGKILL at bad moments."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers.model import Holds, Says
+from tests.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.servers.model import ModelServer
+
+ANN = 1001
+ROOT = Path(__file__).parent.parent
+
+Run = Callable[[], AbstractAsyncContextManager[asyncio.subprocess.Process]]
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[BotApiServer]:
+    """A local Telegram that outlives the bot."""
+    async with BotApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
+    """Starts `mneme run` as a process of its own; it is killed at the end of the block if it still runs."""
+
+    @contextlib.asynccontextmanager
+    async def running() -> AsyncIterator[asyncio.subprocess.Process]:
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+            "TELEGRAM_API_URL": telegram.url,
+            "TELEGRAM_ALLOWED_IDS": str(ANN),
+            "OPENAI_BASE_URL": model.url,
+            "LLM_MODEL": "scripted",
+        }
+        with (tmp_path / "log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bot", "run", env=environment, stderr=log, cwd=tmp_path
+            )
+            try:
+                yield process
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+
+    return running
+
+
+async def test_killed_while_the_model_writes_the_answer_arrives_once_after_a_restart(
+    run: Run,
+    telegram: BotApiServer,
+    model: ModelServer,
+) -> None:
+    model.script(Holds("This will never be"), Says("Here it is."))
+    async with run():
+        telegram.user_says("A question", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+    async with run():
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.polled and not telegram.pending_update_ids)
+    async with run():
+        await telegram.wait_for(lambda: telegram.polled)
+    assert [message.text for message in telegram.sent(ANN)] == ["Here it is."]
+
+
+async def test_killed_before_the_reply_was_sent_it_is_sent_after_a_restart(
+    run: Run,
+    telegram: BotApiServer,
+    model: ModelServer,
+) -> None:
+    telegram.fault("sendMessage", stall=True)
+    async with run():
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+    telegram.clear_faults()
+    async with run():
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert [message.text for message in telegram.sent(ANN)] == ["You said: hello"]
+    assert len(model.requests) == 1
+
+
+async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_twice(
+    run: Run,
+    telegram: BotApiServer,
+    model: ModelServer,
+) -> None:
+    for number in range(4):
+        before = len(telegram.calls)
+        async with run():
+            telegram.user_says(f"message {number}", chat_id=ANN)
+            # a little further into the turn each time
+            await telegram.wait_for(lambda before=before, number=number: len(telegram.calls) > before + 3 * number)
+    async with run():
+        await telegram.wait_for(
+            lambda: (
+                telegram.polled
+                and not telegram.pending_update_ids
+                and sum(len(m.text.split("message")) - 1 for m in telegram.sent(ANN)) >= 1
+                and any("message 3" in m.text for m in telegram.sent(ANN))
+            )
+        )
+    answered = [line for message in telegram.sent(ANN) for line in message.text.splitlines()]
+    assert len(answered) == len(set(answered))
+    asked = [m["content"] for request in model.requests for m in request.messages if m["role"] == "user"]
+    assert {f"message {number}" for number in range(4)} <= set(asked)
+
+
+async def test_sigterm_ends_the_bot_cleanly(
+    run: Run,
+    telegram: BotApiServer,
+) -> None:
+    async with run() as process:
+        await telegram.wait_for(lambda: telegram.polled)
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0

@@ -1,0 +1,70 @@
+"""Markdown becomes messages that Telegram takes, whatever it says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.telegram.rendering import Chunk, render, utf16_length
+
+PIECES = st.sampled_from(
+    [
+        "word ", "слово ", "単語", "👩‍👩‍👧 ", "\n", "\n\n", "**", "_", "`", "```\n", "```python\n", "# ", "- ", "> ", "|",
+        "[a](http://b.c)", "||", "~~", "\\", "1. ", "<b>", "&amp;", "$x$", "\t", "‏", "x" * 40,
+    ]
+)  # fmt: skip
+
+
+def shown(chunk: Chunk, kind: str) -> list[str]:
+    """The texts under the entities of one kind."""
+    units = chunk.text.encode("utf-16-le")
+    return [
+        units[2 * e.offset : 2 * (e.offset + e.length)].decode("utf-16-le") for e in chunk.entities if e.type == kind
+    ]
+
+
+@given(st.lists(PIECES, max_size=120).map("".join), st.integers(20, 200))
+def test_every_chunk_is_one_that_telegram_takes(markdown: str, longest: int) -> None:
+    for chunk in render(markdown, longest):
+        assert chunk.text == chunk.text.strip() != ""
+        assert utf16_length(chunk.text) <= longest
+        units = chunk.text.encode("utf-16-le")
+        for entity in chunk.entities:
+            assert entity.offset >= 0
+            assert entity.length > 0
+            assert entity.offset + entity.length <= utf16_length(chunk.text)
+            units[2 * entity.offset : 2 * (entity.offset + entity.length)].decode("utf-16-le")
+
+
+@given(st.text(max_size=3000))
+def test_any_text_at_all_is_rendered(text: str) -> None:
+    assert all(utf16_length(chunk.text) <= 100 for chunk in render(text, 100))
+
+
+@given(st.lists(st.text("abc 😀", min_size=1, max_size=30), min_size=1, max_size=40), st.integers(10, 80))
+def test_splitting_loses_no_visible_character(words: list[str], longest: int) -> None:
+    text = "w" + "\n\n".join(words)
+    joined = "".join(chunk.text for chunk in render(text, longest))
+    whole = "".join(chunk.text for chunk in render(text, 1_000_000))
+    assert "".join(joined.split()) == "".join(whole.split())
+
+
+def test_code_that_is_split_stays_code_in_every_part() -> None:
+    code = "\n".join(f"line {n}" for n in range(100))
+    chunks = render(f"```python\n{code}\n```", 200)
+    assert len(chunks) > 3
+    assert "\n".join("\n".join(shown(chunk, "pre")) for chunk in chunks).split() == code.split()
+
+
+def test_a_text_is_split_at_a_paragraph_rather_than_in_a_sentence() -> None:
+    chunks = render("First words here.\n\nSecond part of it.", 25)
+    assert [chunk.text for chunk in chunks] == ["First words here.", "Second part of it."]
+
+
+def test_plain_words_carry_no_entities_and_bold_ones_do() -> None:
+    assert render("plain")[0].entities == ()
+    assert shown(render("a **bold** word")[0], "bold") == ["bold"]
+
+
+def test_nothing_visible_makes_no_message() -> None:
+    assert render(" \n ") == []
