@@ -9,10 +9,22 @@ from bot.telegram.rendering import Chunk, render, utf16_length
 
 PIECES = st.sampled_from(
     [
-        "word ", "слово ", "単語", "👩‍👩‍👧 ", "\n", "\n\n", "**", "_", "`", "```\n", "```python\n", "# ", "- ", "> ", "|",
-        "[a](http://b.c)", "||", "~~", "\\", "1. ", "<b>", "&amp;", "$x$", "\t", "‏", "x" * 40,
+        "word ",
+        "слово ",
+        "単語",
+        "\U0001f469\u200d\U0001f467 ",
+        "\n",
+        "\n\n",
+        "**",
+        "_",
+        "`",
+        "```\n",
+        "```python\n",
+        "# ",
+        "- ",
     ]
-)  # fmt: skip
+    + ["> ", "|", "[a](http://b.c)", "||", "~~", "\\", "1. ", "<b>", "&amp;", "$x$", "\t", "\u200f", "x" * 40]
+)
 
 
 def shown(chunk: Chunk, kind: str) -> list[str]:
