@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.commands import Command, CommandHandlers
+from bot.commands import Command, command_table
+from bot.conversation_commands import ConversationCommands
+from bot.memory_commands import MemoryCommands
 from bot.session_runner import SessionRunner
+from bot.start import DATABASE_NAME
 from bot.status import StatusService
 from config.models import load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
-from memory.archives import ArchiveStore
+from memory.changes import ChangeLog
 from memory.clock import system_clock
 from memory.compaction import CompactionLimits, CompactionService
 from memory.database import Database
+from memory.entries import EntryStore
+from memory.forgetting import Forgetting
+from memory.long_term import LongTermMemory
 from memory.markdown import MarkdownFiles
+from memory.recall import Recall
+from memory.search import Search
 from memory.sessions import SessionService
 from memory.tokens import TokenCounter
 from memory.turn_log import TurnLog
+from memory.undo import Undo
 from memory.usage import UsageLog
 from pipeline.embedded import EmbeddedModelError, EmbeddedServer
 from pipeline.lightrag import LightRag
@@ -32,13 +41,15 @@ from pipeline.runner import Pipeline
 from pipeline.summarizer import ModelSummarizer
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
-from pipeline.systems.context_building import ContextBuilding
+from pipeline.systems.context_building import ContextBuilding, RelevantMemory
 from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
 from pipeline.tools.memory_file import memory_file_tool
+from pipeline.tools.memory_recall import memory_recall_tool
+from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -48,8 +59,6 @@ if TYPE_CHECKING:
     from memory.clock import Clock
 
 log = structlog.get_logger(__name__)
-
-DATABASE_NAME = "mneme.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,9 @@ def _assemble(
     shared = settings.memory_scope is MemoryScope.SHARED
     sessions = SessionService(database, clock, shared_owner=shared)
     turns = TurnLog(database, clock)
-    archives = ArchiveStore(database, clock)
+    changes = ChangeLog(clock)
+    entries = EntryStore(database, changes, clock)
+    recall = Recall(Search(database), database, counter, settings.zone)
     files = MarkdownFiles(
         settings.mneme_data_dir / "memory",
         settings.zone,
@@ -110,16 +121,20 @@ def _assemble(
         settings.memory_window,
         enabled=settings.compaction_enabled,
     )
-    compaction = CompactionService(sessions, archives, ModelSummarizer(model, clock), limits, counter, clock)
-    toolbox = Toolbox([memory_file_tool(files)] if settings.memory_enabled else [])
+    compaction = CompactionService(sessions, entries, ModelSummarizer(model, clock), limits, counter, clock)
+    long_term = LongTermMemory(files, database, changes)
+    tools = [memory_file_tool(long_term), *note_tools(entries), memory_recall_tool(recall)]
+    toolbox = Toolbox(tools if settings.memory_enabled else [])
     graph = _graph(settings, stack)
     remembered = files if settings.memory_enabled else None
-    context = ContextBuilding(sessions, remembered, graph, toolbox, model, counter, clock, settings.zone)
+    relevant: list[RelevantMemory] = [recall] if settings.memory_enabled else []
+    relevant += [graph] if graph is not None else []
+    context = ContextBuilding(sessions, remembered, relevant, toolbox, model, counter, clock, settings.zone)
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
             InputSanitizing(),
-            AutoCapture(remembered),
+            AutoCapture(long_term if settings.memory_enabled else None),
             AutoCompaction(compaction, model),
             context,
             ToolLoop(model, toolbox, turn_limits, counter, clock),
@@ -129,8 +144,11 @@ def _assemble(
         ]
     )
     runner = SessionRunner(pipeline, sessions, clock)
-    status = StatusService(sessions, files, archives, usage, context, model, runner, clock)
-    commands = CommandHandlers(sessions, turns, compaction, status, runner).table
+    status = StatusService(sessions, files, entries, usage, context, model, runner, clock)
+    commands: dict[str, Command] = {}
+    conversation = ConversationCommands(sessions, turns, compaction, status, runner, commands)
+    memory = MemoryCommands(entries, recall, Undo(database, changes, files), Forgetting(database, files))
+    commands |= command_table([*conversation.commands(), *memory.commands()])
     runner.use_commands(commands)
     return App(settings, clock, database, sessions, turns, model, commands, runner)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from config.logs import configure_logging
-from config.settings import ConfigurationError, Settings, load_settings
+from bot.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.start import quiet_settings, settings_with_logging
+from config.settings import ConfigurationError, Settings
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
+cli.add_typer(memory_cli, name="memory")
 cli.add_typer(model_cli, name="model")
+cli.command()(recall)
+cli.command("export")(export_memory)
+cli.command("import")(import_memory)
+cli.command()(reindex)
+cli.command()(migrate)
 
 
 def main() -> None:
@@ -50,7 +57,7 @@ def chat(
     session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
 ) -> None:
     """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
-    settings = _settings(quiet=True)
+    settings = quiet_settings()
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
 
@@ -70,7 +77,7 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
 @cli.command()
 def run() -> None:
     """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
-    settings = _settings()
+    settings = settings_with_logging()
     asyncio.run(_run(settings))
 
 
@@ -108,7 +115,7 @@ def list_models() -> None:
     """The local models: what there is, and what is here."""
     from bot.local_models import show_models
 
-    show_models(_settings(quiet=True))
+    show_models(quiet_settings())
 
 
 @model_cli.command()
@@ -121,12 +128,4 @@ def pull(
     """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
     from bot.local_models import pull_model
 
-    pull_model(_settings(quiet=True), name, if_needed=if_needed)
-
-
-def _settings(*, quiet: bool = False) -> Settings:
-    """The settings, with logging set up. quiet: only warnings, for commands that a person reads."""
-    settings = load_settings()
-    level = "error" if quiet and settings.log_level == "info" else settings.log_level
-    configure_logging(level, settings.log_format)
-    return settings
+    pull_model(quiet_settings(), name, if_needed=if_needed)

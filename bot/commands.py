@@ -1,29 +1,18 @@
-"""The command table: one place from which the help text, Telegram's menu and the console's completion are made.
-
-A handler parses its argument, calls one service and returns text.
-"""
+"""What a command is. From one table of them come the help text, Telegram's menu and the console's completion."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from bot.status import counted, written_status
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from bot.status import StatusService
-    from memory.compaction import CompactionService
     from memory.messages import Message
-    from memory.sessions import Session, SessionService
-    from memory.turn_log import TurnLog
-
-COMPACT_DEFAULT = 10
-"""Messages that `/compact` keeps when it is not told how many."""
-COMPACT_MOST = 100
+    from memory.sessions import Session
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
 
@@ -59,13 +48,6 @@ class Command:
     immediate: bool = False
 
 
-class Stopper(Protocol):
-    """Where running turns can be stopped."""
-
-    async def stop(self, session_id: str) -> tuple[bool, int]:
-        """Cancel what runs and hold what waits; whether anything ran, and how much waits."""
-
-
 class WrongArgument(MnemeError):
     """A command was given something that it can't use."""
 
@@ -78,94 +60,16 @@ def parse_command(text: str) -> tuple[str, str]:
     return found["name"].lower(), (found["argument"] or "").strip()
 
 
-class CommandHandlers:
-    """What the commands do: each parses its argument, calls one service and returns text."""
-
-    def __init__(
-        self,
-        sessions: SessionService,
-        turns: TurnLog,
-        compaction: CompactionService,
-        status: StatusService,
-        stopper: Stopper,
-    ) -> None:
-        self._sessions = sessions
-        self._turns = turns
-        self._compaction = compaction
-        self._status = status
-        self._stopper = stopper
-        self.table = {
-            command.name: command
-            for command in (
-                Command("start", "Say hello", self.start, immediate=True),
-                Command("help", "What I understand", self.help, immediate=True),
-                Command("new", "Begin a new conversation; what I remember stays", self.new),
-                Command("compact", "Summarise the conversation but for the last N messages", self.compact, "[N]"),
-                Command("status", "Conversation, memory and model", self.status, immediate=True),
-                Command("stop", "Stop the answer that is being written", self.stop, immediate=True),
-                Command("retry", "Answer the last message again", self.retry),
-            )
-        }
-
-    async def start(self, call: CommandCall) -> str:
-        """/start"""
-        return f"I am Mneme, and I remember what we talk about. Just write to me.\n\n{help_text(self.table)}"
-
-    async def help(self, call: CommandCall) -> str:
-        """/help, and every command that there is not."""
-        known = call.name in self.table
-        return help_text(self.table) if known else f"There is no command /{call.name}.\n\n{help_text(self.table)}"
-
-    async def new(self, call: CommandCall) -> str:
-        """/new"""
-        ended = await self._sessions.clear_messages(call.session.id)
-        kept = await self._status.memory_line(call.session)
-        if ended == 0:
-            return f"This is a new conversation already. I still have {kept}."
-        said = counted(ended, "message")
-        return f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
-
-    async def compact(self, call: CommandCall) -> str:
-        """/compact [N]"""
-        done = await self._compaction.compact(call.session, _kept_count(call.argument))
-        if done is None:
-            return "Nothing to compact."
-        how = "summarised" if done.summarized else "extracted (no model made a summary)"
-        return f"{counted(done.removed, 'message')} left my view, {how} as {done.archive_name}; {done.kept} stay."
-
-    async def status(self, call: CommandCall) -> str:
-        """/status"""
-        return written_status(await self._status.status(call.session))
-
-    async def stop(self, call: CommandCall) -> str:
-        """/stop"""
-        stopped, waiting = await self._stopper.stop(call.session.id)
-        if not stopped:
-            return "Nothing is running."
-        if waiting:
-            return f"Stopped. {_messages(waiting)} will be answered together with your next one."
-        return "Stopped."
-
-    async def retry(self, call: CommandCall) -> CommandResult:
-        """/retry"""
-        last = await self._turns.last(call.session.id)
-        if last is None or not last.user_messages:
-            return "There is nothing to try again in this conversation."
-        return RunAgain(last.user_messages, last.id)
-
-
-def help_text(table: dict[str, Command]) -> str:
+def help_text(table: Mapping[str, Command]) -> str:
     """The commands, a line each."""
     return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {c.description}" for c in table.values())
 
 
-def _kept_count(argument: str) -> int:
-    if not argument:
-        return COMPACT_DEFAULT
-    if not argument.isdecimal() or not 1 <= int(argument) <= COMPACT_MOST:
-        raise WrongArgument(f"/compact takes a number from 1 to {COMPACT_MOST}, such as /compact {COMPACT_DEFAULT}.")
-    return int(argument)
-
-
-def _messages(count: int) -> str:
-    return "One waiting message" if count == 1 else f"{count} waiting messages"
+def command_table(commands: Iterable[Command]) -> dict[str, Command]:
+    """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
+    table: dict[str, Command] = {}
+    for command in commands:
+        if command.name in table:
+            raise ValueError(f"two commands are called /{command.name}")
+        table[command.name] = command
+    return table

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 from dotenv import dotenv_values, set_key, unset_key
 
-from bot.app import DATABASE_NAME, endpoint_of
+from bot.app import endpoint_of
+from bot.start import DATABASE_NAME
 from config.models import load_catalogue
 from config.settings import ENV_FILE, ConfigurationError, Settings, load_settings
 from memory.access import CODE_LIFETIME, AccessList

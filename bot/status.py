@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from memory.entry import Kind
+
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from memory.archives import ArchiveStore
     from memory.clock import Clock
+    from memory.entries import EntryStore
     from memory.markdown import MarkdownFiles
     from memory.sessions import Session, SessionService
     from memory.usage import UsageLog
@@ -62,7 +64,7 @@ class StatusService:
         self,
         sessions: SessionService,
         files: MarkdownFiles,
-        archives: ArchiveStore,
+        entries: EntryStore,
         usage: UsageLog,
         context: ContextBuilding,
         model: ChatModel,
@@ -71,7 +73,7 @@ class StatusService:
     ) -> None:
         self._sessions = sessions
         self._files = files
-        self._archives = archives
+        self._entries = entries
         self._usage = usage
         self._context = context
         self._model = model
@@ -101,7 +103,7 @@ class StatusService:
             long_term_bytes=len((await self._files.read_long_term(session.owner)).encode()),
             notes_today=today,
             notes_recent=recent,
-            archives=await self._archives.count(session.owner),
+            archives=(await self._entries.counts(session.owner)).get(Kind.ARCHIVE, 0),
         )
 
     async def memory_line(self, session: Session) -> str:
@@ -140,9 +142,9 @@ def written_status(status: Status) -> str:
     return "\n".join(lines)
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: `1 note`, `2 notes`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
 def _duration(seconds: int) -> str:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from memory.entry import Author, Kind, NewEntry
 from memory.messages import Message, Role
+from memory.secrets import without_secrets
 from memory.sessions import Marker
 
 if TYPE_CHECKING:
-    from memory.archives import ArchiveStore
     from memory.clock import Clock
+    from memory.entries import EntryStore
     from memory.sessions import Session, SessionService, Transcript
     from memory.tokens import TokenCounter
 
@@ -66,14 +68,14 @@ class CompactionService:
     def __init__(
         self,
         sessions: SessionService,
-        archives: ArchiveStore,
+        entries: EntryStore,
         summarizer: Summarizer | None,
         limits: CompactionLimits,
         counter: TokenCounter,
         clock: Clock,
     ) -> None:
         self._sessions = sessions
-        self._archives = archives
+        self._entries = entries
         self._summarizer = summarizer
         self._limits = limits
         self._counter = counter
@@ -126,14 +128,21 @@ class CompactionService:
         if not removed or transcript.conversation_id is None:
             return None
         summary = await self._summary(transcript.summary, removed)
-        content = summary or extract(transcript.summary, removed)
+        content = without_secrets(summary or extract(transcript.summary, removed))
         # the archive comes first: a crash before the marker leaves the conversation as it was
-        name = await self._archives.add(session.owner, content, topic=content)
+        stem = f"archive-{self._clock():%Y-%m-%d}"
+        archive = await self._entries.add(
+            session.owner, NewEntry(content, stem=stem, kind=Kind.ARCHIVE, author=Author.COMPACTION)
+        )
         first_kept = kept[0].id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
-        await self._sessions.append_marker(transcript.conversation_id, Marker(name, self._clock(), first_kept))
-        log.info("compacted", removed=len(removed), kept=len(kept), archive=name, summarized=summary is not None)
-        return Compacted(len(removed), len(kept), name, summarized=summary is not None)
+        await self._sessions.append_marker(
+            transcript.conversation_id, Marker(archive.name, archive.id, self._clock(), first_kept)
+        )
+        log.info(
+            "compacted", removed=len(removed), kept=len(kept), archive=archive.name, summarized=summary is not None
+        )
+        return Compacted(len(removed), len(kept), archive.name, summarized=summary is not None)
 
     async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
         if self._summarizer is None:

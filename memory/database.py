@@ -11,6 +11,7 @@ import aiosqlite
 
 from memory.errors import StoreError, explain
 from memory.migrations import MIGRATIONS, Migration
+from memory.words import date_words, indexable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -20,7 +21,7 @@ BUSY_TIMEOUT = 10.0
 """Seconds to wait for another process (the command line beside the bot) that is writing."""
 
 Row = sqlite3.Row
-Parameters = tuple[object, ...]
+Parameters = tuple[object, ...] | dict[str, object]
 
 
 class Database:
@@ -93,6 +94,18 @@ class Database:
                     raise explain(error, self.path) from error
                 raise
 
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
+        """One unchanging view of what is committed, for reading much while others write."""
+        connection = await _connect(self.path)
+        try:
+            await connection.execute("BEGIN")
+            yield connection
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+        finally:
+            await connection.close()
+
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows that `sql` selects from what is committed."""
         try:
@@ -128,6 +141,8 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     try:
         connection.row_factory = sqlite3.Row
         # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
+        for function in (indexable, date_words):
+            await connection.create_function(function.__name__, 1, function, deterministic=True)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.notes import Memory
+from memory.secrets import secret_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,16 +56,16 @@ class MarkdownFiles:
         path = self.folder(owner) / f"{self.local(moment).date().isoformat()}.md"
         await asyncio.to_thread(_append, path, line)
 
-    async def append_long_term(self, owner: str, text: str) -> str:
-        """Append `text` to MEMORY.md as a part of its own; the new text of the file."""
+    async def append_long_term(self, owner: str, text: str) -> tuple[str, str]:
+        """Append `text` to MEMORY.md as a part of its own; the file's text before and after."""
 
         def change(current: str) -> str:
             return f"{current.rstrip()}\n{text.strip()}\n" if current.strip() else f"{text.strip()}\n"
 
         return await asyncio.to_thread(self._change_long_term, owner, change)
 
-    async def replace_in_long_term(self, owner: str, part: str, replacement: str) -> str:
-        """Replace `part`, which must stand exactly once in MEMORY.md; the new text of the file.
+    async def replace_in_long_term(self, owner: str, part: str, replacement: str) -> tuple[str, str]:
+        """Replace `part`, which must stand exactly once in MEMORY.md; the file's text before and after.
 
         An empty replacement deletes the part together with a line that it leaves empty. Raises
         MemoryRefused when the part is not there, or there more than once.
@@ -75,12 +76,22 @@ class MarkdownFiles:
             if found != 1:
                 where = "nowhere" if found == 0 else f"{found} times"
                 raise MemoryRefused(f"That text stands {where} in MEMORY.md: give a part that stands there once.")
-            before, after = current.split(part)
-            if not replacement and before.endswith(("\n", "")) and after.startswith("\n"):
-                after = after.removeprefix("\n") if not before or before.endswith("\n") else after
-            return before + replacement + after
+            head, tail = current.split(part)
+            if not replacement and tail.startswith("\n") and (not head or head.endswith("\n")):
+                tail = tail[1:]
+            return head + replacement + tail
 
         return await asyncio.to_thread(self._change_long_term, owner, change)
+
+    async def put_back(self, owner: str, *, expected: str, text: str) -> None:
+        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
+
+        def change(current: str) -> str:
+            if current != expected:
+                raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
+            return text
+
+        await asyncio.to_thread(self._change_long_term, owner, change)
 
     async def note_counts(self, owner: str, now: datetime) -> tuple[int, int]:
         """How many notes today has, and how many the recent days have together."""
@@ -97,15 +108,18 @@ class MarkdownFiles:
             recent=tuple((day, notes) for day, notes in recent if notes.strip()),
         )
 
-    def _change_long_term(self, owner: str, change: Callable[[str], str]) -> str:
+    def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         path = self.folder(owner) / "MEMORY.md"
         with _locked(path):
-            text = change(_text(path))
-            size = len(text.encode())
-            if size > self._cap:
+            before = _text(path)
+            after = change(before)
+            size = len(after.encode())
+            if size > self._cap and len(after) > len(before):
                 raise MemoryRefused(f"MEMORY.md would grow to {size} bytes of {self._cap}: remove something first.")
-            write_atomically(path, text)
-        return text
+            if (secret := secret_in(after)) and not secret_in(before):
+                raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
+            write_atomically(path, after)
+        return before, after
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 Migration = tuple[str, ...]
 
 SESSIONS_AND_LOG: Migration = (
+    # owners are numbered, so that a number can stand for one in the search index
+    "CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)",
     """
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY,
@@ -25,6 +27,7 @@ SESSIONS_AND_LOG: Migration = (
     CREATE TABLE conversations (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
         started_at TEXT NOT NULL,
         ended_at TEXT
     )
@@ -62,6 +65,7 @@ SESSIONS_AND_LOG: Migration = (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         conversation_id INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
         archive_name TEXT NOT NULL,
+        archive_id INTEGER NOT NULL,
         archived_at TEXT NOT NULL,
         first_kept_message_id INTEGER NOT NULL
     )
@@ -73,7 +77,7 @@ ENTRIES: Migration = (
     """
     CREATE TABLE entries (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
-        owner TEXT NOT NULL,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
         kind TEXT NOT NULL,
         content TEXT NOT NULL,
         tags TEXT NOT NULL DEFAULT '[]',
@@ -94,15 +98,16 @@ ENTRIES: Migration = (
         deleted_at TEXT
     )
     """,
-    "CREATE INDEX entries_of_owner ON entries (owner, kind, id)",
+    "CREATE INDEX entries_of_owner ON entries (owner_id, kind, id)",
     # names and aliases stand in one table, so that one constraint keeps them unique together
     """
     CREATE TABLE names (
-        owner TEXT NOT NULL,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        key TEXT NOT NULL,
         name TEXT NOT NULL,
         entry_id INTEGER NOT NULL REFERENCES entries (id) ON DELETE CASCADE,
         is_alias INTEGER NOT NULL DEFAULT 0,
-        PRIMARY KEY (owner, name)
+        PRIMARY KEY (owner_id, key)
     ) WITHOUT ROWID
     """,
     "CREATE INDEX names_of_entry ON names (entry_id)",
@@ -173,4 +178,69 @@ ACCESS_AND_USAGE: Migration = (
     "CREATE INDEX usage_by_time ON usage (at)",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (SESSIONS_AND_LOG, ENTRIES, MAILBOX, ACCESS_AND_USAGE)
+CHANGES: Migration = (
+    # One row for each entry that an operation touched, `before` a snapshot as JSON; or, with entry 0, a change of
+    # MEMORY.md, `before` and `after` its text.
+    """
+    CREATE TABLE changes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        batch INTEGER NOT NULL,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        entry_id INTEGER NOT NULL,
+        operation TEXT NOT NULL,
+        author TEXT NOT NULL,
+        before TEXT,
+        after TEXT,
+        at TEXT NOT NULL,
+        undone_at TEXT
+    )
+    """,
+    "CREATE INDEX changes_of_owner ON changes (owner_id, batch) WHERE undone_at IS NULL",
+)
+
+SEARCH: Migration = (
+    # the messages of the log that a person would look for: what was said, not what tools were told
+    """
+    CREATE VIEW spoken AS
+    SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
+    WHERE m.content <> '' AND t.outcome <> 'retried'
+        AND (m.role = 'user' OR m.role = 'assistant' AND m.speaker IS NULL)
+    """,
+    # What the index holds. It stores no text of its own but reads these views, which call the functions of
+    # memory/words.py: an entry stands in an even row, a message in an odd one.
+    """
+    CREATE VIEW searchable_entries AS
+    SELECT e.id, 2 * e.id AS row, 'o' || e.owner_id AS owner, indexable(e.content) AS body,
+        indexable((SELECT n.name FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias)) AS name,
+        indexable(e.tags) AS tags, indexable(e.scope) AS scope, NULL AS speaker, date_words(e.created_at) AS date,
+        NULL AS previous, NULL AS next, NULL AS second_previous, NULL AS second_next
+    FROM entries e WHERE e.deleted_at IS NULL
+    """,
+    """
+    CREATE VIEW searchable_messages AS
+    SELECT m.id, 2 * m.id + 1 AS row, 'o' || c.owner_id AS owner, indexable(m.content) AS body,
+        NULL AS name, NULL AS tags, NULL AS scope,
+        indexable(coalesce(m.speaker, m.role)) AS speaker, date_words(m.created_at) AS date,
+        indexable((SELECT p.content FROM spoken p
+            WHERE p.conversation_id = m.conversation_id AND p.id < m.id ORDER BY p.id DESC LIMIT 1)) AS previous,
+        indexable((SELECT n.content FROM spoken n
+            WHERE n.conversation_id = m.conversation_id AND n.id > m.id ORDER BY n.id LIMIT 1)) AS next,
+        indexable((SELECT p.content FROM spoken p WHERE p.conversation_id = m.conversation_id AND p.id < m.id
+            ORDER BY p.id DESC LIMIT 1 OFFSET 1)) AS second_previous,
+        indexable((SELECT n.content FROM spoken n WHERE n.conversation_id = m.conversation_id AND n.id > m.id
+            ORDER BY n.id LIMIT 1 OFFSET 1)) AS second_next
+    FROM spoken m JOIN conversations c ON c.id = m.conversation_id
+    """,
+    """
+    CREATE VIEW searchable AS
+    SELECT * FROM searchable_entries UNION ALL SELECT * FROM searchable_messages
+    """,
+    """
+    CREATE VIRTUAL TABLE search USING fts5 (
+        owner, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next,
+        content = 'searchable', content_rowid = 'row', tokenize = 'porter unicode61 remove_diacritics 2'
+    )
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (SESSIONS_AND_LOG, ENTRIES, MAILBOX, ACCESS_AND_USAGE, CHANGES, SEARCH)

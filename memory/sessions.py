@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock, from_text, now_text
+from memory.clock import Clock, from_text, now_text, to_text
+from memory.entry_rows import owner_number
+from memory.index import leave_session
 from memory.messages import Message, Provenance, Role, ToolCall
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ class Marker:
     """The row in a conversation's log that records a compaction."""
 
     archive_name: str
+    archive_id: int
     archived_at: datetime
     first_kept_message_id: int
 
@@ -136,6 +139,7 @@ class SessionService:
     async def delete(self, session_id: str) -> bool:
         """Remove a session with its whole log; whether there was one."""
         async with self._database.transaction() as connection:
+            await leave_session(connection, session_id)
             cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         self._cache.pop(session_id, None)
         return cursor.rowcount > 0
@@ -172,9 +176,7 @@ class SessionService:
             return Transcript(None, None, [])
         marker = await self._database.row(
             "SELECT m.first_kept_message_id, e.content FROM markers m"
-            " JOIN conversations c ON c.id = m.conversation_id JOIN sessions s ON s.id = c.session_id"
-            " LEFT JOIN names n ON n.owner = s.owner AND n.name = m.archive_name"
-            " LEFT JOIN entries e ON e.id = n.entry_id"
+            " LEFT JOIN entries e ON e.id = m.archive_id AND e.deleted_at IS NULL"
             " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT 1",
             (conversation_id,),
         )
@@ -192,29 +194,43 @@ class SessionService:
             " WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id",
             (session_id,),
         )
-        return [Marker(r["archive_name"], from_text(r["archived_at"]), r["first_kept_message_id"]) for r in rows]
+        return [
+            Marker(r["archive_name"], r["archive_id"], from_text(r["archived_at"]), r["first_kept_message_id"])
+            for r in rows
+        ]
 
     async def append_marker(self, conversation_id: int, marker: Marker) -> None:
         """Record a compaction; from now on the transcript starts at its first kept message."""
         async with self._database.transaction() as connection:
             await connection.execute(
-                "INSERT INTO markers (conversation_id, archive_name, archived_at, first_kept_message_id)"
-                " VALUES (?, ?, ?, ?)",
-                (conversation_id, marker.archive_name, now_text(self._clock), marker.first_kept_message_id),
+                "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (
+                    conversation_id,
+                    marker.archive_name,
+                    marker.archive_id,
+                    to_text(marker.archived_at),
+                    marker.first_kept_message_id,
+                ),
             )
 
 
 async def open_conversation(connection: aiosqlite.Connection, session_id: str, now: str) -> int:
-    """The id of the session's current conversation, started when there is none. For use in a transaction."""
-    await connection.execute(
-        "INSERT INTO conversations (session_id, started_at) VALUES (?, ?)"
-        " ON CONFLICT (session_id) WHERE ended_at IS NULL DO NOTHING",
-        (session_id, now),
-    )
-    rows = await connection.execute_fetchall(
-        "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL", (session_id,)
-    )
-    return int(next(iter(rows))[0])
+    """The id of the session's current conversation, started when there is none. For use in a transaction.
+
+    A conversation belongs to the owner that its session had at its start.
+    """
+    current = "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL"
+    rows = list(await connection.execute_fetchall(current, (session_id,)))
+    if not rows:
+        sessions = await connection.execute_fetchall("SELECT owner FROM sessions WHERE id = ?", (session_id,))
+        owner_id = await owner_number(connection, next(iter(sessions))[0])
+        await connection.execute(
+            "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",
+            (session_id, owner_id, now),
+        )
+        rows = list(await connection.execute_fetchall(current, (session_id,)))
+    return int(rows[0][0])
 
 
 def message_of(row: Row) -> Message:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text, to_text
+from memory.index import touching_conversation
 from memory.messages import Message, Role
 from memory.sessions import message_of, open_conversation
 
@@ -40,7 +41,7 @@ class OutgoingReply:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """Everything that one commit writes."""
+    """Everything that one commit writes. written_entries: entries of this turn, to be told where they came from."""
 
     session_id: str
     outcome: Outcome
@@ -48,6 +49,7 @@ class FinishedTurn:
     started_at: datetime
     failure: str | None = None
     replaces_turn: int | None = None
+    written_entries: tuple[int, ...] = ()
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
 
@@ -73,22 +75,13 @@ class TurnLog:
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             conversation_id = await open_conversation(connection, turn.session_id, now)
-            cursor = await connection.execute(
-                "INSERT INTO turns (conversation_id, outcome, failure, started_at, finished_at) VALUES (?, ?, ?, ?, ?)",
-                (conversation_id, turn.outcome, turn.failure, to_text(turn.started_at), now),
-            )
-            turn_id = cursor.lastrowid
-            assert turn_id is not None, "an insert gives a row id"  # noqa: S101  # states what SQLite guarantees
-            await connection.executemany(
-                "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, tool_calls,"
-                " tool_call_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(conversation_id, turn_id, *_columns(message)) for message in turn.messages],
-            )
-            if turn.replaces_turn is not None:
-                await connection.execute(
-                    "UPDATE turns SET outcome = ? WHERE id = ?", (Outcome.RETRIED, turn.replaces_turn)
-                )
+            async with touching_conversation(connection, conversation_id, turn.replaces_turn):
+                turn_id = await _insert_turn(connection, conversation_id, turn, now)
             await connection.execute("UPDATE sessions SET updated_at = ? WHERE id = ?", (now, turn.session_id))
+            await connection.executemany(
+                "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
+                [(turn_id, entry_id) for entry_id in turn.written_entries],
+            )
             await _settle_mail(connection, turn, turn_id, now)
         return turn_id
 
@@ -105,6 +98,23 @@ class TurnLog:
             "SELECT * FROM messages WHERE turn_id = ? AND role = ? ORDER BY id", (row["id"], Role.USER)
         )
         return LastTurn(row["id"], Outcome(row["outcome"]), [message_of(r) for r in rows])
+
+
+async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, turn: FinishedTurn, now: str) -> int:
+    cursor = await connection.execute(
+        "INSERT INTO turns (conversation_id, outcome, failure, started_at, finished_at) VALUES (?, ?, ?, ?, ?)",
+        (conversation_id, turn.outcome, turn.failure, to_text(turn.started_at), now),
+    )
+    turn_id = cursor.lastrowid
+    assert turn_id is not None, "an insert gives a row id"  # noqa: S101  # states what SQLite guarantees
+    await connection.executemany(
+        "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, tool_calls,"
+        " tool_call_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(conversation_id, turn_id, *_columns(message)) for message in turn.messages],
+    )
+    if turn.replaces_turn is not None:
+        await connection.execute("UPDATE turns SET outcome = ? WHERE id = ?", (Outcome.RETRIED, turn.replaces_turn))
+    return turn_id
 
 
 async def _settle_mail(connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int, now: str) -> None:

@@ -41,7 +41,7 @@ class LightRag:
         )
         response.raise_for_status()
 
-    async def relevant(self, session: Session, question: str, visible: Transcript) -> str:
+    async def relevant(self, session: Session, question: str, visible: Transcript, tokens: int) -> str:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
         if len(question.strip()) < SHORTEST_QUERY:
             return ""

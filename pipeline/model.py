@@ -66,13 +66,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What came back. usage is None when the provider reports none."""
+    """What came back. usage is None when the provider reports none. echo: it only repeats memory (recall-only)."""
 
     text: str
     model: str
     finish: Finish
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+    echo: bool = False
 
 
 class ChatModel(Protocol):

@@ -19,7 +19,7 @@ LINE_CHARACTERS = 400
 
 HEAD = "No model answers, so I can only recall, not think (`mneme model pull` fetches one, `mneme setup` connects one)."
 
-_NOTE = re.compile(r"^\[\d\d:\d\d\] User: (?P<said>.*?) \| Assistant: .*$")
+_EXCHANGE = re.compile(r"^(?:- )?\[[^\]]*\] User: (?P<said>.*?)(?: \| Assistant: .*)?$")
 _WORD = re.compile(r"\w{2,}")
 _COMMON = frozenset(
     "about and are can did do does for have how is it me my of or tell that the to was we were what when where "
@@ -38,7 +38,7 @@ class RecallOnlyModel:
         text = "" if request.tier is Tier.FAST else self._answer(request)
         if on_text is not None and text:
             await on_text(text)
-        return ModelAnswer(text, self.name, Finish.STOP)
+        return ModelAnswer(text, self.name, Finish.STOP, echo=True)
 
     def _answer(self, request: ModelRequest) -> str:
         asked = [m.content for m in request.messages if m.role is Role.USER]
@@ -53,8 +53,8 @@ class RecallOnlyModel:
 
 def _best_lines(question: str, sources: list[str]) -> list[str]:
     wanted = {word for word in _WORD.findall(question.lower()) if word not in _COMMON}
-    # of a daily note only what the user said counts: what was recalled before must not be recalled again
-    lines = dict.fromkeys(_NOTE.sub(r"\g<said>", line).strip(" -*") for s in sources for line in s.splitlines())
+    # of an exchange only what the user said counts: what was recalled before must not be recalled again
+    lines = dict.fromkeys(_EXCHANGE.sub(r"\g<said>", line).strip(" -*") for s in sources for line in s.splitlines())
     scored = [
         (len(wanted & set(_WORD.findall(line.lower()))), at, line[:LINE_CHARACTERS])
         for at, line in enumerate(lines)

@@ -57,6 +57,7 @@ class Turn:
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     tools: tuple[ToolSpec, ...] = ()  # ContextBuilding
+    written_entries: list[int] = field(default_factory=list)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop
     partial: str = ""  # ToolLoop, while the answer streams
     notices: list[str] = field(default_factory=list)  # any: quiet lines under the reply

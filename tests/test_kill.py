@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,10 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
     return running
 
 
+def _called(telegram: BotApiServer, times: int) -> bool:
+    return len(telegram.calls) > times
+
+
 async def test_killed_while_the_model_writes_the_answer_arrives_once_after_a_restart(
     run: Run,
     telegram: BotApiServer,
@@ -106,7 +111,8 @@ async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_tw
         async with run():
             telegram.user_says(f"message {number}", chat_id=ANN)
             # a little further into the turn each time
-            await telegram.wait_for(lambda before=before, number=number: len(telegram.calls) > before + 3 * number)
+            enough = before + 3 * number
+            await telegram.wait_for(partial(_called, telegram, enough))
     async with run():
         await telegram.wait_for(
             lambda: (

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from memory.entry import Author
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
-    from memory.markdown import MarkdownFiles
+    from memory.long_term import LongTermMemory
     from pipeline.turn import Turn
 
 LONGEST_CAPTURE = 500
@@ -28,21 +29,21 @@ class AutoCapture:
 
     name = "AutoCapture"
 
-    def __init__(self, files: MarkdownFiles | None) -> None:
-        self._files = files
+    def __init__(self, memory: LongTermMemory | None) -> None:
+        self._memory = memory
 
     async def process(self, turn: Turn) -> None:
         """Capture from the words that the user typed; forwarded and attached text never writes memory."""
-        if self._files is None:
+        if self._memory is None:
             return
         for message in turn.user_messages:
             what = requested(message.content) if message.provenance is Provenance.TYPED else None
             if what is None or turn.replaces_turn is not None:
                 continue
-            if what in await self._files.read_long_term(turn.session.owner):
+            if what in await self._memory.read(turn.session.owner):
                 continue
-            await self._files.append_long_term(turn.session.owner, f"- {what}")
-            turn.notices.append(f"Noted in MEMORY.md: {what}")
+            await self._memory.append(turn.session.owner, f"- {what}", Author.CAPTURE)
+            turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
 
 
 def requested(text: str) -> str | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from memory.messages import Message, Provenance, Role
 from memory.notes import without_visible
 from pipeline.budget import Budget
-from pipeline.prompts import SUMMARY_HEADER, SYSTEM_PROMPT
+from pipeline.prompts import RELEVANT_HEADER, SUMMARY_HEADER, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
@@ -28,8 +29,8 @@ RELEVANT_TOKENS = 1_200
 class RelevantMemory(Protocol):
     """A search over what was remembered earlier."""
 
-    async def relevant(self, session: Session, question: str, visible: Transcript) -> str:
-        """What is known about `question` beyond what the visible conversation holds; empty for nothing."""
+    async def relevant(self, session: Session, question: str, visible: Transcript, tokens: int) -> str:
+        """What is known about `question` beyond the visible conversation, in `tokens` at most; empty for nothing."""
 
 
 class ContextBuilding:
@@ -46,7 +47,7 @@ class ContextBuilding:
         self,
         sessions: SessionService,
         files: MarkdownFiles | None,
-        relevant: RelevantMemory | None,
+        relevant: Sequence[RelevantMemory],
         toolbox: Toolbox,
         model: ChatModel,
         counter: TokenCounter,
@@ -69,8 +70,9 @@ class ContextBuilding:
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         stable = await self._stable(turn.session, history, transcript.summary, budget)
         question = "\n".join(message.content for message in turn.user_messages)
-        relevant = await self._relevant.relevant(turn.session, question, transcript) if self._relevant else ""
-        volatile = self._volatile(budget.cut(relevant, min(RELEVANT_TOKENS, budget.memory)))
+        tokens = min(RELEVANT_TOKENS, budget.memory)
+        found = [await source.relevant(turn.session, question, transcript, tokens) for source in self._relevant]
+        volatile = self._volatile("\n".join(budget.cut(text, tokens) for text in found if text))
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         at = len(history)
         turn.context = [*stable, *spoken[:at], volatile, *spoken[at:]]
@@ -100,7 +102,7 @@ class ContextBuilding:
 
     def _volatile(self, relevant: str) -> Message:
         now = self._clock()
-        parts = [f"# Relevant Memory\n{relevant}"] if relevant else []
+        parts = [f"{RELEVANT_HEADER}\n{relevant}"] if relevant else []
         parts.append(f"Now: {now.astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         return Message(Role.SYSTEM, "\n\n".join(parts), now)
 

@@ -38,6 +38,7 @@ class ReplyDelivery:
                 started_at=turn.started_at,
                 failure=turn.failure,
                 replaces_turn=turn.replaces_turn,
+                written_entries=tuple(turn.written_entries),
                 inbox_ids=tuple(i.inbox_id for i in turn.incoming if i.inbox_id is not None),
                 reply=await turn.channel.outgoing(turn.reply),
             )

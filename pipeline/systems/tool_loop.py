@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.messages import Message, Role, ToolCall
+from memory.messages import ECHO, Message, Provenance, Role, ToolCall
 from pipeline.budget import Budget
 from pipeline.model import ContextOverflow, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
@@ -113,7 +113,8 @@ class ToolLoop:
     async def _execute(self, turn: Turn, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = Budget(self._model.name, self._model.window, self._counter)
-        context = ToolContext(turn.session.owner, turn.session.id)
+        typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
+        context = ToolContext(turn.session.owner, turn.session.id, typed=typed, written=turn.written_entries)
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), tool_calls=answer.tool_calls)]
         for call in answer.tool_calls:
             await turn.channel.show_tool(call.name)
@@ -127,5 +128,5 @@ class ToolLoop:
         text = answer.text.strip()
         if answer.finish in (Finish.CUT_OFF, Finish.LENGTH):
             text = f"{text}\n\n{CUT_OFF_NOTE}"
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
+        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), speaker=ECHO if answer.echo else None))
         turn.partial = ""

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from memory.entry import Author
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.markdown import MarkdownFiles
+    from memory.long_term import LongTermMemory
 
 APPEND_CHARACTERS = 2_000
 """How much one call may add: MEMORY.md goes into every prompt."""
 
 
-def memory_file_tool(files: MarkdownFiles) -> Tool:
-    """The tool over the files of the calling session's owner."""
+def memory_file_tool(memory: LongTermMemory) -> Tool:
+    """The tool over the long-term memory of the calling session's owner."""
 
     async def memory_file(
         context: ToolContext,
@@ -26,15 +27,15 @@ def memory_file_tool(files: MarkdownFiles) -> Tool:
     ) -> str:
         """Your long-term memory, MEMORY.md. Append what should be known for good; replace or delete a part."""
         if action == "read":
-            return await files.read_long_term(context.owner) or "(empty)"
+            return await memory.read(context.owner) or "(empty)"
         if not text.strip():
             return f"error: {action} needs text"
         if max(len(text), len(replacement)) > APPEND_CHARACTERS:
             return f"error: at most {APPEND_CHARACTERS} characters at a time"
         if action == "append":
-            await files.append_long_term(context.owner, text)
+            await memory.append(context.owner, text, Author.MODEL)
             return f"MEMORY.md now also says: {text.strip()}"
-        await files.replace_in_long_term(context.owner, text, replacement if action == "replace" else "")
+        await memory.replace(context.owner, text, replacement if action == "replace" else "", Author.MODEL)
         return "MEMORY.md no longer says that." if action == "delete" else f"MEMORY.md now says: {replacement}"
 
-    return Tool(memory_file)
+    return Tool(memory_file, writes=True)

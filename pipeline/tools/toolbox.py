@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import structlog
@@ -27,17 +27,27 @@ TOOL_TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it."""
+    """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
+
+    typed: the person typed something in this turn; without that no tool may write memory. written: the entries
+    that the turn's tools made, so that the commit can say where they came from.
+    """
 
     owner: str
     session_id: str
+    typed: bool = True
+    written: list[int] = field(default_factory=list)
 
 
 class Tool:
-    """One tool, made from an async function `(context, **arguments) -> str` with a docstring."""
+    """One tool, made from an async function `(context, **arguments) -> str` with a docstring.
 
-    def __init__(self, function: Callable[..., Awaitable[str]]) -> None:
+    writes: it changes memory, which forwarded or attached text alone may not bring about.
+    """
+
+    def __init__(self, function: Callable[..., Awaitable[str]], *, writes: bool = False) -> None:
         self._function = function
+        self._writes = writes
         self._arguments = _arguments_model(function)
         schema = self._arguments.model_json_schema()
         self.spec = ToolSpec(
@@ -54,6 +64,8 @@ class Tool:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             return f"error: the arguments are wrong: {f'{where}: ' if where else ''}{first['msg']}"
+        if self._writes and not context.typed:
+            return "error: memory is written only at the user's own words, and this turn holds none: ask the user"
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
         try:
             async with asyncio.timeout(TOOL_TIMEOUT):

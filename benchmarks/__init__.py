@@ -1,0 +1,1 @@
+"""Measurements of Mneme, each a command: `python -m benchmarks.NAME --help`."""

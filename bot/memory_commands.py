@@ -1,0 +1,142 @@
+"""Commands on memory: /memory /remember /recall /forget /undo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.commands import Command, CommandCall, WrongArgument
+from bot.status import counted
+from memory.entry import Kind, NewEntry
+from memory.search import Filter
+
+if TYPE_CHECKING:
+    from memory.changes import Undone
+    from memory.entries import EntryStore
+    from memory.entry import Entry
+    from memory.forgetting import Extent, Forgetting
+    from memory.recall import Recall
+    from memory.undo import Undo
+
+PAGE = 10
+"""Entries on one page of /memory."""
+RESULTS = 8
+"""Results of /recall."""
+CONFIRMATION = "confirm"
+LINE_CHARACTERS = 100
+
+
+class MemoryCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(self, entries: EntryStore, recall: Recall, undo: Undo, forgetting: Forgetting) -> None:
+        self._entries = entries
+        self._recall = recall
+        self._undo = undo
+        self._forgetting = forgetting
+
+    def commands(self) -> list[Command]:
+        """The commands."""
+        return [
+            Command("memory", "What I remember: all kinds, one kind, or one entry", self.memory, "[KIND|NAME] [PAGE]"),
+            Command("remember", "Keep a note", self.remember, "TEXT"),
+            Command("recall", "Search conversations and notes", self.recall, "QUERY"),
+            Command("forget", "Delete an entry, or everything", self.forget, "NAME|all"),
+            Command("undo", "Take back the last change of memory", self.undo),
+        ]
+
+    async def remember(self, call: CommandCall) -> str:
+        """/remember TEXT"""
+        if not call.argument:
+            raise WrongArgument("/remember takes what to remember, such as: /remember The spare key is at Ann's.")
+        entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
+        return f"Remembered as **{entry.name}**: {entry.content}"
+
+    async def recall(self, call: CommandCall) -> str:
+        """/recall QUERY"""
+        if not call.argument:
+            raise WrongArgument("/recall takes what to look for, such as: /recall spare key.")
+        found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        if not found:
+            return "I found nothing about that."
+        return "\n".join(f"- {one.text}" for one in found)
+
+    async def forget(self, call: CommandCall) -> str:
+        """/forget NAME|all"""
+        what, _, confirmation = call.argument.partition(" ")
+        if not what:
+            raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
+        if what.lower() != "all":
+            entry = await self._entries.remove(call.session.owner, call.argument)
+            return f"Forgotten: **{entry.name}** (/undo brings it back)."
+        if confirmation.strip().lower() != CONFIRMATION:
+            extent = written_extent(await self._forgetting.extent(call.session.owner))
+            return f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
+        gone = await self._forgetting.forget_all(call.session.owner)
+        return f"Everything is forgotten: {written_extent(gone)}."
+
+    async def undo(self, call: CommandCall) -> str:
+        """/undo"""
+        undone = await self._undo.undo(call.session.owner)
+        return written_undo(undone) if undone else "There is nothing to undo."
+
+    async def memory(self, call: CommandCall) -> str:
+        """/memory [KIND|NAME] [PAGE]"""
+        if not call.argument:
+            return await self._overview(call.session.owner)
+        what, page = _page_of(call.argument)
+        counts = await self._entries.counts(call.session.owner)
+        if what in counts or what in set(Kind):
+            return await self._listing(call.session.owner, what, page, counts.get(what, 0))
+        return written_entry(await self._entries.get(call.session.owner, call.argument))
+
+    async def _overview(self, owner: str) -> str:
+        counts = await self._entries.counts(owner)
+        if not counts:
+            return "I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation."
+        lines = [f"- {kind}: {count}" for kind, count in counts.items()]
+        return "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
+
+    async def _listing(self, owner: str, kind: str, page: int, count: int) -> str:
+        pages = max(1, -(-count // PAGE))
+        if page > pages:
+            raise WrongArgument(f"There are {pages} pages of {kind}: choose one up to {pages}.")
+        found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        lines = [f"- **{entry.name}**: {_line(entry.content)}" for entry in found]
+        more = f" /memory {kind} {page + 1} shows more." if page < pages else ""
+        return "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines])
+
+
+def written_entry(entry: Entry) -> str:
+    """One entry with where it came from."""
+    facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
+    if entry.source_message_id is not None:
+        facts.append(f"from message {entry.source_message_id}")
+    if not entry.trusted:
+        facts.append("not from the user's own words")
+    if entry.superseded_by is not None:
+        facts.append("superseded")
+    names = f"**{entry.name}**" + (f" (also {', '.join(entry.aliases)})" if entry.aliases else "")
+    return f"{names}\n\n{entry.content}\n\n_{', '.join(facts)}_"
+
+
+def written_extent(extent: Extent) -> str:
+    """How much there is of an owner."""
+    entries = counted(extent.entries, "entry", "entries")
+    return f"{counted(extent.messages, 'message')}, {entries} and {counted(extent.files, 'file')}"
+
+
+def written_undo(undone: Undone) -> str:
+    """What an undo took back."""
+    return f"Undone: {undone.operation} of {', '.join(undone.names)}, made by {undone.author}."
+
+
+def _page_of(argument: str) -> tuple[str, int]:
+    what, _, page = argument.rpartition(" ")
+    if what and page.isdecimal() and int(page) > 0:
+        return what.strip().lower(), int(page)
+    return argument.strip().lower(), 1
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"

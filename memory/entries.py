@@ -1,0 +1,178 @@
+"""The five operations on entries: Add, Rename, Alias, Write, Remove (S1); each can be undone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+from memory.changes import UNDO_PERIOD, Snapshot, snapshot
+from memory.clock import Clock, now_text, to_text
+from memory.entry import Author, Entry, Kind, NewEntry, Operation
+from memory.entry_rows import (
+    ENTRY_ROWS,
+    bind_name,
+    entry_of,
+    find,
+    generated_name,
+    owner_number,
+    require_free,
+    usable_content,
+    usable_name,
+)
+from memory.errors import MemoryRefused
+from memory.index import enter_entries, touching_entries
+from memory.naming import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import aiosqlite
+
+    from memory.changes import ChangeLog
+    from memory.database import Database
+
+
+class EntryStore:
+    """The entries of all owners. Each operation is one transaction that keeps what was before for /undo."""
+
+    def __init__(self, database: Database, changes: ChangeLog, clock: Clock) -> None:
+        self._database = database
+        self._changes = changes
+        self._clock = clock
+
+    async def add(self, owner: str, new: NewEntry) -> Entry:
+        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
+        content = usable_content(new.content)
+        name = usable_name(new.name) if new.name is not None else None
+        now = now_text(self._clock)
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            name = name or await generated_name(connection, owner_id, new.stem, content)
+            await require_free(connection, owner_id, name)
+            cursor = await connection.execute(
+                "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from,"
+                " source_message_id, author, trusted, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    owner_id,
+                    new.kind,
+                    content,
+                    json.dumps(new.tags, ensure_ascii=False),
+                    new.scope,
+                    new.priority,
+                    now,
+                    now,
+                    new.source_message_id,
+                    new.author,
+                    new.trusted,
+                    now,
+                ),
+            )
+            entry_id = int(cursor.lastrowid or 0)
+            await bind_name(connection, owner_id, entry_id, name)
+            await enter_entries(connection, [entry_id])
+            await self._changes.record(connection, owner_id, Operation.ADD, new.author, [Snapshot(entry_id, None)])
+            return await find(connection, owner_id, name)
+
+    async def rename(self, owner: str, name: str, new_name: str, author: Author = Author.USER) -> Entry:
+        """Change an entry's name; the old one stays as an alias."""
+        wanted = usable_name(new_name)
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            entry = await _writable(connection, owner_id, name, author)
+            await require_free(connection, owner_id, wanted, but=entry.id)
+            async with self._changing(connection, owner_id, entry, Operation.RENAME, author):
+                await connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
+                await connection.execute(
+                    "DELETE FROM names WHERE owner_id = ? AND key = ?", (owner_id, name_key(wanted))
+                )
+                await bind_name(connection, owner_id, entry.id, wanted)
+            return await find(connection, owner_id, wanted)
+
+    async def alias(self, owner: str, name: str, alias: str, author: Author = Author.USER) -> Entry:
+        """Bind one more name to an entry."""
+        wanted = usable_name(alias)
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            entry = await _writable(connection, owner_id, name, author)
+            await require_free(connection, owner_id, wanted)
+            async with self._changing(connection, owner_id, entry, Operation.ALIAS, author):
+                await bind_name(connection, owner_id, entry.id, wanted, is_alias=True)
+            return await find(connection, owner_id, wanted)
+
+    async def write(self, owner: str, name: str, content: str, author: Author = Author.USER) -> Entry:
+        """Replace an entry's content."""
+        text = usable_content(content)
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            entry = await _writable(connection, owner_id, name, author)
+            async with self._changing(connection, owner_id, entry, Operation.WRITE, author):
+                await connection.execute("UPDATE entries SET content = ? WHERE id = ?", (text, entry.id))
+            return await find(connection, owner_id, name)
+
+    async def remove(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
+        """Delete an entry with all its names; it comes back with `undo` for 30 days."""
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            entry = await _writable(connection, owner_id, name, author)
+            async with self._changing(connection, owner_id, entry, Operation.REMOVE, author):
+                await connection.execute("DELETE FROM names WHERE entry_id = ?", (entry.id,))
+                await connection.execute(
+                    "UPDATE entries SET deleted_at = ? WHERE id = ?", (now_text(self._clock), entry.id)
+                )
+            return entry
+
+    async def get(self, owner: str, name: str) -> Entry:
+        """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
+        async with self._database.transaction() as connection:
+            return await find(connection, await owner_number(connection, owner), name)
+
+    async def list(
+        self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0
+    ) -> list[Entry]:
+        """Entries, newest first; of one owner or all, of one kind or all."""
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND (? IS NULL OR o.name = ?) AND (? IS NULL OR e.kind = ?)"
+            " ORDER BY e.id DESC LIMIT ? OFFSET ?",
+            (owner, owner, kind, kind, limit, offset),
+        )
+        return [entry_of(row) for row in rows]
+
+    async def counts(self, owner: str) -> dict[str, int]:
+        """How many entries of each kind an owner has."""
+        rows = await self._database.rows(
+            "SELECT e.kind, count(*) FROM entries e JOIN owners o ON o.id = e.owner_id"
+            " WHERE o.name = ? AND e.deleted_at IS NULL GROUP BY e.kind ORDER BY e.kind",
+            (owner,),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    async def purge(self) -> int:
+        """Delete for good what was removed or changed more than 30 days ago; how many entries went."""
+        before = to_text(self._clock() - UNDO_PERIOD)
+        async with self._database.transaction() as connection:
+            await connection.execute("DELETE FROM changes WHERE at < ?", (before,))
+            await connection.execute(
+                "UPDATE entries SET superseded_by = NULL WHERE superseded_by IN"
+                " (SELECT id FROM entries WHERE deleted_at < ?)",
+                (before,),
+            )
+            cursor = await connection.execute("DELETE FROM entries WHERE deleted_at < ?", (before,))
+        return cursor.rowcount
+
+    @contextlib.asynccontextmanager
+    async def _changing(
+        self, connection: aiosqlite.Connection, owner_id: int, entry: Entry, operation: Operation, author: Author
+    ) -> AsyncIterator[None]:
+        """Around a change of one entry: what it was is kept, and the index stays in step."""
+        before = await snapshot(connection, entry.id)
+        async with touching_entries(connection, [entry.id]):
+            yield
+        await self._changes.record(connection, owner_id, operation, author, [before])
+
+
+async def _writable(connection: aiosqlite.Connection, owner_id: int, name: str, author: Author) -> Entry:
+    entry = await find(connection, owner_id, name)
+    if entry.kind == Kind.ARCHIVE and author is Author.MODEL:
+        raise MemoryRefused(f"{entry.name} is an archive, which is never rewritten: add a note instead.")
+    return entry

@@ -1,0 +1,84 @@
+"""Keeping the search index in step: what a write touches leaves the index before it and enters it after.
+
+The index stores no text. To take a row out, FTS5 must be given the very text that it was put in with, so
+`touching_entries` and `touching_messages` stand around the write, in its transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    import aiosqlite
+
+_COLUMNS = "owner, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
+_LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM"
+_ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM"
+
+NEIGHBOURS = 2
+"""How many messages before a new one have it in their columns."""
+
+
+def source_of(row: int) -> tuple[bool, int]:
+    """Whether a row of the index is a message's, and the id of the message or entry."""
+    return row % 2 == 1, row // 2
+
+
+@contextlib.asynccontextmanager
+async def touching_entries(connection: aiosqlite.Connection, ids: Iterable[int]) -> AsyncIterator[None]:
+    """Around a write that changes entries, their names or whether they are there; not around one that makes them."""
+    touched = list(ids)
+    await connection.executemany(f"{_LEAVE} searchable_entries WHERE id = ?", [(i,) for i in touched])
+    yield
+    await enter_entries(connection, touched)
+
+
+async def enter_entries(connection: aiosqlite.Connection, ids: Iterable[int]) -> None:
+    """After entries were made, with their names."""
+    await connection.executemany(f"{_ENTER} searchable_entries WHERE id = ?", [(i,) for i in ids])
+
+
+@contextlib.asynccontextmanager
+async def touching_conversation(
+    connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None = None
+) -> AsyncIterator[None]:
+    """Around a write that adds messages to the end of a conversation, or hides those of its last turn."""
+    first = await _first_touched(connection, conversation_id, last_turn)
+    where = "searchable_messages WHERE id IN (SELECT id FROM spoken WHERE conversation_id = ? AND id >= ?)"
+    await connection.execute(f"{_LEAVE} {where}", (conversation_id, first))
+    yield
+    await connection.execute(f"{_ENTER} {where}", (conversation_id, first))
+
+
+async def leave_session(connection: aiosqlite.Connection, session_id: str) -> None:
+    """Before a session is deleted with its log."""
+    await connection.execute(
+        f"{_LEAVE} searchable_messages WHERE id IN (SELECT m.id FROM spoken m"
+        " JOIN conversations c ON c.id = m.conversation_id WHERE c.session_id = ?)",
+        (session_id,),
+    )
+
+
+async def leave_owner(connection: aiosqlite.Connection, owner: str) -> None:
+    """Before everything of an owner is deleted."""
+    of_owner = "owner = 'o' || (SELECT id FROM owners WHERE name = ?)"
+    for view in ("searchable_entries", "searchable_messages"):
+        await connection.execute(f"{_LEAVE} {view} WHERE {of_owner}", (owner,))
+
+
+async def rebuild(connection: aiosqlite.Connection) -> None:
+    """Make the whole index anew from what it indexes."""
+    await connection.execute("INSERT INTO search (search) VALUES ('rebuild')")
+
+
+async def _first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:
+    """The id of the first message whose neighbours change when the conversation's end does."""
+    rows = await connection.execute_fetchall(
+        "SELECT id FROM spoken WHERE conversation_id = ? AND (? IS NULL OR turn_id < ?) ORDER BY id DESC LIMIT ?",
+        (conversation_id, last_turn, last_turn, NEIGHBOURS),
+    )
+    ids = [int(row[0]) for row in rows]
+    return min(ids, default=0)

@@ -1,0 +1,38 @@
+"""MEMORY.md as something that is changed and can be changed back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory.changes import ChangeLog
+    from memory.database import Database
+    from memory.entry import Author
+    from memory.markdown import MarkdownFiles
+
+
+class LongTermMemory:
+    """Changes of an owner's MEMORY.md, each kept for /undo. A person's own edits are not ours to record."""
+
+    def __init__(self, files: MarkdownFiles, database: Database, changes: ChangeLog) -> None:
+        self._files = files
+        self._database = database
+        self._changes = changes
+
+    async def read(self, owner: str) -> str:
+        """The text as it stands now."""
+        return await self._files.read_long_term(owner)
+
+    async def append(self, owner: str, text: str, author: Author) -> None:
+        """Add a part at the end. Raises MemoryRefused for a secret, or when the file would grow too large."""
+        before, after = await self._files.append_long_term(owner, text)
+        await self._record(owner, author, before, after)
+
+    async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
+        """Replace a part that stands there once; an empty replacement deletes it. Raises MemoryRefused."""
+        before, after = await self._files.replace_in_long_term(owner, part, replacement)
+        await self._record(owner, author, before, after)
+
+    async def _record(self, owner: str, author: Author, before: str, after: str) -> None:
+        async with self._database.transaction() as connection:
+            await self._changes.record_file(connection, owner, author, before, after)

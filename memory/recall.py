@@ -1,0 +1,103 @@
+"""What is shown of a search: hits as a model or a person reads them, messages as their exchanges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.entry import Kind
+from memory.search import MESSAGE_KIND, Filter
+from memory.words import is_small_talk
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    from memory.database import Database
+    from memory.search import Hit, Search
+    from memory.sessions import Session, Transcript
+    from memory.tokens import TokenCounter
+
+CANDIDATES = 40
+"""Hits that are looked at for the prompt."""
+MOST_SHOWN = 8
+WORST_SHOWN = 0.25
+"""A hit whose score is below this part of the best one's is not shown to the model."""
+TEXT_CHARACTERS = 400
+"""How much of each message or entry is shown."""
+_PROMPT_KINDS = (MESSAGE_KIND, Kind.ARCHIVE, Kind.NOTE, Kind.EPISODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """A hit as it is shown: an entry, or the whole exchange that a message is part of."""
+
+    hit: Hit
+    text: str
+
+
+class Recall:
+    """Searches for a model's prompt and for people."""
+
+    def __init__(self, search: Search, database: Database, counter: TokenCounter, zone: ZoneInfo) -> None:
+        self._search = search
+        self._database = database
+        self._counter = counter
+        self._zone = zone
+
+    async def relevant(self, session: Session, question: str, visible: Transcript, tokens: int) -> str:
+        """What was said and noted earlier about `question`, as lines of at most `tokens` in all.
+
+        Leaves out what the visible conversation holds, and greetings and acknowledgements.
+        """
+        if is_small_talk(question):
+            return ""
+        seen = {message.turn_id for message in visible.messages}
+        only = Filter(kinds=_PROMPT_KINDS, superseded=False)
+        hits = [
+            hit
+            for hit in await self._search.find(question, session.owner, only=only, limit=CANDIDATES)
+            if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
+        ]
+        lines: list[str] = []
+        for shown in (await self.shown(hits))[:MOST_SHOWN]:
+            line = f"- {shown.text}"
+            tokens -= self._counter.text(line) + 1
+            if tokens < 0 or shown.hit.score < hits[0].score * WORST_SHOWN:
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
+        """What fits `query`, best first; an exchange once, however many of its messages fit."""
+        hits = await self._search.find(query, owner, only=only, limit=limit * 3)
+        return (await self.shown(hits))[:limit]
+
+    async def shown(self, hits: list[Hit]) -> list[Recollection]:
+        """Hits with the text that shows them, each with its date and source."""
+        shown: list[Recollection] = []
+        turns: set[int] = set()
+        for hit in hits:
+            if hit.turn_id is None:
+                shown.append(
+                    Recollection(hit, f"[{self._day(hit.created_at)}, {hit.kind} {hit.name}] {_cut(hit.content)}")
+                )
+            elif hit.turn_id not in turns:
+                turns.add(hit.turn_id)
+                shown.append(Recollection(hit, await self._exchange(hit)))
+        return shown
+
+    async def _exchange(self, hit: Hit) -> str:
+        rows = await self._database.rows(
+            "SELECT role, speaker, content FROM spoken WHERE turn_id = ? ORDER BY id", (hit.turn_id,)
+        )
+        said = [f"{row['speaker'] or row['role'].capitalize()}: {_cut(row['content'])}" for row in rows]
+        return f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
+
+    def _day(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT_CHARACTERS else f"{line[:TEXT_CHARACTERS]}…"
