@@ -1,0 +1,179 @@
+"""The catalogue of models: how much a model takes in and gives out, and the models that run on this machine.
+
+It is read from ``models.json`` beside this file. A hosted model is found by pattern, so that a new version of
+a known family needs no entry; what is unknown gets a cautious default.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+Tokens = Annotated[int, Field(gt=0)]
+Bytes = Annotated[int, Field(gt=0)]
+
+
+class CatalogueError(ValueError):
+    """The catalogue cannot be read, or lacks what was asked for; the text is one sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelWindow:
+    """How much a model takes: its whole context and the longest answer, both in tokens.
+
+    Most models count the answer into the context, so a prompt has to leave room for it.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    max_input_tokens: Tokens
+    max_output_tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class HostedModel:
+    """The window of every model whose name fits a shell pattern such as ``gpt-4o*``."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    pattern: Annotated[str, Field(min_length=1)]
+    max_input_tokens: Tokens
+    max_output_tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """How a model is asked when a role names this tier."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    temperature: Annotated[float, Field(ge=0, le=2)]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSource:
+    """Weights that come cut into Python packages: the members are joined in the order of the parts."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    requirement: Annotated[str, Field(pattern=r"^[a-z0-9{}-]+==[0-9.]+$")]
+    parts: Annotated[int, Field(ge=1, le=999)]
+    member: Annotated[str, Field(min_length=1)]
+
+    def requirements(self) -> tuple[str, ...]:
+        """Every package as ``name==version``, first part first."""
+        return tuple(self.requirement.replace("{part}", str(n)) for n in range(1, self.parts + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model that can run on this machine: what it is, where its weights come from and how they are run.
+
+    ``sha256`` is what makes a fetched file trustworthy, wherever it came from. ``resident_bytes`` is what the
+    running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours;
+    None means the one that is inside the weights.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]
+    description: str
+    licence: str
+    file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
+    size_bytes: Bytes
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    resident_bytes: Bytes
+    n_ctx: Tokens
+    max_output_tokens: Tokens
+    tools: bool
+    chat_template: str | None
+    hub_url: str
+    packages: PackageSource
+
+    @property
+    def window(self) -> ModelWindow:
+        """The window it is run with on this machine, smaller than what it was trained for."""
+        return ModelWindow(max_input_tokens=self.n_ctx, max_output_tokens=self.max_output_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCatalogue:
+    """Everything that is known of models."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    models: tuple[HostedModel, ...]
+    default: ModelWindow
+    tiers: Mapping[str, Tier]
+    default_local: str
+    local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
+
+    def window(self, model_name: str) -> ModelWindow:
+        """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
+
+        A local model is known by its exact name; otherwise the longest pattern that fits wins, and a name
+        that fits none gets the default.
+        """
+        for name in _spellings(model_name):
+            for local in self.local_models:
+                if local.name == name:
+                    return local.window
+            fitting = [model for model in self.models if fnmatchcase(name, model.pattern)]
+            if fitting:
+                best = max(fitting, key=lambda model: len(model.pattern))
+                return ModelWindow(best.max_input_tokens, best.max_output_tokens)
+        return self.default
+
+    def local(self, name: str | None = None) -> LocalModel:
+        """The local model of that name, or the default one; CatalogueError names the known ones."""
+        wanted = self.default_local if name is None else name.strip().lower()
+        for model in self.local_models:
+            if model.name == wanted:
+                return model
+        known = ", ".join(model.name for model in self.local_models)
+        raise CatalogueError(f"There is no local model called {name!r}: choose one of {known}.")
+
+    def tier(self, name: str) -> Tier:
+        """The tier of that name; CatalogueError names the known ones."""
+        if name not in self.tiers:
+            raise CatalogueError(f"There is no tier called {name!r}: choose one of {', '.join(self.tiers)}.")
+        return self.tiers[name]
+
+
+def load_catalogue(path: Path | None = None) -> ModelCatalogue:
+    """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file."""
+    where = path if path is not None else files("config") / "models.json"
+    try:
+        catalogue = TypeAdapter(ModelCatalogue).validate_json(where.read_bytes())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CatalogueError(f"The model catalogue {where} cannot be read ({reason}).") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"]) or "the file"
+        raise CatalogueError(f"The model catalogue {where} is wrong at {place}: {first['msg']}.") from error
+    catalogue.local()
+    return catalogue
+
+
+def chat_template(name: str) -> str:
+    """The Jinja text of a chat template that is packaged with Mneme."""
+    template = files("config") / "templates" / f"{name}.jinja"
+    try:
+        return template.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CatalogueError(f"There is no chat template called {name!r} in config/templates.") from error
+
+
+def _spellings(model_name: str) -> Iterator[str]:
+    """The name with and without its vendors: openrouter/openai/gpt-4o, openai/gpt-4o, gpt-4o."""
+    name = model_name.strip().lower()
+    while True:
+        yield name
+        _, slash, name = name.partition("/")
+        if not slash:
+            return
