@@ -18,7 +18,7 @@ Bytes = Annotated[int, Field(gt=0)]
 
 
 class CatalogueError(ValueError):
-    """The catalogue cannot be read, or does not know what was asked for; the text is one sentence for a person."""
+    """The catalogue cannot be read, or lacks what was asked for; the text is one sentence for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class LocalModel:
     """A model that can run on this machine: what it is, where its weights come from and how they are run.
 
     ``sha256`` is what makes a fetched file trustworthy, wherever it came from. ``resident_bytes`` is what the
-    running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours; None
-    means the one that is inside the weights.
+    running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours;
+    None means the one that is inside the weights.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -113,10 +113,10 @@ class ModelCatalogue:
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
 
     def window(self, model_name: str) -> ModelWindow:
-        """The window of a model by the name its provider gives it, in any case, with or without vendor prefix.
+        """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
 
-        A local model is known by its exact name; otherwise the longest pattern that fits wins, and a name that
-        fits none gets the default.
+        A local model is known by its exact name; otherwise the longest pattern that fits wins, and a name
+        that fits none gets the default.
         """
         for name in _spellings(model_name):
             for local in self.local_models:
@@ -170,7 +170,7 @@ def chat_template(name: str) -> str:
 
 
 def _spellings(model_name: str) -> Iterator[str]:
-    """The name, and the name without each leading ``vendor/``: openrouter/openai/gpt-4o, openai/gpt-4o, gpt-4o."""
+    """The name with and without its vendors: openrouter/openai/gpt-4o, openai/gpt-4o, gpt-4o."""
     name = model_name.strip().lower()
     while True:
         yield name

@@ -1,10 +1,9 @@
 """The embedded model: a model on this machine behind the same kind of interface as a hosted one.
 
-llama.cpp's server runs in a child process, not in the bot's own, for four reasons that were seen when trying it:
-loading a model holds Python's global lock for seconds, which would stop the whole bot; a crash in native code or
-the system's out-of-memory killer takes the child only; stopping gives all memory back at once; and nothing that
-native code prints reaches the bot's output. The child reads its standard input and ends when that ends, so it
-cannot outlive the bot, not even one that was killed.
+llama.cpp's server runs in a child process, not in the bot's own. Loading a model holds Python's global lock
+for seconds, which would stop the whole bot; a crash in native code or the system's out-of-memory killer takes
+the child only; stopping gives all memory back at once; and what native code prints stays out of the bot's
+output. The child reads its standard input and ends when that ends, so it cannot outlive even a killed bot.
 """
 
 import asyncio
@@ -12,7 +11,9 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,9 @@ from config.models import LocalModel, chat_template
 _CHILD = Path(__file__).with_name("embedded_child.py")
 _MOST_THREADS = 4
 _STOP_SECONDS = 5.0
-_LOG_TAIL_BYTES = 2000
+_LOG_TAIL_BYTES = 8000
+_LOGGED_ERROR = re.compile(r"^[\d.]+ E (?:\S+: )?(.+)$", re.MULTILINE)
+_OUT_OF_MEMORY = re.compile(r"insufficient memory|failed to allocate|std::bad_alloc")
 
 
 class EmbeddedModelError(RuntimeError):
@@ -33,20 +36,63 @@ class EmbeddedModelError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
+class _Child:
     process: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
     log: IO[bytes]
-    base_url: str
+
+    @classmethod
+    def spawn(cls) -> "_Child":
+        log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        process = subprocess.Popen(  # noqa: S603 - our own script
+            [sys.executable, "-P", str(_CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            process_group=0,  # Ctrl-C is for the bot, which ends the model when it is done
+        )
+        if process.stdin is None or process.stdout is None:
+            raise AssertionError("both were asked for as pipes")
+        return cls(process, process.stdin, process.stdout, log)
+
+    def ask(self, settings: dict[str, str | int | None]) -> dict[str, str]:
+        """Hand over the settings and wait for the answer; empty if the child died without one."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.write(json.dumps(settings).encode() + b"\n")
+            self.stdin.flush()
+        line = self.stdout.readline()
+        answer: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
+        return answer
+
+    def log_tail(self) -> str:
+        self.log.seek(max(0, self.log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+        return self.log.read().decode(errors="replace")
+
+    def end(self) -> None:
+        """End the child by ending its standard input, by force if it does not obey, and close its files."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        try:
+            self.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.stdout.close()
+        self.log.close()
 
 
 class EmbeddedServer:
     """A local model that is started when it is first needed and serves chat completions on a loopback port.
 
-    ``start`` may be called before every request: it costs nothing while the model runs and starts it again if it
-    has died. ``api_key`` is a random token that requests must carry, so that no other user of the machine can
-    use the port. ``threads`` is the number of cores to compute with (default: all, at most 4), ``slots`` the
-    number of requests answered at the same time (each takes the memory of a whole context), ``load_seconds`` how
-    long loading may take.
+    ``start`` may be called before every request: it costs nothing while the model runs, and starts it again
+    if it has died. ``api_key`` is a random token that every request must carry, so that no other user of the
+    machine can use the port. The server now and then closes a connection just after a streamed answer, so a
+    client must be free to repeat a request that got no response (openai's ``max_retries`` of 1 or more).
+
+    ``threads`` is the number of cores to compute with (default: all, at most 4), ``slots`` the number of
+    requests answered at the same time (each takes the memory of a whole context), ``load_seconds`` how long
+    loading may take.
     """
 
     def __init__(
@@ -65,31 +111,28 @@ class EmbeddedServer:
         self._slots = slots
         self._load_seconds = load_seconds
         self._lock = asyncio.Lock()
-        self._running: _Running | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the model is loaded and its process alive."""
-        return self._running is not None and self._running.process.poll() is None
+        self._child: _Child | None = None
+        self._base_url = ""
 
     @property
     def pid(self) -> int | None:
-        """The process that holds the model, while it runs."""
-        return self._running.process.pid if self._running is not None and self.is_running else None
+        """The process that holds the model, or None while there is none."""
+        if self._child is None or self._child.process.poll() is not None:
+            return None
+        return self._child.process.pid
 
     async def start(self) -> str:
         """Have the model running and return its base URL, such as ``http://127.0.0.1:40000/v1``.
 
         Takes as long as loading does, without blocking the event loop; being cancelled ends a load under way.
-        EmbeddedModelError says what is missing or went wrong.
+        EmbeddedModelError says what is missing or what went wrong.
         """
         async with self._lock:
-            if self._running is not None and self.is_running:
-                return self._running.base_url
-            await self._discard()
-            self._check()
-            self._running = await self._load()
-            return self._running.base_url
+            if self.pid is None:
+                await self._discard()
+                self._check()
+                self._child, self._base_url = await self._load()
+            return self._base_url
 
     async def stop(self) -> None:
         """End the model's process, with whatever request it is answering, and give its memory back."""
@@ -97,62 +140,52 @@ class EmbeddedServer:
             await self._discard()
 
     async def _discard(self) -> None:
-        if self._running is not None:
-            running, self._running = self._running, None
-            await asyncio.to_thread(_end, running.process, running.log)
+        if self._child is not None:
+            child, self._child = self._child, None
+            await asyncio.to_thread(child.end)
 
     def _check(self) -> None:
         """Find what can be known to be missing before a process is started for it."""
         if importlib.util.find_spec("xllamacpp") is None:
             raise EmbeddedModelError(
                 "The embedded model needs the package xllamacpp: run pip install 'mneme[local]', "
-                "or set up a model server with `mneme setup`."
+                "or choose a model server with `mneme setup`."
             )
-        try:
-            size = self.weights.stat().st_size
-        except OSError:
+        name, path = self.model.name, self.weights
+        if not path.is_file():
             raise EmbeddedModelError(
-                f"The weights of {self.model.name} are not at {self.weights}: fetch them with `mneme model pull`."
-            ) from None
+                f"The weights of {name} are not at {path}: fetch them with `mneme model pull`."
+            )
+        size = path.stat().st_size
         if size != self.model.size_bytes:
             raise EmbeddedModelError(
-                f"The file {self.weights} has {size} bytes where {self.model.name} has {self.model.size_bytes}: "
+                f"{path} has {size} bytes instead of the {self.model.size_bytes} of {name}: "
                 "fetch it afresh with `mneme model pull`."
             )
 
-    async def _load(self) -> _Running:
-        log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        process = subprocess.Popen(  # noqa: S603, ASYNC220 - our own script; forking takes no time worth a thread
-            [sys.executable, "-P", str(_CHILD)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            process_group=0,  # Ctrl-C is for the bot, which ends the model when it is done
-        )
+    async def _load(self) -> tuple[_Child, str]:
+        child = _Child.spawn()
         try:
-            answer = await asyncio.wait_for(asyncio.to_thread(self._converse, process), self._load_seconds)
-        except TimeoutError:
-            await asyncio.to_thread(_end, process, log)
-            raise EmbeddedModelError(
-                f"{self.model.name} was not loaded within {self._load_seconds:.0f} seconds: try again when the "
-                "machine is less busy, or choose a smaller model with `mneme setup`."
-            ) from None
-        except BaseException:
-            process.kill()
-            _end(process, log)
+            answer = await asyncio.wait_for(
+                asyncio.to_thread(child.ask, self._settings()), self._load_seconds
+            )
+            if "base_url" in answer:
+                return child, answer["base_url"]
+            await asyncio.to_thread(child.process.wait)
+            raise EmbeddedModelError(self._why_not_loaded(child, answer.get("error")))
+        except BaseException as error:
+            child.process.kill()
+            child.end()
+            if isinstance(error, TimeoutError):
+                raise EmbeddedModelError(
+                    f"{self.model.name} was not loaded within {self._load_seconds:g} seconds: try again when "
+                    "the machine is less busy, or choose a smaller model with `mneme setup`."
+                ) from None
             raise
-        if "base_url" in answer:
-            return _Running(process, log, answer["base_url"])
-        await asyncio.to_thread(process.wait)
-        reason = answer.get("error") or _ending(process.returncode)
-        said = _last_line(log)
-        await asyncio.to_thread(_end, process, log)
-        raise EmbeddedModelError(self._why_not_loaded(process.returncode, reason, said))
 
-    def _converse(self, process: subprocess.Popen[bytes]) -> dict[str, str]:
-        """Hand the child its settings and wait for its answer; empty if it died without one."""
-        assert process.stdin is not None and process.stdout is not None
-        settings = {
+    def _settings(self) -> dict[str, str | int | None]:
+        template = self.model.chat_template
+        return {
             "weights": str(self.weights),
             "alias": self.model.name,
             "api_key": self.api_key,
@@ -160,38 +193,20 @@ class EmbeddedServer:
             "max_output_tokens": self.model.max_output_tokens,
             "slots": self._slots,
             "threads": self._threads,
-            "chat_template": chat_template(self.model.chat_template) if self.model.chat_template else None,
+            "chat_template": None if template is None else chat_template(template),
         }
-        with contextlib.suppress(BrokenPipeError):  # it died already; the missing answer tells
-            process.stdin.write(json.dumps(settings).encode() + b"\n")
-            process.stdin.flush()
-        line = process.stdout.readline()
-        answer: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
-        return answer
 
-    def _why_not_loaded(self, code: int, reason: str, said: str) -> str:
-        return f"{code} {reason} {said}"
-
-
-def _end(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
-    """End the child by ending its standard input, or by force if it does not obey, and close what it held."""
-    assert process.stdin is not None and process.stdout is not None
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()
-    log.close()
-
-
-def _ending(code: int) -> str:
-    return f"its process ended with {code}"
-
-
-def _last_line(log: IO[bytes]) -> str:
-    log.seek(0, os.SEEK_END)
-    log.seek(max(0, log.tell() - _LOG_TAIL_BYTES))
-    return log.read().decode(errors="replace")
+    def _why_not_loaded(self, child: _Child, error: str | None) -> str:
+        log, status = child.log_tail(), child.process.returncode
+        if status == -signal.SIGKILL or _OUT_OF_MEMORY.search(log):
+            needed = self.model.resident_bytes / 1e9
+            return (
+                f"There is not enough memory for {self.model.name}, which takes about {needed:.1f} GB: "
+                "free some, or choose a smaller model with `mneme setup`."
+            )
+        logged = _LOGGED_ERROR.search(log)
+        reason = logged.group(1) if logged else error or f"its process ended with status {status}"
+        return (
+            f"{self.model.name} could not be loaded from {self.weights} ({reason.strip().rstrip('.')}): "
+            "check the file, and fetch it afresh if it is damaged, with `mneme model pull`."
+        )

