@@ -31,9 +31,10 @@ from memory.tokens import TokenCounter
 from memory.turn_log import TurnLog
 from memory.undo import Undo
 from memory.usage import UsageLog
-from pipeline.embedded import EmbeddedModelError, EmbeddedServer
+from pipeline.embedded import EmbeddedServer
 from pipeline.lightrag import LightRag
-from pipeline.model import ChatModel, ModelError, Tier
+from pipeline.model import ChatModel, Tier
+from pipeline.model_files import weights_path
 from pipeline.openai_model import Endpoint, OpenAIModel
 from pipeline.recall_only import RecallOnlyModel
 from pipeline.routing import ModelRouter, Models
@@ -183,14 +184,11 @@ def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.Asy
 
 def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
     local = catalogue.local(settings.llm_model)
-    server = EmbeddedServer(local, settings.models_dir / local.file_name)
+    server = EmbeddedServer(local, weights_path(local, settings.models_dir))
     stack.push_async_callback(server.stop)
 
     async def connect() -> Endpoint:
-        try:
-            return Endpoint(await server.start(), server.api_key)
-        except EmbeddedModelError as error:
-            raise ModelError(str(error)) from error
+        return Endpoint(await server.start(), server.api_key)
 
     talking = OpenAIModel(
         local.name,

@@ -13,11 +13,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from config.settings import ConfigurationError
+
 Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
 
 
-class CatalogueError(ValueError):
+class CatalogueError(ConfigurationError):
     """The catalogue cannot be read, or lacks what was asked for; the text is one sentence for a person."""
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from config.models import LocalModel, chat_template
+from pipeline.model import ModelError
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
 _MOST_THREADS = 4
@@ -31,7 +32,7 @@ _LOGGED_ERROR = re.compile(r"^[\d.]+ E (?:\S+: )?(.+)$", re.MULTILINE)
 _OUT_OF_MEMORY = re.compile(r"insufficient memory|failed to allocate|std::bad_alloc")
 
 
-class EmbeddedModelError(RuntimeError):
+class EmbeddedModelError(ModelError):
     """The embedded model cannot run; the text is one sentence that says why and what to do."""
 
 
@@ -153,9 +154,7 @@ class EmbeddedServer:
             )
         name, path = self.model.name, self.weights
         if not path.is_file():
-            raise EmbeddedModelError(
-                f"The weights of {name} are not at {path}: fetch them with `mneme model pull`."
-            )
+            raise EmbeddedModelError(f"The weights of {name} are not at {path}: fetch them with `mneme model pull`.")
         size = path.stat().st_size
         if size != self.model.size_bytes:
             raise EmbeddedModelError(
@@ -166,9 +165,7 @@ class EmbeddedServer:
     async def _load(self) -> tuple[_Child, str]:
         child = _Child.spawn()
         try:
-            answer = await asyncio.wait_for(
-                asyncio.to_thread(child.ask, self._settings()), self._load_seconds
-            )
+            answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._settings()), self._load_seconds)
             if "base_url" in answer:
                 return child, answer["base_url"]
             await asyncio.to_thread(child.process.wait)

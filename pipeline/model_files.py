@@ -43,9 +43,7 @@ def verify(model: LocalModel, models_dir: Path) -> None:
     """Read the weights and compare their SHA-256 (seconds); ModelFilesError if they are missing or wrong."""
     path = weights_path(model, models_dir)
     if not path.is_file():
-        raise ModelFilesError(
-            f"The weights of {model.name} are not at {path}: fetch them with `mneme model pull`."
-        )
+        raise ModelFilesError(f"The weights of {model.name} are not at {path}: fetch them with `mneme model pull`.")
     if not _is_right(path, model):
         raise ModelFilesError(
             f"{path} is not the file it should be (wrong SHA-256): fetch it afresh with `mneme model pull`."

