@@ -34,7 +34,7 @@ class ArchiveStore:
         topic: the text whose first telling words become part of the name.
         """
         now = now_text(self._clock)
-        stem = "-".join(["archive", now[:10], *_telling_words(topic)])
+        stem = archive_stem(now[:10], topic)
         async with self._database.transaction() as connection:
             taken = {
                 str(row[0])
@@ -65,6 +65,11 @@ class ArchiveStore:
                 (owner,),
             )
         )
+
+
+def archive_stem(day: str, topic: str) -> str:
+    """The name of an archive of `day` before it is made unique: words that can be read, typed and searched."""
+    return "-".join(["archive", day, *_telling_words(topic)])
 
 
 def _telling_words(topic: str) -> list[str]:
