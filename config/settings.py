@@ -22,7 +22,6 @@ ENV_FILE = Path(".env")
 ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
-
 _ID = re.compile(r"-?[0-9]{1,19}")
 
 

@@ -173,4 +173,9 @@ ACCESS_AND_USAGE: Migration = (
     "CREATE INDEX usage_by_time ON usage (at)",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (SESSIONS_AND_LOG, ENTRIES, MAILBOX, ACCESS_AND_USAGE)
+FAST_DELETION: Migration = (
+    # without it each deleted turn looks through the whole outbox for replies that refer to it
+    "CREATE INDEX outbox_of_turn ON outbox (turn_id)",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (SESSIONS_AND_LOG, ENTRIES, MAILBOX, ACCESS_AND_USAGE, FAST_DELETION)

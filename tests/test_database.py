@@ -252,3 +252,9 @@ async def test_a_text_with_any_characters_is_a_text(book: Database) -> None:
     odd = "'; DROP TABLE lines; -- \x00 \U0001f600 \u2028"
     await write(book, odd)
     assert await lines_of(book) == [odd]
+
+
+async def test_what_refers_to_a_deleted_turn_is_found_by_an_index(database: Database) -> None:
+    for table, column in (("outbox", "turn_id"), ("messages", "turn_id"), ("names", "entry_id")):
+        plan = await database.rows(f"EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 1")  # noqa: S608  # fixed
+        assert [row["detail"].split()[0] for row in plan] == ["SEARCH"], table
