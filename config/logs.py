@@ -13,11 +13,19 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 _SECRETS = re.compile(
-    r"\b\d{6,12}:[A-Za-z0-9_-]{30,}"  # Telegram bot tokens, also inside URLs
+    r"(?<![0-9])[0-9]{6,12}:[A-Za-z0-9_-]{30,}"  # Telegram bot tokens, also inside URLs
+    r"|(?<=bot)[0-9]{6,12}:[A-Za-z0-9_-]{10,}"  # a token of any length in a Bot API path
     r"|\bsk-[A-Za-z0-9_-]{16,}"  # keys in the manner of OpenAI
-    r"|(?<=Bearer )[A-Za-z0-9._~+/-]{8,}=*"  # authorization headers
-    r"|(?<=bot)\d{6,12}:[A-Za-z0-9_-]{10,}"  # a token in a Bot API path
+    r"|(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"  # authorization headers
+    r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # user and password in a URL
 )
+_NAMED_SECRETS = re.compile(
+    r"((?:authorization|api[-_]?key|(?:access|auth|bot|secret)[-_]token|webhook[-_]secret|password)"
+    r"[\\\"']*\s*[:=]\s*[\\\"']*(?:bearer |basic )?)"
+    r"(?!bearer |basic )[^\s\\\"',;&(){}\[\]]{4,}",
+    re.IGNORECASE,
+)
+"""What follows the name of a secret: in a header, a setting, a parameter of a URL."""
 _CHATTY = (
     "httpx",
     "httpcore",
@@ -34,7 +42,7 @@ _CHATTY = (
 
 def redact(text: str) -> str:
     """`text` with every token and key in it replaced by `[secret]`."""
-    return _SECRETS.sub("[secret]", text)
+    return _NAMED_SECRETS.sub(r"\1[secret]", _SECRETS.sub("[secret]", text))
 
 
 def configure_logging(level: str, style: str) -> None:
@@ -51,7 +59,10 @@ def configure_logging(level: str, style: str) -> None:
         structlog.processors.format_exc_info if not console else _keep,
     ]
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if console else structlog.processors.JSONRenderer()
+        # plain: the default shows local variables, message texts among them, and breaks tokens over lines
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        if console
+        else structlog.processors.JSONRenderer()
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -64,7 +75,7 @@ def configure_logging(level: str, style: str) -> None:
     root.handlers = [handler]
     root.setLevel(level.upper())
     for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -6,6 +6,7 @@ Only the composition root and the command line read settings; everything else is
 from __future__ import annotations
 
 import difflib
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,11 +14,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 import tzlocal
-from dotenv import dotenv_values
+from dotenv.parser import Binding, parse_stream
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ENV_FILE = Path(".env")
+ENCODING = "utf-8-sig"
+"""UTF-8, with the mark in front that some editors write."""
+
+_ID = re.compile(r"-?[0-9]{1,19}")
 
 
 class ConfigurationError(Exception):
@@ -31,11 +36,19 @@ class MemoryScope(StrEnum):
     SHARED = "shared"
 
 
+def _system_zone() -> str:
+    try:
+        name = tzlocal.get_localzone_name()
+        return ZoneInfo(name).key if name else "UTC"
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return "UTC"  # a machine whose zone has no name that is known here
+
+
 class Settings(BaseSettings):
     """The settings by their names in the environment; `.env.example` documents each."""
 
     model_config = SettingsConfigDict(
-        env_file=ENV_FILE, env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
+        env_file=ENV_FILE, env_file_encoding=ENCODING, env_ignore_empty=True, extra="ignore", frozen=True
     )
 
     telegram_bot_token: SecretStr | None = None
@@ -43,7 +56,7 @@ class Settings(BaseSettings):
     telegram_api_url: HttpUrl = HttpUrl("https://api.telegram.org")
     telegram_webhook_url: HttpUrl | None = None
     telegram_webhook_secret: SecretStr | None = None
-    telegram_proxy: str | None = None
+    telegram_proxy: Annotated[str, Field(pattern=r"^https?://[^\s/]+/?$")] | None = None
 
     openai_api_key: SecretStr | None = None
     openai_base_url: HttpUrl | None = None
@@ -61,7 +74,7 @@ class Settings(BaseSettings):
     lightrag_mode: Literal["local", "global", "hybrid", "naive", "mix", "bypass"] = "mix"
 
     mneme_data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
-    timezone: str = Field(default_factory=tzlocal.get_localzone_name)
+    timezone: str = Field(default_factory=_system_zone)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
 
@@ -82,14 +95,25 @@ class Settings(BaseSettings):
     turn_max_seconds: float = Field(default=600, gt=0, le=86_400)
     daily_token_limit: int | None = Field(default=None, ge=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_blanks(cls, values: object) -> object:
+        if not isinstance(values, dict):
+            return values
+        trimmed = {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
+        return {name: value for name, value in trimmed.items() if value != ""}
+
     @field_validator("telegram_allowed_ids", mode="before")
     @classmethod
     def _split_ids(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        return frozenset(int(part) for part in (p.strip() for p in value.split(",")) if part)
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        if not all(_ID.fullmatch(part) for part in parts):
+            raise ValueError("numeric ids of users and groups are needed, separated by commas, such as 12345,-100678")
+        return frozenset(map(int, parts))
 
-    @field_validator("log_level", "log_format", "memory_scope", mode="before")
+    @field_validator("log_level", "log_format", "memory_scope", "lightrag_mode", mode="before")
     @classmethod
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -106,7 +130,10 @@ class Settings(BaseSettings):
     @field_validator("mneme_data_dir")
     @classmethod
     def _expand_home(cls, value: Path) -> Path:
-        return value.expanduser().absolute()
+        try:
+            return value.expanduser().absolute()
+        except RuntimeError as error:
+            raise ValueError("there is no home folder for the ~ in it: give the whole path") from error
 
     @model_validator(mode="after")
     def _endpoint_has_a_model(self) -> Settings:
@@ -136,8 +163,6 @@ NOT_USED_YET = (
     "embedding_model",
     "embedding_base_url",
     "embedding_api_key",
-    "lightrag_url",
-    "lightrag_api_key",
     "memory_activation_tokens",
     "consolidation_timeout",
 )
@@ -163,28 +188,43 @@ def load_settings(env_file: Path = ENV_FILE) -> Settings:
 
 
 def _refuse_unknown_names(env_file: Path) -> None:
-    try:
-        names = list(dotenv_values(env_file, encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{env_file} can't be read: {error}.") from error
     known = setting_names()
-    for name in names:
-        if name.upper() not in known:
-            near = difflib.get_close_matches(name.upper(), known, n=1)
+    for line in _lines(env_file):
+        if line.error or (line.key is not None and line.value is None):
+            raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
+        if line.key is not None and line.key.upper() not in known:
+            near = difflib.get_close_matches(line.key.upper(), known, n=1)
             hint = f"did you mean {near[0]}?" if near else "see .env.example for the ones there are."
-            raise ConfigurationError(f"{env_file} sets {name}, which no setting is called: {hint}")
+            raise ConfigurationError(f"{env_file} sets {line.key}, which no setting is called: {hint}")
+
+
+def _lines(env_file: Path) -> list[Binding]:
+    try:
+        with env_file.open(encoding=ENCODING) as file:
+            return list(parse_stream(file))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"{env_file} can't be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{env_file} can't be read: save it as UTF-8.") from error
 
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    said = str(first["msg"]).removeprefix("Value error, ")
+    said = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
     if not first["loc"]:
         return f"{said}."
-    name = str(first["loc"][0]).upper()
-    return f"{name} is not usable: {_ALLOWED.get(name, said[:1].lower() + said[1:])}."
+    return f"{str(first['loc'][0]).upper()} is not usable: {said.replace('Input should', 'it should')}."
 
 
 _ALLOWED = {
-    "TELEGRAM_ALLOWED_IDS": "numeric ids of users and groups are needed, separated by commas, such as 12345,-100678"
+    "bool_parsing": "true or false is needed",
+    "int_parsing": "a whole number is needed",
+    "int_from_float": "a whole number is needed",
+    "float_parsing": "a number is needed",
+    "url_parsing": "an address such as http://localhost:8080 is needed",
+    "url_scheme": "an address that begins with http:// or https:// is needed",
+    "string_pattern_mismatch": "an address such as http://localhost:3128 is needed",
 }
-"""What is allowed, where the validator's own words would not tell."""
+"""What is allowed, by the kind of error, where the validator's own words are for programmers."""

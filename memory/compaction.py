@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from memory.entry import Author, Kind, NewEntry
-from memory.messages import Message, Role
+from memory.messages import Message, Role, storable
 from memory.secrets import without_secrets
 from memory.sessions import Marker
 
@@ -27,6 +27,8 @@ MESSAGE_CHARACTERS = 300
 """How much of each message the summariser sees (S0)."""
 TRANSCRIPT_CHARACTERS = 24_000
 """How much text the summariser sees in all: a window of 8,192 tokens must hold it."""
+SUMMARY_CHARACTERS = 6_000
+"""What is kept of a summary, whatever a model makes of "at most 500 tokens": it goes into every prompt."""
 EXTRACT_CHARACTERS = 2_000
 """How long the extract gets that stands in for a summary: about the 500 tokens of one."""
 CHARACTERS_PER_TOKEN = 3.5
@@ -44,12 +46,13 @@ class Summarizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """When a conversation is too large, and what stays of it."""
+    """When a conversation is too large, and what stays of it. summary_timeout is in seconds."""
 
     max_context_tokens: int
     keep_last_messages: int
     memory_window: int
     enabled: bool = True
+    summary_timeout: float = SUMMARY_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,10 @@ class CompactionService:
         if tokens <= threshold and count <= self._limits.memory_window:
             return None
         log.info("context_too_large", tokens=round(tokens), threshold=threshold, messages=count)
-        keep = min(self._limits.keep_last_messages, max(1, count - 1))
+        # the next turn must not be here again: some of the window stays free ...
+        keep = max(1, min(self._limits.keep_last_messages, self._limits.memory_window * 4 // 5, count - 1))
         cut = cut_at(transcript.messages, keep)
-        # where even the kept messages are too much, fewer stay: the next turn must not be here again
+        # ... and where even the kept messages are too much, fewer stay
         while keep > 1 and self.estimate(transcript.messages[cut:], model, threshold) > threshold * 0.75:
             keep //= 2
             cut = cut_at(transcript.messages, keep)
@@ -129,10 +133,11 @@ class CompactionService:
             return None
         summary = await self._summary(transcript.summary, removed)
         content = without_secrets(summary or extract(transcript.summary, removed))
-        # the archive comes first: a crash before the marker leaves the conversation as it was
+        topic = summary or extract(None, removed)
         stem = f"archive-{self._clock():%Y-%m-%d}"
+        # the archive comes first: a crash before the marker leaves the conversation as it was
         archive = await self._entries.add(
-            session.owner, NewEntry(content, stem=stem, kind=Kind.ARCHIVE, author=Author.COMPACTION)
+            session.owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
         )
         first_kept = kept[0].id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
@@ -148,12 +153,12 @@ class CompactionService:
         if self._summarizer is None:
             return None
         try:
-            async with asyncio.timeout(SUMMARY_TIMEOUT):
+            async with asyncio.timeout(self._limits.summary_timeout):
                 text = await self._summarizer.summarize(earlier, written_out(removed))
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
             log.warning("summary_failed", error=str(error) or type(error).__name__)
             return None
-        return text.strip() or None
+        return storable(text.strip()[:SUMMARY_CHARACTERS]) or None
 
 
 def cut_at(messages: list[Message], keep: int) -> int:
@@ -176,17 +181,24 @@ def written_out(messages: list[Message]) -> str:
         for message in messages
         if message.role in (Role.USER, Role.ASSISTANT) and message.content.strip()
     ]
-    text = "\n".join(lines)
-    if len(text) <= TRANSCRIPT_CHARACTERS:
-        return text
-    half = TRANSCRIPT_CHARACTERS // 2
-    return f"{text[:half]}\n[...]\n{text[-half:]}"
+    return _shortened("\n".join(lines), TRANSCRIPT_CHARACTERS)
 
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
-    said = [message.content for message in messages if message.role is Role.USER and message.content.strip()]
+    said = [" ".join(message.content.split()) for message in messages if message.role is Role.USER]
     share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(said))))
-    lines = [f"- {' '.join(text.split())[:share]}" for text in said]
-    head = [] if earlier is None else [earlier[: EXTRACT_CHARACTERS // 2].rstrip()]
-    return "\n".join([*head, "The user said:", *lines])[:EXTRACT_CHARACTERS]
+    lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in said if text)])
+    if earlier is None:
+        return _shortened(lines, EXTRACT_CHARACTERS)
+    half = EXTRACT_CHARACTERS // 2
+    return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
+
+
+def _shortened(text: str, limit: int) -> str:
+    """`text`, or its beginning and end where it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    gap = "\n[...]\n"
+    half = (limit - len(gap)) // 2
+    return f"{text[:half]}{gap}{text[-half:]}"

@@ -70,14 +70,16 @@ class Database:
             )
         for number in range(version + 1, len(migrations) + 1):
             async with self.transaction() as connection:
+                # asked again under the write lock: another program that started now may have been first
+                if await _version(connection) >= number:
+                    continue
                 for statement in migrations[number - 1]:
                     await connection.execute(statement)
                 await connection.execute(f"PRAGMA user_version = {number}")
 
     async def version(self) -> int:
         """How many migrations this database has seen."""
-        row = await self.row("PRAGMA user_version")
-        return int(row[0]) if row else 0
+        return int(await self.value("PRAGMA user_version"))
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
@@ -130,8 +132,15 @@ class Database:
         await self._writer.close()
 
 
+async def _version(connection: aiosqlite.Connection) -> int:
+    rows = await connection.execute_fetchall("PRAGMA user_version")
+    return int(next(iter(rows))[0])
+
+
 def _make_private(path: Path) -> None:
     """Make the file before SQLite does, readable for its owner only."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: move it away, or set another MNEME_DATA_DIR.")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600)
 

@@ -48,7 +48,7 @@ class EntryStore:
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
-            name = name or await generated_name(connection, owner_id, new.stem, content)
+            name = name or await generated_name(connection, owner_id, new.stem, new.topic or content)
             await require_free(connection, owner_id, name)
             cursor = await connection.execute(
                 "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from,"

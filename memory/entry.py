@@ -71,11 +71,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What Add is given. name None: one is made from the content, after `stem`."""
+    """What Add is given. name None: one is made of `stem` and the telling words of `topic`, or else of the content."""
 
     content: str
     name: str | None = None
     stem: str = ""
+    topic: str = ""
     kind: Kind | str = Kind.NOTE
     author: Author = Author.USER
     tags: tuple[str, ...] = ()

@@ -104,9 +104,9 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
             raise MemoryRefused(f"The name {name!r} is taken by {holder}: choose another, or change that one.")
 
 
-async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, content: str) -> str:
+async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """A readable name that is free, such as `archive-2026-02-07-docker-health-checks`."""
-    words = telling_words(content, NAME_WORDS) or (["note"] if not stem else [])
+    words = telling_words(topic, NAME_WORDS) or (["note"] if not stem else [])
     wanted = "-".join([*([stem] if stem else []), *words])
     key = name_key(wanted)
     rows = await connection.execute_fetchall(

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shutil
 import tempfile
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
+from memory.messages import storable
 from memory.notes import Memory
 from memory.secrets import secret_in
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 GROWTH_LIMIT = 4
 """MEMORY.md may grow to this many times `maxMemorySize` before writes are refused."""
+QUOTE_CHARACTERS = 60
+"""How much of a part a refusal quotes."""
 
 
 class MarkdownFiles:
@@ -36,8 +40,8 @@ class MarkdownFiles:
         self._cap = max_memory_size * GROWTH_LIMIT
 
     def folder(self, owner: str) -> Path:
-        """Where an owner's files are."""
-        return self._root / owner.replace("/", "_")
+        """Where an owner's files are; two owners never share a folder."""
+        return self._root / owner.replace("%", "%25").replace("/", "%2F")
 
     def local(self, moment: datetime) -> datetime:
         """`moment` on the chat's own clock."""
@@ -57,29 +61,33 @@ class MarkdownFiles:
         await asyncio.to_thread(_append, path, line)
 
     async def append_long_term(self, owner: str, text: str) -> tuple[str, str]:
-        """Append `text` to MEMORY.md as a part of its own; the file's text before and after."""
+        """Append `text` to MEMORY.md as a part of its own; the file's text before and after.
+
+        Raises MemoryRefused when the file would grow too large.
+        """
 
         def change(current: str) -> str:
-            return f"{current.rstrip()}\n{text.strip()}\n" if current.strip() else f"{text.strip()}\n"
+            added = storable(text.strip())
+            return f"{current.rstrip()}\n{added}\n" if current.strip() else f"{added}\n"
 
         return await asyncio.to_thread(self._change_long_term, owner, change)
 
     async def replace_in_long_term(self, owner: str, part: str, replacement: str) -> tuple[str, str]:
         """Replace `part`, which must stand exactly once in MEMORY.md; the file's text before and after.
 
-        An empty replacement deletes the part together with a line that it leaves empty. Raises
-        MemoryRefused when the part is not there, or there more than once.
+        An empty replacement deletes the part together with the line that it leaves empty. Raises
+        MemoryRefused when the part is not there, or there more than once, or when the file would grow too large.
         """
 
         def change(current: str) -> str:
             found = current.count(part) if part.strip() else 0
             if found != 1:
                 where = "nowhere" if found == 0 else f"{found} times"
-                raise MemoryRefused(f"That text stands {where} in MEMORY.md: give a part that stands there once.")
-            head, tail = current.split(part)
-            if not replacement and tail.startswith("\n") and (not head or head.endswith("\n")):
-                tail = tail[1:]
-            return head + replacement + tail
+                raise MemoryRefused(f"{_quoted(part)} stands {where} in MEMORY.md: give a part that stands there once.")
+            before, after = current.split(part)
+            if replacement or part.endswith("\n"):
+                return before + storable(replacement) + after
+            return _without_emptied_line(before, after)
 
         return await asyncio.to_thread(self._change_long_term, owner, change)
 
@@ -87,7 +95,7 @@ class MarkdownFiles:
         """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
 
         def change(current: str) -> str:
-            if current != expected:
+            if storable(current) != expected:
                 raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
             return text
 
@@ -111,25 +119,32 @@ class MarkdownFiles:
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         path = self.folder(owner) / "MEMORY.md"
         with _locked(path):
-            before = _text(path)
-            after = change(before)
-            size = len(after.encode())
-            if size > self._cap and len(after) > len(before):
+            former = _text(path, errors="surrogateescape")
+            text = change(former)
+            size = _size(text)
+            if size > max(self._cap, _size(former)):
                 raise MemoryRefused(f"MEMORY.md would grow to {size} bytes of {self._cap}: remove something first.")
-            if (secret := secret_in(after)) and not secret_in(before):
+            if (secret := secret_in(text)) and not secret_in(former):
                 raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
-            write_atomically(path, after)
-        return before, after
+            write_atomically(path, text)
+        return storable(former), storable(text)
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write `text` so that at any moment the file holds the old text or the new one, whole."""
+    """Write `text` so that at any moment the file holds the old text or the new one, whole.
+
+    A link stays a link, and a file keeps its mode: the person who edits it may be another user. Bytes that
+    were no UTF-8 and came as surrogate escapes are written as they were.
+    """
+    path = path.resolve()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, name)
         os.replace(name, path)  # noqa: PTH105  # the pathlib spelling hides that this is the atomic step
     except BaseException:
         os.unlink(name)  # noqa: PTH108  # `name` is a str, as mkstemp gives it
@@ -146,17 +161,35 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _append(path: Path, line: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(line + "\n")
+    with _locked(path), path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a person's editor, or a full disk, left the last line open
+                line = f"\n{line}"
+        file.write(f"{storable(line)}\n".encode())
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, errors: str = "replace") -> str:
     try:
         # a person's editor may have left bytes that are not UTF-8: they are shown, not refused
-        return path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
+        return path.read_text(encoding="utf-8", errors=errors).removeprefix("\ufeff")
     except FileNotFoundError:
         return ""
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _without_emptied_line(before: str, after: str) -> str:
+    start = before.rpartition("\n")[2]
+    end, _, rest = after.partition("\n")
+    return before + after if (start + end).strip() else before.removesuffix(start) + rest
+
+
+def _quoted(part: str) -> str:
+    line = " ".join(part.split())
+    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'
 
 
 def _line_count(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -59,6 +60,14 @@ class Message:
     turn_id: int | None = None
 
 
+def storable(text: str) -> str:
+    """`text` as UTF-8 can hold it: surrogates that came apart are paired again, half a pair becomes U+FFFD.
+
+    Models write them, where a stream cuts an emoji in two.
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def complete_groups(messages: list[Message]) -> list[Message]:
     """`messages` without tool calls that lack a result and without results that lack their call.
 
@@ -78,6 +87,6 @@ def complete_groups(messages: list[Message]) -> list[Message]:
         while at < len(messages) and messages[at].role is Role.TOOL:
             results.append(messages[at])
             at += 1
-        if [call.id for call in message.tool_calls] == [result.tool_call_id for result in results]:
+        if Counter(call.id for call in message.tool_calls) == Counter(result.tool_call_id for result in results):
             kept += [message, *results]
     return kept

@@ -98,6 +98,7 @@ ENTRIES: Migration = (
         deleted_at TEXT
     )
     """,
+    "CREATE INDEX superseded_entries ON entries (superseded_by) WHERE superseded_by IS NOT NULL",
     "CREATE INDEX entries_of_owner ON entries (owner_id, kind, id)",
     # names and aliases stand in one table, so that one constraint keeps them unique together
     """
@@ -143,6 +144,8 @@ MAILBOX: Migration = (
         settled_at TEXT
     )
     """,
+    # without it each deleted turn looks through the whole outbox for replies that refer to it
+    "CREATE INDEX outbox_of_turn ON outbox (turn_id)",
     "CREATE INDEX outbox_waiting ON outbox (channel, session_id, id) WHERE state = 'waiting'",
 )
 

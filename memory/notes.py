@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from memory.messages import Message, Role
+from memory.messages import Message, Role, storable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
@@ -55,16 +55,7 @@ def daily_note(moment: datetime, user: str, assistant: str) -> str:
 
 def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
     """The daily notes of the exchanges in `messages`: one for each turn that has a user's and a final message."""
-    notes: list[str] = []
-    asked: list[str] = []
-    for message, following in zip_longest(messages, messages[1:]):
-        if message.role is Role.USER:
-            asked.append(message.content)
-        if following is None or following.turn_id != message.turn_id:
-            if message.role is Role.ASSISTANT and asked:
-                notes.append(daily_note(message.created_at.astimezone(zone), "\n".join(asked), message.content))
-            asked = []
-    return notes
+    return [note for _, note in _dated_notes(messages, zone)]
 
 
 def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
@@ -72,19 +63,35 @@ def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) 
 
     They need not be said twice, and the prompt stays the same from turn to turn.
     """
-    left = Counter(exchange_notes(visible, zone))
+    recent_days = {day for day, _ in memory.recent}
+    # None stands for today: what is visible is of a recent day or of this one
+    left = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
 
-    def unseen(notes: str) -> str:
+    def unseen(day: date | None, notes: str) -> str:
         kept = []
         for line in notes.splitlines():
-            if left[line] > 0:
-                left[line] -= 1
+            if left[day, line] > 0:
+                left[day, line] -= 1
             else:
                 kept.append(line)
         return "\n".join(kept)
 
-    return Memory(memory.long_term, unseen(memory.today), tuple((day, unseen(notes)) for day, notes in memory.recent))
+    recent = tuple((day, unseen(day, notes)) for day, notes in memory.recent)
+    return Memory(memory.long_term, unseen(None, memory.today), recent)
+
+
+def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[date, str]]:
+    asked: list[str] = []
+    for message, following in zip_longest(messages, messages[1:]):
+        if message.role is Role.USER:
+            asked.append(message.content)
+        if following is None or following.turn_id != message.turn_id:
+            if message.role is Role.ASSISTANT and asked:
+                answered_at = message.created_at.astimezone(zone)
+                yield answered_at.date(), daily_note(answered_at, "\n".join(asked), message.content)
+            asked = []
 
 
 def _one_line(text: str, limit: int) -> str:
-    return _BREAKS.sub(" ", text.strip())[:limit]
+    # cut first, as S0 does: what is searched for line breaks stays short however long the text is
+    return _BREAKS.sub(" ", storable(text.strip()[:limit])).strip()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.entry_rows import owner_number
+from memory.errors import StoreError
 from memory.index import leave_session
 from memory.messages import Message, Provenance, Role, ToolCall
 
@@ -83,13 +84,16 @@ class Marker:
 
 
 class SessionService:
-    """Sessions and their logs. Rows of sessions are cached; every count is read from the store."""
+    """Sessions and their logs.
+
+    Everything is read from the store, whose pages SQLite caches: a copy here would go stale with every turn
+    that is committed, and when the command line changes something beside the running bot.
+    """
 
     def __init__(self, database: Database, clock: Clock, *, shared_owner: bool = False) -> None:
         self._database = database
         self._clock = clock
         self._shared_owner = shared_owner
-        self._cache: dict[str, Session] = {}
 
     def owner_of(self, address: Address) -> str:
         """Whose memory a chat has."""
@@ -97,28 +101,30 @@ class SessionService:
 
     async def get_or_create(self, address: Address) -> Session:
         """The session of a chat, made at its first message."""
-        if cached := self._cache.get(address.session_id):
-            return cached
-        now = now_text(self._clock)
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner",
-                (
-                    address.session_id,
-                    address.channel,
-                    address.chat_id,
-                    address.thread_id,
-                    self.owner_of(address),
-                    now,
-                    now,
-                ),
-            )
-        row = await self._database.row("SELECT * FROM sessions WHERE id = ?", (address.session_id,))
-        assert row is not None, "the session was just written"  # noqa: S101  # states what the insert guarantees
-        session = _session(row)
-        self._cache[session.id] = session
+        session = await self._find(address.session_id)
+        if session is None or session.owner != self.owner_of(address):
+            now = now_text(self._clock)
+            async with self._database.transaction() as connection:
+                await connection.execute(
+                    "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner",
+                    (
+                        address.session_id,
+                        address.channel,
+                        address.chat_id,
+                        address.thread_id,
+                        self.owner_of(address),
+                        now,
+                        now,
+                    ),
+                )
+            session = await self._find(address.session_id)
+        assert session is not None, "the session was just written"  # noqa: S101  # states what the insert guarantees
         return session
+
+    async def _find(self, session_id: str) -> Session | None:
+        row = await self._database.row("SELECT * FROM sessions WHERE id = ?", (session_id,))
+        return None if row is None else _session(row)
 
     async def save(self, session: Session) -> Session:
         """Keep a session's state and metadata; `created_at` stays what it was."""
@@ -133,7 +139,6 @@ class SessionService:
                     saved.id,
                 ),
             )
-        self._cache[saved.id] = saved
         return saved
 
     async def delete(self, session_id: str) -> bool:
@@ -141,7 +146,6 @@ class SessionService:
         async with self._database.transaction() as connection:
             await leave_session(connection, session_id)
             cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-        self._cache.pop(session_id, None)
         return cursor.rowcount > 0
 
     async def clear_messages(self, session_id: str) -> int:
@@ -223,8 +227,10 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
     current = "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL"
     rows = list(await connection.execute_fetchall(current, (session_id,)))
     if not rows:
-        sessions = await connection.execute_fetchall("SELECT owner FROM sessions WHERE id = ?", (session_id,))
-        owner_id = await owner_number(connection, next(iter(sessions))[0])
+        sessions = list(await connection.execute_fetchall("SELECT owner FROM sessions WHERE id = ?", (session_id,)))
+        if not sessions:
+            raise StoreError(f"There is no session {session_id}: it was deleted meanwhile; write again to begin anew.")
+        owner_id = await owner_number(connection, sessions[0][0])
         await connection.execute(
             "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",
             (session_id, owner_id, now),

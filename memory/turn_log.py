@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text, to_text
 from memory.index import touching_conversation
-from memory.messages import Message, Role
+from memory.messages import Message, Role, storable
 from memory.sessions import message_of, open_conversation
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ async def _settle_mail(connection: aiosqlite.Connection, turn: FinishedTurn, tur
                 turn.reply.channel,
                 turn.session_id,
                 turn_id,
-                turn.reply.text,
+                storable(turn.reply.text),
                 turn.reply.reply_to,
                 turn.reply.preview_id,
                 now,
@@ -139,10 +139,10 @@ def _columns(message: Message) -> tuple[object, ...]:
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls]
     return (
         message.role,
-        message.content,
+        storable(message.content),
         message.speaker,
         message.provenance,
-        json.dumps(calls, ensure_ascii=False) if calls else None,
+        storable(json.dumps(calls, ensure_ascii=False)) if calls else None,
         message.tool_call_id,
         to_text(message.created_at),
     )

@@ -52,7 +52,9 @@ class UsageLog:
 
     async def tokens_today(self) -> int:
         """Prompt and completion tokens of all calls since midnight in the installation's zone."""
-        midnight = self._clock().astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        now = self._clock().astimezone(self._zone)
+        # fold: where clocks go back over midnight the day begins at the first of the two
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
         found = await self._database.value(
             "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM usage WHERE at >= ?",
             (to_text(midnight),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Protocol
 
+import hypothesis
 import pytest
 
 from bot.app import App, open_app
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
+
+# a slow machine is no failure, and nothing is written outside of a test's own folder
+hypothesis.settings.register_profile("mneme", deadline=None, database=None)
+hypothesis.settings.load_profile("mneme")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,98 @@
+"""Words for tests about conversations: messages in a line each, and a store that turns are written to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memory.changes import ChangeLog
+from memory.entries import EntryStore
+from memory.entry import Author, Entry, Kind, NewEntry
+from memory.messages import Message, Provenance, Role, ToolCall
+from memory.sessions import Address, Session, SessionService
+from memory.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
+
+if TYPE_CHECKING:
+    from memory.database import Database
+    from tests.fakes import FakeClock
+
+NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
+
+
+def system(text: str) -> Message:
+    return Message(Role.SYSTEM, text, NOON)
+
+
+def user(text: str, at: datetime = NOON, turn: int | None = None) -> Message:
+    return Message(Role.USER, text, at, provenance=Provenance.TYPED, turn_id=turn)
+
+
+def assistant(text: str, at: datetime = NOON, turn: int | None = None) -> Message:
+    return Message(Role.ASSISTANT, text, at, turn_id=turn)
+
+
+def calls(*ids: str) -> Message:
+    return Message(Role.ASSISTANT, "", NOON, tool_calls=tuple(ToolCall(i, "memory_file", '{"a": 1}') for i in ids))
+
+
+def result(of: str, text: str = "done") -> Message:
+    return Message(Role.TOOL, text, NOON, speaker="memory_file", tool_call_id=of)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A database with the services that conversations go through."""
+
+    database: Database
+    clock: FakeClock
+    sessions: SessionService
+    turns: TurnLog
+    entries: EntryStore
+
+    @classmethod
+    def over(cls, database: Database, clock: FakeClock, *, shared_owner: bool = False) -> Store:
+        """The services over an open database, as at a start of the program."""
+        sessions = SessionService(database, clock, shared_owner=shared_owner)
+        return cls(database, clock, sessions, TurnLog(database, clock), EntryStore(database, ChangeLog(clock), clock))
+
+    async def session(self, chat: str = "12345") -> Session:
+        """The session of a Telegram chat."""
+        return await self.sessions.get_or_create(Address("telegram", chat))
+
+    async def turn(
+        self,
+        session: Session,
+        *messages: Message,
+        outcome: Outcome = Outcome.ANSWERED,
+        replaces: int | None = None,
+        inbox: tuple[int, ...] = (),
+        reply: OutgoingReply | None = None,
+    ) -> int:
+        """Commit a finished turn; its id."""
+        return await self.turns.commit(
+            FinishedTurn(
+                session.id,
+                outcome,
+                list(messages),
+                self.clock(),
+                replaces_turn=replaces,
+                inbox_ids=inbox,
+                reply=reply,
+            )
+        )
+
+    async def exchange(self, session: Session, asked: str, answered: str) -> int:
+        """Commit a turn of a question and its answer; its id."""
+        return await self.turn(session, user(asked, self.clock()), assistant(answered, self.clock()))
+
+    async def seen(self, session: Session) -> list[str]:
+        """What the model sees of the current conversation."""
+        return [message.content for message in (await self.sessions.transcript(session.id)).messages]
+
+    async def archive(self, owner: str, content: str, topic: str = "") -> Entry:
+        """An archive as compaction adds it."""
+        stem = f"archive-{self.clock():%Y-%m-%d}"
+        return await self.entries.add(
+            owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
+        )

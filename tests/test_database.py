@@ -1,0 +1,260 @@
+"""The database: migrations, and what it does when the disk, the file or another program is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.database import Database
+from memory.errors import StoreError
+from memory.migrations import MIGRATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from memory.migrations import Migration
+
+LINES: tuple[Migration, ...] = (("CREATE TABLE lines (text TEXT NOT NULL)",),)
+
+
+@pytest.fixture
+async def book(tmp_path: Path) -> AsyncIterator[Database]:
+    """A database with one table, `lines`."""
+    opened = await Database.open(tmp_path / "book.db", LINES)
+    yield opened
+    await opened.close()
+
+
+async def write(book: Database, *lines: str) -> None:
+    async with book.transaction() as connection:
+        await connection.executemany("INSERT INTO lines (text) VALUES (?)", [(line,) for line in lines])
+
+
+async def lines_of(book: Database) -> list[str]:
+    return [row["text"] for row in await book.rows("SELECT text FROM lines ORDER BY rowid")]
+
+
+async def schema_of(database: Database) -> list[tuple[str, str]]:
+    rows = await database.rows("SELECT name, sql FROM sqlite_schema ORDER BY name")
+    return [(row["name"], row["sql"]) for row in rows]
+
+
+@pytest.mark.parametrize("past", range(len(MIGRATIONS) + 1))
+async def test_every_past_version_arrives_at_the_same_schema(tmp_path: Path, past: int) -> None:
+    old = await Database.open(tmp_path / "old.db", MIGRATIONS[:past])
+    assert await old.version() == past
+    await old.close()
+    upgraded = await Database.open(tmp_path / "old.db")
+    fresh = await Database.open(tmp_path / "fresh.db")
+    assert await upgraded.version() == len(MIGRATIONS)
+    assert await schema_of(upgraded) == await schema_of(fresh)
+    await upgraded.close()
+    await fresh.close()
+
+
+async def test_a_migration_keeps_what_was_written_before_it(tmp_path: Path) -> None:
+    book = await Database.open(tmp_path / "book.db", LINES)
+    await write(book, "first")
+    await book.close()
+    book = await Database.open(tmp_path / "book.db", (*LINES, ("ALTER TABLE lines ADD COLUMN page INTEGER",)))
+    assert await lines_of(book) == ["first"]
+    await book.close()
+
+
+async def test_a_migration_that_fails_leaves_the_former_version(tmp_path: Path) -> None:
+    book = await Database.open(tmp_path / "book.db", LINES)
+    await write(book, "first")
+    await book.close()
+    broken = ("CREATE TABLE pages (number INTEGER)", "DELETE FROM lines", "CREATE TABLE lines (text TEXT)")
+    with pytest.raises(StoreError, match="already exists"):
+        await Database.open(tmp_path / "book.db", (*LINES, broken))
+    book = await Database.open(tmp_path / "book.db", LINES)
+    assert await book.version() == 1
+    assert [name for name, _ in await schema_of(book)] == ["lines"]
+    assert await lines_of(book) == ["first"]
+    await book.close()
+
+
+async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None:
+    opened = await asyncio.gather(*(Database.open(tmp_path / "data" / "mneme.db") for _ in range(6)))
+    assert [await database.version() for database in opened] == [len(MIGRATIONS)] * 6
+    for database in opened:
+        await database.close()
+
+
+async def test_a_database_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    newer = await Database.open(tmp_path / "book.db", (*LINES, ("CREATE TABLE pages (number INTEGER)",)))
+    await newer.close()
+    with pytest.raises(StoreError) as refused:
+        await Database.open(tmp_path / "book.db", LINES)
+    assert "newer Mneme (format 2, this one knows 1): upgrade Mneme" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    newer = await Database.open(tmp_path / "book.db", (*LINES, ("CREATE TABLE pages (number INTEGER)",)))
+    assert await newer.version() == 2
+    await newer.close()
+
+
+async def test_a_file_that_is_no_database_is_called_damaged_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "mneme.db"
+    path.write_bytes(b"This is a letter, not a database. " * 200)
+    with pytest.raises(StoreError, match=r"mneme\.db is damaged: restore it from a backup"):
+        await Database.open(path)
+    assert path.read_bytes() == b"This is a letter, not a database. " * 200
+
+
+async def test_damage_found_while_reading_is_said_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "book.db"
+    book = await Database.open(path, LINES)
+    await write(book, *("a long line " * 50 for _ in range(100)))
+    await book.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    book = await Database.open(path, LINES)
+    with pytest.raises(StoreError, match="is damaged: restore it from a backup"):
+        await lines_of(book)
+    await book.close()
+
+
+async def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mneme.db").mkdir()
+    with pytest.raises(StoreError, match=r"mneme\.db is a folder: .*another MNEME_DATA_DIR"):
+        await Database.open(tmp_path / "mneme.db")
+
+
+async def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    with pytest.raises(StoreError, match=r"/data can't be used: "):
+        await Database.open(tmp_path / "data" / "mneme.db")
+
+
+async def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, book: Database) -> None:
+    async with book.transaction() as connection:
+        await connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match=r"book\.db can't be written: check the owner and the mode"):
+        await write(book, "nothing")
+
+
+async def test_a_full_disk_keeps_everything_that_was_saved(tmp_path: Path, book: Database) -> None:
+    await write(book, "saved")
+    async with book.transaction() as connection:
+        await connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present size
+    with pytest.raises(StoreError, match="is full: free some space; nothing that was saved is lost"):
+        await write(book, "small", "x" * 100_000)
+    assert await lines_of(book) == ["saved"]
+    async with book.transaction() as connection:
+        await connection.execute("PRAGMA max_page_count = 100000")
+    await write(book, "after space was made")
+    assert await lines_of(book) == ["saved", "after space was made"]
+
+
+async def test_a_cancelled_transaction_leaves_nothing_and_does_not_block_the_next(book: Database) -> None:
+    halfway = asyncio.Event()
+
+    async def never_finishes() -> None:
+        async with book.transaction() as connection:
+            await connection.execute("INSERT INTO lines VALUES ('half')")
+            halfway.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(never_finishes())
+    await halfway.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await write(book, "whole")
+    assert await lines_of(book) == ["whole"]
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_transaction_cancelled_at_any_step_is_all_or_nothing(book: Database, steps: int) -> None:
+    task = asyncio.create_task(write(book, "one", "two"))
+    for _ in range(steps):
+        await asyncio.wait([task], timeout=0)
+    task.cancel()
+    await asyncio.wait([task], timeout=0)
+    task.cancel()  # again, while the first cancellation is being cleaned up
+    await asyncio.wait([task])
+    assert await lines_of(book) in ([], ["one", "two"])
+    await asyncio.wait_for(write(book, "next"), 5)
+    assert (await lines_of(book))[-1] == "next"
+
+
+async def test_an_error_in_the_middle_of_a_transaction_undoes_its_beginning(book: Database) -> None:
+    async def fails_halfway() -> None:
+        async with book.transaction() as connection:
+            await connection.execute("INSERT INTO lines VALUES ('half')")
+            raise LookupError("a page is missing")
+
+    with pytest.raises(LookupError):
+        await fails_halfway()
+    assert await lines_of(book) == []
+
+
+async def test_tasks_that_write_at_once_lose_nothing(book: Database) -> None:
+    await asyncio.gather(*(write(book, f"{n} begins", f"{n} ends") for n in range(20)))
+    lines = await lines_of(book)
+    assert sorted(lines) == sorted(f"{n} {what}" for n in range(20) for what in ("begins", "ends"))
+    assert [a.split()[0] for a in lines[::2]] == [b.split()[0] for b in lines[1::2]]
+
+
+async def test_readers_see_what_is_committed_and_never_wait_for_the_writer(book: Database) -> None:
+    await write(book, "committed")
+    async with book.transaction() as connection:
+        await connection.execute("INSERT INTO lines VALUES ('not yet')")
+        assert await lines_of(book) == ["committed"]
+    assert await lines_of(book) == ["committed", "not yet"]
+
+
+async def test_another_program_that_writes_is_waited_for(book: Database) -> None:
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("INSERT INTO lines VALUES ('from the other')")
+        writing = asyncio.create_task(write(book, "from this one"))
+        await asyncio.wait([writing], timeout=0.1)
+        assert not writing.done()
+        other.execute("COMMIT")
+        await writing
+    assert await lines_of(book) == ["from the other", "from this one"]
+
+
+async def test_a_program_that_never_stops_writing_is_named_as_the_cause(book: Database) -> None:
+    async with book.transaction() as connection:
+        await connection.execute("PRAGMA busy_timeout = 1")
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"book\.db is kept busy by another program"):
+            await write(book, "too early")
+    await write(book, "now")
+    assert await lines_of(book) == ["now"]
+
+
+async def test_only_the_owner_can_read_the_file_and_its_new_folder(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "mneme.db"
+    database = await Database.open(path)
+    async with database.transaction() as connection:
+        await connection.execute("DELETE FROM usage")
+    assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {
+        "mneme.db": 0o600,
+        "mneme.db-wal": 0o600,
+        "mneme.db-shm": 0o600,
+    }
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    await database.close()
+
+
+async def test_a_text_with_any_characters_is_a_text(book: Database) -> None:
+    odd = "'; DROP TABLE lines; -- \x00 \U0001f600 \u2028"
+    await write(book, odd)
+    assert await lines_of(book) == [odd]
+
+
+async def test_what_refers_to_a_deleted_turn_is_found_by_an_index(database: Database) -> None:
+    for table, column in (("outbox", "turn_id"), ("messages", "turn_id"), ("names", "entry_id")):
+        plan = await database.rows(f"EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 1")  # noqa: S608  # fixed
+        assert [row["detail"].split()[0] for row in plan] == ["SEARCH"], table

@@ -1,0 +1,277 @@
+"""The Markdown files: changed part by part, edited by hand in between, whole at every moment."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import stat
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.errors import MemoryRefused
+from memory.markdown import GROWTH_LIMIT, MarkdownFiles, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OWNER = "telegram:12345"
+NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
+
+
+def files_in(root: Path, zone: str = "UTC") -> MarkdownFiles:
+    return MarkdownFiles(root, ZoneInfo(zone), recent_days=7, max_memory_size=1000)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MarkdownFiles:
+    """The Markdown files of a fresh installation, with a MEMORY.md of at most 4,000 bytes."""
+    return files_in(tmp_path / "memory")
+
+
+@pytest.fixture
+def memory_md(files: MarkdownFiles) -> Path:
+    """Where the owner's MEMORY.md is; the folder is there, the file is not."""
+    files.folder(OWNER).mkdir(parents=True)
+    return files.folder(OWNER) / "MEMORY.md"
+
+
+@contextmanager
+def disk_full_after(size: int) -> Iterator[None]:
+    """No file may grow over `size` bytes meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_what_is_appended_stands_in_lines_of_its_own(files: MarkdownFiles, memory_md: Path) -> None:
+    assert (await files.append_long_term(OWNER, "- Likes tea\n"))[1] == "- Likes tea\n"
+    assert (await files.append_long_term(OWNER, "\n- Lives in Lviv"))[1] == "- Likes tea\n- Lives in Lviv\n"
+    assert memory_md.read_text() == await files.read_long_term(OWNER) == "- Likes tea\n- Lives in Lviv\n"
+
+
+async def test_before_anything_is_remembered_everything_is_empty(files: MarkdownFiles) -> None:
+    assert await files.read_long_term(OWNER) == ""
+    assert (await files.read(OWNER, NOON)).to_context() == ""
+    assert await files.note_counts(OWNER, NOON) == (0, 0)
+
+
+async def test_one_part_is_replaced_and_the_rest_stays(files: MarkdownFiles, memory_md: Path) -> None:
+    memory_md.write_text("# Olena\n\n- Likes tea\n- Lives in Lviv\n")
+    assert (await files.replace_in_long_term(OWNER, "tea", "coffee"))[
+        1
+    ] == "# Olena\n\n- Likes coffee\n- Lives in Lviv\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "left"),
+    [
+        # a whole line, at the beginning, in the middle and at the end of the file
+        ("a\nb\nc\n", "a", "b\nc\n"),
+        ("a\nb\nc\n", "b", "a\nc\n"),
+        ("a\nb\nc\n", "c", "a\nb\n"),
+        ("a\nb\nc", "c", "a\nb\n"),
+        ("a", "a", ""),
+        # a line with its break, or with the one before it
+        ("a\nb\nc\n", "b\n", "a\nc\n"),
+        ("a\nb\nc\n", "\nb", "a\nc\n"),
+        # several lines
+        ("a\nb\nc\nd\n", "b\nc", "a\nd\n"),
+        # a part of a line leaves its line
+        ("a\n- likes tea, milk\nc\n", ", milk", "a\n- likes tea\nc\n"),
+        ("a\nx b\nc\n", "x ", "a\nb\nc\n"),
+        ("a\nb x\nc\n", " x", "a\nb\nc\n"),
+        # a line of which only blanks are left is empty
+        ("a\n  b \nc\n", "b", "a\nc\n"),
+        # empty lines around it are none of its business
+        ("a\n\nb\n\nc\n", "b", "a\n\n\nc\n"),
+        ("a\n\nb\n\nc\n", "b\n", "a\n\n\nc\n"),
+        ("a\nb\n\nc\n", "b\n", "a\n\nc\n"),
+        ("a\n\nb", "b", "a\n\n"),
+    ],
+)
+async def test_deleting_a_part_removes_the_line_that_it_empties_and_nothing_else(
+    files: MarkdownFiles, memory_md: Path, text: str, part: str, left: str
+) -> None:
+    memory_md.write_text(text)
+    assert (await files.replace_in_long_term(OWNER, part, ""))[1] == left
+    assert memory_md.read_text() == left
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("coffee", '"coffee" stands nowhere in MEMORY.md'),
+        ("tea", '"tea" stands 2 times in MEMORY.md'),
+        ("", '"" stands nowhere'),
+        (" \n", '"" stands nowhere'),
+        ("word " * 100, f'"{("word " * 12)}..." stands nowhere'),
+    ],
+)
+async def test_a_part_that_is_not_there_exactly_once_is_refused_by_name(
+    files: MarkdownFiles, memory_md: Path, part: str, said: str
+) -> None:
+    memory_md.write_text("- green tea\n- black tea\n")
+    for replacement in ("", "water"):
+        with pytest.raises(MemoryRefused) as refused:
+            await files.replace_in_long_term(OWNER, part, replacement)
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
+    assert memory_md.read_text() == "- green tea\n- black tea\n"
+
+
+async def test_an_edit_by_hand_between_two_calls_is_seen_and_kept(files: MarkdownFiles, memory_md: Path) -> None:
+    await files.append_long_term(OWNER, "- Likes tea")
+    memory_md.write_text("- Likes coffee\n- Hates noise")
+    assert (await files.read(OWNER, NOON)).long_term == "- Likes coffee\n- Hates noise"
+    assert (await files.append_long_term(OWNER, "- Sings"))[1] == "- Likes coffee\n- Hates noise\n- Sings\n"
+
+
+async def test_a_write_that_fails_leaves_the_former_file_and_no_litter(files: MarkdownFiles, memory_md: Path) -> None:
+    await files.append_long_term(OWNER, "- Likes tea")
+    before = sorted(memory_md.parent.iterdir())
+    with disk_full_after(1000), pytest.raises(OSError, match="too large"):
+        await files.append_long_term(OWNER, "x" * 2000)
+    assert memory_md.read_text() == "- Likes tea\n"
+    assert sorted(memory_md.parent.iterdir()) == before
+    assert (await files.append_long_term(OWNER, "- Sings"))[1] == "- Likes tea\n- Sings\n"
+
+
+async def test_memory_grows_up_to_its_cap_and_may_always_shrink(files: MarkdownFiles, memory_md: Path) -> None:
+    cap = 1000 * GROWTH_LIMIT
+    await files.append_long_term(OWNER, "x" * (cap - 1))
+    with pytest.raises(MemoryRefused, match=f"would grow to {cap + 2} bytes of {cap}: remove something first"):
+        await files.append_long_term(OWNER, "y")
+    memory_md.write_text("first\n" + "ї" * cap)  # a person may write what they like
+    with pytest.raises(MemoryRefused, match="would grow"):
+        await files.append_long_term(OWNER, "y")
+    assert (await files.replace_in_long_term(OWNER, "first\n", ""))[1] == "ї" * cap
+
+
+async def test_a_byte_order_mark_is_not_part_of_the_text(files: MarkdownFiles, memory_md: Path) -> None:
+    memory_md.write_bytes(b"\xef\xbb\xbf- Likes tea\r\n- Sings\r\n")
+    assert await files.read_long_term(OWNER) == "- Likes tea\n- Sings\n"
+    assert (await files.replace_in_long_term(OWNER, "- Likes tea\n- Sings", "- Dances"))[1] == "- Dances\n"
+
+
+async def test_bytes_that_are_no_utf8_are_shown_and_survive_a_change(files: MarkdownFiles, memory_md: Path) -> None:
+    memory_md.write_bytes("- Любить чай\n".encode("cp1251"))
+    assert (await files.read_long_term(OWNER)).startswith("- \ufffd")
+    _, shown = await files.append_long_term(OWNER, "- Співає")
+    assert shown.endswith("\n- Співає\n")
+    assert shown.encode()
+    assert memory_md.read_bytes() == "- Любить чай\n".encode("cp1251") + "- Співає\n".encode()
+
+
+async def test_half_a_surrogate_pair_is_written_as_a_replacement_character(files: MarkdownFiles) -> None:
+    assert (await files.append_long_term(OWNER, "- Draws \ud83d\ude00 \udc80"))[1] == "- Draws \U0001f600 \ufffd\n"
+    assert (await files.replace_in_long_term(OWNER, "Draws", "Paints \ud83d"))[
+        1
+    ] == "- Paints \ufffd \U0001f600 \ufffd\n"
+    await files.append_today(OWNER, NOON, "half \ud83d")
+    assert (await files.read(OWNER, NOON)).today == "half \ufffd\n"
+
+
+async def test_a_linked_file_stays_a_link_and_a_readable_file_readable(
+    files: MarkdownFiles, memory_md: Path, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault.md"
+    vault.write_text("- Likes tea\n")
+    vault.chmod(0o644)
+    memory_md.symlink_to(vault)
+    await files.append_long_term(OWNER, "- Sings")
+    assert memory_md.is_symlink()
+    assert vault.read_text() == "- Likes tea\n- Sings\n"
+    assert stat.S_IMODE(vault.stat().st_mode) == 0o644
+
+
+async def test_a_new_file_is_for_its_owner_only(files: MarkdownFiles) -> None:
+    await files.append_long_term(OWNER, "- Likes tea")
+    assert stat.S_IMODE((files.folder(OWNER) / "MEMORY.md").stat().st_mode) == 0o600
+    assert stat.S_IMODE(files.folder(OWNER).stat().st_mode) == 0o700
+
+
+async def test_tasks_and_programs_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+    one, other = files_in(tmp_path), files_in(tmp_path)
+    await asyncio.gather(
+        *(
+            files.append_long_term(OWNER, f"- {name} {n}")
+            for name, files in (("a", one), ("b", other))
+            for n in range(20)
+        )
+    )
+    lines = (await one.read_long_term(OWNER)).splitlines()
+    assert sorted(lines) == sorted(f"- {name} {n}" for name in "ab" for n in range(20))
+
+
+async def test_readers_never_see_half_a_file(files: MarkdownFiles, memory_md: Path) -> None:
+    old, new = "old\n" * 900, "new\n" * 900
+    write_atomically(memory_md, old)
+
+    def write() -> None:
+        for _ in range(20):
+            write_atomically(memory_md, new)
+            write_atomically(memory_md, old)
+
+    writing = asyncio.create_task(asyncio.to_thread(write))
+    seen = set()
+    while not writing.done():
+        seen.add(await files.read_long_term(OWNER))
+    await writing
+    assert seen <= {old, new}
+
+
+async def test_notes_are_appended_to_the_day_of_the_chats_zone(tmp_path: Path) -> None:
+    kyiv = files_in(tmp_path, "Europe/Kyiv")
+    await kyiv.append_today(OWNER, datetime(2026, 2, 7, 21, 59, tzinfo=UTC), "[23:59] late")
+    await kyiv.append_today(OWNER, datetime(2026, 2, 7, 22, 0, tzinfo=UTC), "[00:00] early")
+    folder = kyiv.folder(OWNER)
+    assert (folder / "2026-02-07.md").read_text() == "[23:59] late\n"
+    assert (folder / "2026-02-08.md").read_text() == "[00:00] early\n"
+    memory = await kyiv.read(OWNER, datetime(2026, 2, 7, 22, 30, tzinfo=UTC))
+    assert memory.to_context() == ("## Today's Notes\n[00:00] early\n\n## Recent Context\n### 2026-02-07\n[23:59] late")
+
+
+async def test_the_recent_days_are_the_last_seven_newest_first(files: MarkdownFiles) -> None:
+    for day in (7, 6, 4, 1):
+        await files.append_today(OWNER, NOON.replace(day=day), f"note of {day}")
+    await files.append_today(OWNER, datetime(2026, 1, 31, 12, 0, tzinfo=UTC), "seven days ago")
+    await files.append_today(OWNER, datetime(2026, 1, 30, 12, 0, tzinfo=UTC), "eight days ago")
+    memory = await files.read(OWNER, NOON)
+    assert [day.isoformat() for day, _ in memory.recent] == ["2026-02-06", "2026-02-04", "2026-02-01", "2026-01-31"]
+    assert await files.note_counts(OWNER, NOON) == (1, 4)
+
+
+async def test_a_note_gets_a_line_of_its_own_after_an_edit_by_hand(files: MarkdownFiles) -> None:
+    await files.append_today(OWNER, NOON, "[12:00] one")
+    note = files.folder(OWNER) / "2026-02-07.md"
+    note.write_text("[12:00] corrected")
+    await files.append_today(OWNER, NOON, "[12:01] two")
+    assert note.read_text() == "[12:00] corrected\n[12:01] two\n"
+
+
+async def test_notes_of_many_tasks_are_whole_lines(files: MarkdownFiles) -> None:
+    await asyncio.gather(*(files.append_today(OWNER, NOON, f"{n} " + "x" * 500) for n in range(40)))
+    lines = (await files.read(OWNER, NOON)).today.splitlines()
+    assert sorted(int(line.split()[0]) for line in lines) == list(range(40))
+    assert {len(line.split()[1]) for line in lines} == {500}
+
+
+@pytest.mark.parametrize("other", ["telegram:1_2", "telegram:1%2F2", "telegram:1"])
+async def test_owners_never_share_a_folder(files: MarkdownFiles, other: str) -> None:
+    await files.append_long_term("telegram:1/2", "private")
+    assert await files.read_long_term(other) == ""
+    assert files.folder("telegram:1/2").parent == files.folder(other).parent
+
+
+async def test_an_owner_cannot_lead_out_of_the_root(files: MarkdownFiles, tmp_path: Path) -> None:
+    await files.append_long_term("console:../../../etc", "inside")
+    assert [p.name for p in tmp_path.iterdir()] == ["memory"]
+    assert len(list((tmp_path / "memory").iterdir())) == 1
