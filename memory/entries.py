@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import TYPE_CHECKING
 
 from memory.changes import UNDO_PERIOD, Snapshot, snapshot
@@ -15,13 +14,14 @@ from memory.entry_rows import (
     entry_of,
     find,
     generated_name,
+    insert_entry,
     owner_number,
     require_free,
     usable_content,
     usable_name,
 )
 from memory.errors import MemoryRefused
-from memory.index import enter_entries, touching_entries
+from memory.index import touching_entries
 from memory.naming import name_key
 
 if TYPE_CHECKING:
@@ -50,27 +50,7 @@ class EntryStore:
             owner_id = await owner_number(connection, owner)
             name = name or await generated_name(connection, owner_id, new.stem, new.topic or content)
             await require_free(connection, owner_id, name)
-            cursor = await connection.execute(
-                "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from,"
-                " source_message_id, author, trusted, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    owner_id,
-                    new.kind,
-                    content,
-                    json.dumps(new.tags, ensure_ascii=False),
-                    new.scope,
-                    new.priority,
-                    now,
-                    now,
-                    new.source_message_id,
-                    new.author,
-                    new.trusted,
-                    now,
-                ),
-            )
-            entry_id = int(cursor.lastrowid or 0)
-            await bind_name(connection, owner_id, entry_id, name)
-            await enter_entries(connection, [entry_id])
+            entry_id = await insert_entry(connection, owner_id, name, content, new, now)
             await self._changes.record(connection, owner_id, Operation.ADD, new.author, [Snapshot(entry_id, None)])
             return await find(connection, owner_id, name)
 

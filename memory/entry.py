@@ -44,6 +44,7 @@ class Operation(StrEnum):
     ALIAS = "alias"
     WRITE = "write"
     REMOVE = "remove"
+    LEARN = "learn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Entry:
     source_message_id: int | None
     reinforcement_count: int
     created_at: datetime
+    subject: str | None
     valid_from: datetime
     superseded_by: int | None
     archived_at: datetime | None
@@ -84,3 +86,5 @@ class NewEntry:
     priority: str = "normal"
     source_message_id: int | None = None
     trusted: bool = True
+    subject: str | None = None
+    valid_from: datetime | None = None

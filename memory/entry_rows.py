@@ -6,9 +6,10 @@ import difflib
 import json
 from typing import TYPE_CHECKING
 
-from memory.clock import from_text
+from memory.clock import from_text, to_text
 from memory.entry import Entry, Kind
 from memory.errors import MemoryRefused
+from memory.index import enter_entries
 from memory.naming import free_name, name_key, telling_words
 from memory.secrets import secret_in
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.database import Row
+    from memory.entry import NewEntry
 
 LONGEST_NAME = 120
 LONGEST_CONTENT = 20_000
@@ -48,6 +50,7 @@ def entry_of(row: Row) -> Entry:
         source_message_id=row["source_message_id"],
         reinforcement_count=row["reinforcement_count"],
         created_at=from_text(row["created_at"]),
+        subject=row["subject"],
         valid_from=from_text(row["valid_from"]),
         superseded_by=row["superseded_by"],
         archived_at=from_text(row["archived_at"]) if row["archived_at"] else None,
@@ -81,6 +84,35 @@ async def find(connection: aiosqlite.Connection, owner_id: int, name: str) -> En
     raise MemoryRefused(f"Nothing is called {name.strip()[:LONGEST_NAME]!r}: {hint}")
 
 
+async def insert_entry(
+    connection: aiosqlite.Connection, owner_id: int, name: str, content: str, new: NewEntry, now: str
+) -> int:
+    """Write a new entry with its name into the table and the index; its id."""
+    cursor = await connection.execute(
+        "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
+        " source_message_id, author, trusted, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            owner_id,
+            new.kind,
+            content,
+            json.dumps(new.tags, ensure_ascii=False),
+            new.scope,
+            new.priority,
+            now,
+            to_text(new.valid_from) if new.valid_from else now,
+            name_key(new.subject) if new.subject else None,
+            new.source_message_id,
+            new.author,
+            new.trusted,
+            now,
+        ),
+    )
+    entry_id = int(cursor.lastrowid or 0)
+    await bind_name(connection, owner_id, entry_id, name)
+    await enter_entries(connection, [entry_id])
+    return entry_id
+
+
 async def bind_name(
     connection: aiosqlite.Connection, owner_id: int, entry_id: int, name: str, *, is_alias: bool = False
 ) -> None:
@@ -107,7 +139,11 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
 async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """A readable name that is free, such as `archive-2026-02-07-docker-health-checks`."""
     words = telling_words(topic, NAME_WORDS) or (["note"] if not stem else [])
-    wanted = "-".join([*([stem] if stem else []), *words])
+    return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
+
+
+async def free_name_for(connection: aiosqlite.Connection, owner_id: int, wanted: str) -> str:
+    """`wanted`, or the first of `wanted-2`, `wanted-3` ... that is not taken."""
     key = name_key(wanted)
     rows = await connection.execute_fetchall(
         "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?", (owner_id, key, key + "\uffff")

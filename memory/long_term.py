@@ -33,6 +33,16 @@ class LongTermMemory:
         before, after = await self._files.replace_in_long_term(owner, part, replacement)
         await self._record(owner, author, before, after)
 
+    async def rewrite(self, owner: str, expected: str, text: str, author: Author) -> bool:
+        """Replace the whole text if it still says `expected`; whether it did.
+
+        Raises MemoryRefused for a secret, or when the file would grow too large.
+        """
+        if not await self._files.rewrite_long_term(owner, expected=expected, text=text):
+            return False
+        await self._record(owner, author, expected, text)
+        return True
+
     async def _record(self, owner: str, author: Author, before: str, after: str) -> None:
         async with self._database.transaction() as connection:
             await self._changes.record_file(connection, owner, author, before, after)

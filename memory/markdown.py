@@ -91,15 +91,19 @@ class MarkdownFiles:
 
         return await asyncio.to_thread(self._change_long_term, owner, change)
 
-    async def put_back(self, owner: str, *, expected: str, text: str) -> None:
-        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
+    async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
+        """Replace the whole of MEMORY.md if it still says `expected`; whether it did."""
 
         def change(current: str) -> str:
-            if storable(current) != expected:
-                raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
-            return text
+            return text if storable(current) == expected else current
 
-        await asyncio.to_thread(self._change_long_term, owner, change)
+        _, after = await asyncio.to_thread(self._change_long_term, owner, change)
+        return after == storable(text)
+
+    async def put_back(self, owner: str, *, expected: str, text: str) -> None:
+        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
+        if not await self.rewrite_long_term(owner, expected=expected, text=text):
+            raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
 
     async def note_counts(self, owner: str, now: datetime) -> tuple[int, int]:
         """How many notes today has, and how many the recent days have together."""

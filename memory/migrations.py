@@ -246,4 +246,22 @@ SEARCH: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (SESSIONS_AND_LOG, ENTRIES, MAILBOX, ACCESS_AND_USAGE, CHANGES, SEARCH)
+CONSOLIDATION: Migration = (
+    # what a fact is about; of the facts about one subject only the newest is not superseded
+    "ALTER TABLE entries ADD COLUMN subject TEXT",
+    "CREATE INDEX entries_by_subject ON entries (owner_id, subject) WHERE subject IS NOT NULL",
+    # the ids of the last message that was consolidated, and of the last that is to be
+    "ALTER TABLE conversations ADD COLUMN consolidated_through INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE conversations ADD COLUMN consolidation_due INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX due_conversations ON conversations (id) WHERE consolidation_due > consolidated_through",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    SESSIONS_AND_LOG,
+    ENTRIES,
+    MAILBOX,
+    ACCESS_AND_USAGE,
+    CHANGES,
+    SEARCH,
+    CONSOLIDATION,
+)

@@ -1,0 +1,275 @@
+"""Consolidation: what happened becomes history, long-term memory and facts (S2).
+
+One queue for the whole process. Nothing a model writes destroys what was known: its update of MEMORY.md is
+checked, kept for undo, and given up when a person has edited the file meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.consolidation_answer import ConsolidationAnswer, Fact, parse_answer
+from memory.consolidation_prompt import consolidation_prompt, raw_fallback
+from memory.entry import Author
+from memory.errors import MemoryRefused
+from memory.messages import Message, Provenance, Role
+from memory.naming import telling_words
+from memory.sessions import message_of
+from memory.words import is_small_talk
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from memory.clock import Clock
+    from memory.database import Database, Row
+    from memory.facts import FactStore, Learned
+    from memory.history import HistoryFiles
+    from memory.long_term import LongTermMemory
+    from memory.sessions import Session, SessionService
+
+log = structlog.get_logger(__name__)
+
+PromptFn = Callable[[str], Awaitable[str]]
+"""Asks a model and gives its answer. Raises whatever stops it."""
+
+KNOWN_FACTS = 30
+"""Current facts that the model is shown, so that it calls a known subject by its name."""
+ASKED_AGAIN = 2
+"""How often the model is asked anew because a person edited MEMORY.md during its answer."""
+LINES_KEPT = 0.75
+"""An update that keeps fewer of the lines, without having been asked to compress, is refused."""
+GROUNDED = 0.5
+"""The part of a fact's telling words that must stand in the user's own messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationLimits:
+    """max_memory_size: bytes of MEMORY.md above which it is compressed. timeout: seconds for the model's answer."""
+
+    max_memory_size: int
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """What a consolidation did. fell_back: no usable answer came, and the history holds the messages as they were."""
+
+    messages: int
+    fell_back: bool
+    memory_changed: bool
+    learned: tuple[Learned, ...]
+
+    @property
+    def told(self) -> str:
+        """What was learned, in one line for the user; empty for nothing."""
+        parts = [f"{one.text} (was: {one.superseded})" if one.superseded else one.text for one in self.learned]
+        parts += ["MEMORY.md was updated"] if self.memory_changed else []
+        return f"Learned: {'; '.join(parts)} (/undo takes it back)" if parts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    conversation_id: int
+    session_id: str
+    owner: str
+    messages: list[Message]
+
+    @property
+    def key(self) -> str:
+        """What the history entry of this job is made of."""
+        return f"messages {self.messages[0].id}-{self.messages[-1].id}"
+
+
+class ConsolidationService:
+    """Consolidates conversations, one at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        sessions: SessionService,
+        long_term: LongTermMemory,
+        history: HistoryFiles,
+        facts: FactStore,
+        prompt: PromptFn,
+        limits: ConsolidationLimits,
+        clock: Clock,
+        zone: ZoneInfo,
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._long_term = long_term
+        self._history = history
+        self._facts = facts
+        self._prompt = prompt
+        self._limits = limits
+        self._clock = clock
+        self._zone = zone
+        self._queue = asyncio.Lock()
+
+    async def end_conversation(self, session: Session) -> tuple[int, Consolidated | None]:
+        """Consolidate the current conversation, then end it; its number of messages and what was learned.
+
+        Takes about the timeout at most: when the queue is long, the consolidation is left to the background.
+        """
+        transcript = await self._sessions.transcript(session.id)
+        done = None
+        if transcript.conversation_id is not None:
+            await self.mark_due(transcript.conversation_id)
+            done = await self._within_timeout(transcript.conversation_id)
+        return await self._sessions.clear_messages(session.id), done
+
+    async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
+        """All messages of a conversation, or those before one of them, are to be consolidated; also after a restart."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE conversations SET consolidation_due = coalesce((SELECT max(id) FROM messages"
+                " WHERE conversation_id = ? AND (? IS NULL OR id < ?)), 0) WHERE id = ?",
+                (conversation_id, before_message, before_message, conversation_id),
+            )
+
+    async def pending(self) -> list[tuple[int, str]]:
+        """The conversations with something to consolidate, oldest first, each with its session."""
+        rows = await self._database.rows(
+            "SELECT id, session_id FROM conversations WHERE consolidation_due > consolidated_through ORDER BY id"
+        )
+        return [(row["id"], row["session_id"]) for row in rows]
+
+    async def run(self, conversation_id: int) -> Consolidated | None:
+        """Consolidate what is due of a conversation; None when nothing is."""
+        async with self._queue:
+            return await self._run(conversation_id)
+
+    async def _within_timeout(self, conversation_id: int) -> Consolidated | None:
+        try:
+            async with asyncio.timeout(self._limits.timeout):
+                await self._queue.acquire()
+        except TimeoutError:
+            log.info("consolidation_left_to_background", conversation=conversation_id)
+            return None
+        try:
+            return await self._run(conversation_id)
+        finally:
+            self._queue.release()
+
+    async def _run(self, conversation_id: int) -> Consolidated | None:
+        job = await self._job(conversation_id)
+        if job is None:
+            return None
+        substance = [message for message in job.messages if not is_small_talk(message.content)]
+        if not any(message.role is Role.USER for message in substance):
+            await self._mark_done(job)
+            return None
+        answer, memory_changed = await self._consolidate(job)
+        text = answer.history_entry if answer is not None else raw_fallback(job.messages)
+        await self._history.append(job.owner, self._clock(), text, job.key)
+        facts = grounded(answer.facts, job.messages) if answer is not None else []
+        learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
+        # last of all: a crash before this line repeats the job, and the history knows its entry by the key
+        await self._mark_done(job)
+        log.info("consolidated", messages=len(job.messages), fell_back=answer is None, facts=len(learned))
+        return Consolidated(len(job.messages), answer is None, memory_changed, tuple(learned))
+
+    async def _consolidate(self, job: _Job) -> tuple[ConsolidationAnswer | None, bool]:
+        """The model's answer, and whether MEMORY.md was changed by it. MEMORY.md is read here, inside the queue."""
+        answer = None
+        for _ in range(1 + ASKED_AGAIN):
+            memory = await self._long_term.read(job.owner)
+            answer = await self._ask(job, memory)
+            if answer is None or answer.memory_update is None or answer.memory_update.strip() == memory.strip():
+                return answer, False
+            if await self._long_term.read(job.owner) != memory:
+                log.info("memory_edited_meanwhile", owner=job.owner)
+                continue
+            changed = await self._update(job.owner, memory, answer.memory_update)
+            if changed is not None:
+                return answer, changed
+        log.warning("memory_update_given_up", owner=job.owner, reason="edited again and again meanwhile")
+        return answer, False
+
+    async def _ask(self, job: _Job, memory: str) -> ConsolidationAnswer | None:
+        limit = self._limits.max_memory_size
+        known = await self._facts.current(job.owner, KNOWN_FACTS)
+        compress_to = limit if len(memory.encode()) > limit else None
+        text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
+        try:
+            async with asyncio.timeout(self._limits.timeout):
+                answer = parse_answer(await self._prompt(text))
+        except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
+            log.warning("consolidation_failed", error=str(error) or type(error).__name__)
+            return None
+        if answer is None:
+            log.warning("consolidation_unusable")
+        return answer
+
+    async def _update(self, owner: str, memory: str, update: str) -> bool | None:
+        """Write the update; False when it is refused, None when a person was faster."""
+        refusal = self._why_refused(memory, update)
+        if refusal is not None:
+            log.warning("memory_update_refused", owner=owner, reason=refusal)
+            return False
+        try:
+            written = await self._long_term.rewrite(owner, memory, f"{update.strip()}\n", Author.CONSOLIDATION)
+        except MemoryRefused as error:
+            log.warning("memory_update_refused", owner=owner, reason=str(error))
+            return False
+        return True if written else None
+
+    def _why_refused(self, memory: str, update: str) -> str | None:
+        limit = self._limits.max_memory_size
+        before, after = len(memory.encode()), len(update.strip().encode()) + 1
+        compressing = before > limit
+        if not update.strip():
+            return "it is empty"
+        if compressing and after >= before:
+            return "it was to be compressed and is not shorter"
+        if not compressing and after > limit:
+            return f"it would grow to {after} bytes of {limit}"
+        if not compressing and _line_count(update) < LINES_KEPT * _line_count(memory):
+            return "it loses more than a quarter of the lines"
+        return None
+
+    async def _job(self, conversation_id: int) -> _Job | None:
+        about = await self._database.row(
+            "SELECT c.session_id, o.name AS owner, c.consolidated_through, c.consolidation_due FROM conversations c"
+            " JOIN owners o ON o.id = c.owner_id WHERE c.id = ?",
+            (conversation_id,),
+        )
+        if about is None:
+            return None
+        rows: list[Row] = await self._database.rows(
+            "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? AND id <= ? ORDER BY id",
+            (conversation_id, about["consolidated_through"], about["consolidation_due"]),
+        )
+        messages = [message_of(row) for row in rows]
+        return _Job(conversation_id, about["session_id"], about["owner"], messages) if messages else None
+
+    async def _mark_done(self, job: _Job) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE conversations SET consolidated_through = ? WHERE id = ?",
+                (job.messages[-1].id, job.conversation_id),
+            )
+
+
+def grounded(facts: tuple[Fact, ...], messages: list[Message]) -> list[Fact]:
+    """The facts whose words stand in what the user typed; what a model makes up or reads elsewhere is none."""
+    typed = " ".join(m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
+    said = {word[:5] for word in telling_words(typed, 100_000)}
+    kept = []
+    for fact in facts:
+        words = [word[:5] for word in telling_words(fact.text, 50)]
+        if words and sum(word in said for word in words) >= GROUNDED * len(words):
+            kept.append(fact)
+        else:
+            log.info("fact_not_grounded", subject=fact.subject)
+    return kept
+
+
+def _line_count(text: str) -> int:
+    return sum(Counter(line.strip() for line in text.splitlines() if line.strip()).values())

@@ -1,0 +1,151 @@
+"""What a model answers to a consolidation: read in three tiers, checked, and only then believed (S2)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from memory.entry import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MOST_FACTS = 12
+"""Facts of one consolidation (more is rarely memory and often noise)."""
+LONGEST_FACT = 300
+LONGEST_SUBJECT = 80
+LONGEST_ENTRY = 2_000
+_FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.POLICY)
+
+_FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(?P<inside>.*?)\n?\s*```\s*$", re.DOTALL)
+_FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"'
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something learned: what it is about, what is said of it, its kind, and since when."""
+
+    subject: str
+    text: str
+    kind: Kind
+    since: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationAnswer:
+    """A usable answer. memory_update None: MEMORY.md stays as it is."""
+
+    history_entry: str
+    memory_update: str | None
+    facts: tuple[Fact, ...] = ()
+
+
+def parse_answer(text: str) -> ConsolidationAnswer | None:
+    """The answer in `text`; None when it holds none that is usable.
+
+    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first balanced {...} in it is. Tier 3: the
+    fields `history_entry` and `memory_update` are found one by one.
+    """
+    for tier in _TIERS:
+        for found in tier(text):
+            answer = _checked(found)
+            if answer is not None:
+                return answer
+    return None
+
+
+def _whole(text: str) -> Iterator[object]:
+    fenced = _FENCE.match(text)
+    try:
+        yield json.loads(fenced["inside"] if fenced else text)
+    except (ValueError, RecursionError):
+        return
+
+
+def _first_object(text: str) -> Iterator[object]:
+    start = text.find("{")
+    if start < 0:
+        return
+    end = _closing_brace(text, start)
+    if end is None:
+        return
+    try:
+        # strict=False: models write line breaks into strings as they are
+        yield json.loads(text[start : end + 1], strict=False)
+    except (ValueError, RecursionError):
+        return
+
+
+def _fields(text: str) -> Iterator[object]:
+    found: dict[str, object] = {}
+    for name in ("history_entry", "memory_update"):
+        match = re.search(_FIELD.format(name=name), text, re.DOTALL)
+        if match is None:
+            continue
+        try:
+            found[name] = json.loads(f'"{match["value"]}"', strict=False)
+        except ValueError:
+            continue
+    if found:
+        yield found
+
+
+_TIERS: tuple[Callable[[str], Iterator[object]], ...] = (_whole, _first_object, _fields)
+
+
+def _closing_brace(text: str, start: int) -> int | None:
+    """Where the brace at `start` is closed, braces in strings and escaped quotes not counted."""
+    depth, in_string, escaped = 0, False, False
+    for at in range(start, len(text)):
+        character = text[at]
+        if in_string:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                in_string = False
+        elif character == '"':
+            in_string = True
+        elif character in "{}":
+            depth += 1 if character == "{" else -1
+            if depth == 0:
+                return at
+    return None
+
+
+def _checked(found: object) -> ConsolidationAnswer | None:
+    if not isinstance(found, dict):
+        return None
+    history, update = found.get("history_entry"), found.get("memory_update")
+    if not isinstance(history, str) or not history.strip():
+        return None
+    if update is not None and not isinstance(update, str):
+        return None
+    return ConsolidationAnswer(history.strip()[:LONGEST_ENTRY], update, tuple(_facts(found.get("facts"))))
+
+
+def _facts(found: object) -> Iterator[Fact]:
+    for item in found[:MOST_FACTS] if isinstance(found, list) else ():
+        if not isinstance(item, dict):
+            continue
+        subject, text = item.get("subject"), item.get("fact")
+        if not isinstance(subject, str) or not isinstance(text, str) or not subject.strip() or not text.strip():
+            continue
+        kind = item.get("kind")
+        yield Fact(
+            subject.strip()[:LONGEST_SUBJECT],
+            text.strip()[:LONGEST_FACT],
+            Kind(kind) if kind in _FACT_KINDS else Kind.FACT,
+            _day(item.get("since")),
+        )
+
+
+def _day(value: object) -> date | None:
+    try:
+        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
+    except ValueError:
+        return None

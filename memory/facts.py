@@ -1,0 +1,120 @@
+"""Facts: what was learned about a subject. A newer one supersedes the one before, which stays searchable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memory.changes import ChangeLog, Snapshot, snapshot
+from memory.clock import Clock, now_text
+from memory.entry import Author, Entry, NewEntry, Operation
+from memory.entry_rows import (
+    ENTRY_ROWS,
+    bind_name,
+    entry_of,
+    free_name_for,
+    insert_entry,
+    owner_number,
+    usable_content,
+    usable_name,
+)
+from memory.errors import MemoryRefused
+from memory.index import touching_entries
+from memory.naming import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiosqlite
+
+    from memory.consolidation_answer import Fact
+    from memory.database import Database
+
+_CURRENT = (
+    f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.subject IS NOT NULL AND e.superseded_by IS NULL AND e.deleted_at IS NULL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A new fact, and what it took the place of."""
+
+    text: str
+    superseded: str | None
+
+
+class FactStore:
+    """The facts among the entries."""
+
+    def __init__(self, database: Database, changes: ChangeLog, clock: Clock) -> None:
+        self._database = database
+        self._changes = changes
+        self._clock = clock
+
+    async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
+        """The newest facts that still hold, each with its subject."""
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+        rows = await self._database.rows(f"{_CURRENT} ORDER BY e.id DESC LIMIT ?", (owner_id, limit))
+        return [(entry.subject or "", entry) for entry in map(entry_of, rows)]
+
+    async def learn(self, owner: str, facts: Sequence[Fact], source_message_id: int) -> list[Learned]:
+        """Store facts in one transaction that one undo takes back; what is known already is passed over.
+
+        A fact about a subject of which something else is known supersedes that. Facts that may not be stored
+        (secrets) are left out.
+        """
+        learned: list[Learned] = []
+        before: list[Snapshot] = []
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            for fact in facts:
+                one = await self._learn(connection, owner_id, fact, source_message_id, before)
+                if one is not None:
+                    learned.append(one)
+            if before:
+                await self._changes.record(connection, owner_id, Operation.LEARN, Author.CONSOLIDATION, before)
+        return learned
+
+    async def _learn(
+        self,
+        connection: aiosqlite.Connection,
+        owner_id: int,
+        fact: Fact,
+        source_message_id: int,
+        before: list[Snapshot],
+    ) -> Learned | None:
+        try:
+            subject, content = usable_name(fact.subject), usable_content(fact.text)
+        except MemoryRefused:
+            return None
+        rows = list(await connection.execute_fetchall(f"{_CURRENT} AND e.subject = ?", (owner_id, name_key(subject))))
+        former = entry_of(rows[0]) if rows else None
+        if former is not None and name_key(former.content) == name_key(content):
+            return None
+        if former is not None:
+            before.append(await snapshot(connection, former.id))
+            await self._give_way(connection, owner_id, former)
+        name = await free_name_for(connection, owner_id, subject)
+        since = datetime(fact.since.year, fact.since.month, fact.since.day, tzinfo=UTC) if fact.since else None
+        new = NewEntry(
+            content,
+            kind=fact.kind,
+            author=Author.CONSOLIDATION,
+            source_message_id=source_message_id,
+            subject=subject,
+            valid_from=since,
+        )
+        entry_id = await insert_entry(connection, owner_id, name, content, new, now_text(self._clock))
+        before.append(Snapshot(entry_id, None))
+        if former is not None:
+            await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (entry_id, former.id))
+        return Learned(content, former.content if former else None)
+
+    async def _give_way(self, connection: aiosqlite.Connection, owner_id: int, former: Entry) -> None:
+        """Free the name of a fact that is about to be superseded: the newer one goes by it."""
+        async with touching_entries(connection, [former.id]):
+            await connection.execute("DELETE FROM names WHERE entry_id = ?", (former.id,))
+            dated = f"{former.name} until {self._clock():%Y-%m-%d}"
+            await bind_name(connection, owner_id, former.id, await free_name_for(connection, owner_id, dated))
