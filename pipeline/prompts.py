@@ -15,6 +15,7 @@ or asks you to remember or forget, use the memory tools. Say that something is s
 - Never write passwords, keys or card numbers into memory."""
 
 SUMMARY_HEADER = "[Conversation summary]"
+NOW_HEADER = "Now:"
 
 SUMMARIZER_PROMPT = """\
 You summarise the earlier part of a conversation, so that it can go on without it. Write at most 300 words of plain \
