@@ -136,8 +136,6 @@ NOT_USED_YET = (
     "embedding_model",
     "embedding_base_url",
     "embedding_api_key",
-    "lightrag_url",
-    "lightrag_api_key",
     "memory_activation_tokens",
     "consolidation_timeout",
 )
