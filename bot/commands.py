@@ -122,7 +122,8 @@ class CommandHandlers:
         kept = await self._status.memory_line(call.session)
         if ended == 0:
             return f"This is a new conversation already. I still have {kept}."
-        return f"A new conversation begins. The last one stays in my log with {counted(ended, 'message')}, and I keep {kept}."
+        log = f"The last one stays in my log with {counted(ended, 'message')}"
+        return f"A new conversation begins. {log}, and I keep {kept}."
 
     async def compact(self, call: CommandCall) -> str:
         """/compact [N]"""
@@ -161,9 +162,10 @@ def help_text(table: dict[str, Command]) -> str:
 def _kept_count(argument: str) -> int:
     if not argument:
         return COMPACT_DEFAULT
-    if not argument.isdecimal() or not 1 <= int(argument) <= COMPACT_MOST:
+    kept = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
+    if not 1 <= kept <= COMPACT_MOST:
         raise WrongArgument(f"/compact takes a number from 1 to {COMPACT_MOST}, such as /compact {COMPACT_DEFAULT}.")
-    return int(argument)
+    return kept
 
 
 def _messages(count: int) -> str:

@@ -111,10 +111,13 @@ class StatusService:
 
 def written_memory(memory: MemoryState) -> str:
     """Memory in one line."""
-    return (
-        f"{counted(memory.long_term_bytes, 'byte')} of long-term memory, {counted(memory.notes_today, 'note')} of today, "
-        f"{counted(memory.notes_recent, 'note')} of recent days, {counted(memory.archives, 'archive')}"
-    )
+    parts = [
+        f"{counted(memory.long_term_bytes, 'byte')} of long-term memory",
+        f"{counted(memory.notes_today, 'note')} of today",
+        f"{counted(memory.notes_recent, 'note')} of recent days",
+        counted(memory.archives, "archive"),
+    ]
+    return ", ".join(parts)
 
 
 def written_status(status: Status) -> str:
