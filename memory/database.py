@@ -69,6 +69,9 @@ class Database:
             )
         for number in range(version + 1, len(migrations) + 1):
             async with self.transaction() as connection:
+                seen = next(iter(await connection.execute_fetchall("PRAGMA user_version")))[0]
+                if seen >= number:  # another process that started at the same moment was faster
+                    continue
                 for statement in migrations[number - 1]:
                     await connection.execute(statement)
                 await connection.execute(f"PRAGMA user_version = {number}")
