@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
+import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +47,11 @@ class Database:
         connections: list[aiosqlite.Connection] = []
         try:
             await asyncio.to_thread(_make_private, path)
-            connections.append(await _connect(path))
-            connections.append(await _connect(path))
-            database = cls(path, *connections)
-            await database.migrate(migrations)
+            async with _opening_alone(path):
+                connections.append(await _connect(path))
+                connections.append(await _connect(path))
+                database = cls(path, *connections)
+                await database.migrate(migrations)
         except BaseException as error:
             for connection in connections:
                 await connection.close()
@@ -69,9 +72,6 @@ class Database:
             )
         for number in range(version + 1, len(migrations) + 1):
             async with self.transaction() as connection:
-                seen = next(iter(await connection.execute_fetchall("PRAGMA user_version")))[0]
-                if seen >= number:  # another process that started at the same moment was faster
-                    continue
                 for statement in migrations[number - 1]:
                     await connection.execute(statement)
                 await connection.execute(f"PRAGMA user_version = {number}")
@@ -124,6 +124,17 @@ def _make_private(path: Path) -> None:
     """Make the file before SQLite does, readable for its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600)
+
+
+@contextlib.asynccontextmanager
+async def _opening_alone(path: Path) -> AsyncIterator[None]:
+    """Let processes that start at the same moment make or migrate the database one after the other."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        await asyncio.to_thread(fcntl.flock, folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:

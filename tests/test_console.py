@@ -101,15 +101,15 @@ async def test_every_line_of_a_pipe_is_answered_and_one_failure_told_by_the_exit
 
 
 async def test_two_runs_that_start_at_once_on_a_fresh_data_directory_both_answer(mneme: Mneme) -> None:
-    said = await asyncio.gather(*(mneme("chat", "--session", name, "-m", name) for name in "ab"))
-    assert said == [(0, "You said: a\n", ""), (0, "You said: b\n", "")]
+    runs = [mneme("chat", "--session", name, "-m", name) for name in "abc"]
+    assert list(await asyncio.gather(*runs)) == [(0, f"You said: {name}\n", "") for name in "abc"]
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
 async def test_bytes_that_are_no_utf_8_do_no_harm(mneme: Mneme, locale: str) -> None:
     told = (0, "You said: caf\ufffd\n", "")
-    both = mneme("chat", "-m", b"caf\xe9", LC_ALL=locale), mneme("chat", stdin=b"caf\xe9\n", LC_ALL=locale)
-    assert await asyncio.gather(*both) == [told, told]
+    assert await mneme("chat", "-m", b"caf\xe9", LC_ALL=locale) == told
+    assert await mneme("chat", stdin=b"caf\xe9\n", LC_ALL=locale) == told
 
 
 @pytest.mark.parametrize(
