@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 CANDIDATES = 40
 """Hits that are looked at for the prompt."""
-MOST_SHOWN = 8
-WORST_SHOWN = 0.25
+MOST_SHOWN = 6
+WORST_SHOWN = 0.4
 """A hit whose score is below this part of the best one's is not shown to the model."""
-TEXT_CHARACTERS = 400
+TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
 _PROMPT_KINDS = (MESSAGE_KIND, Kind.ARCHIVE, Kind.NOTE, Kind.EPISODE)
 
