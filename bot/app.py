@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background import BackgroundConsolidation
 from bot.commands import Command, command_table
 from bot.conversation_commands import ConversationCommands
 from bot.memory_commands import MemoryCommands
@@ -18,10 +19,13 @@ from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
 from memory.changes import ChangeLog
 from memory.clock import system_clock
-from memory.compaction import CompactionLimits, CompactionService
+from memory.compaction import Compacted, CompactionLimits, CompactionService
+from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
 from memory.entries import EntryStore
+from memory.facts import FactStore
 from memory.forgetting import Forgetting
+from memory.history import HistoryFiles
 from memory.long_term import LongTermMemory
 from memory.markdown import MarkdownFiles
 from memory.recall import Recall
@@ -31,10 +35,12 @@ from memory.tokens import TokenCounter
 from memory.turn_log import TurnLog
 from memory.undo import Undo
 from memory.usage import UsageLog
+from pipeline.consolidator import ModelConsolidator
 from pipeline.embedded import EmbeddedServer
 from pipeline.lightrag import LightRag
 from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
+from pipeline.notices import PendingNotices
 from pipeline.openai_model import Endpoint, OpenAIModel
 from pipeline.recall_only import RecallOnlyModel
 from pipeline.routing import ModelRouter, Models
@@ -48,6 +54,7 @@ from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
+from pipeline.tools.history_search import history_search_tool
 from pipeline.tools.memory_file import memory_file_tool
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
@@ -74,6 +81,7 @@ class App:
     model: ChatModel
     commands: dict[str, Command]
     runner: SessionRunner
+    background: BackgroundConsolidation
 
 
 @contextlib.asynccontextmanager
@@ -127,6 +135,8 @@ def _assemble(
     compaction = CompactionService(sessions, entries, ModelSummarizer(model, clock), limits, counter, clock)
     long_term = LongTermMemory(files, database, changes)
     tools = [memory_file_tool(long_term), *note_tools(entries), memory_recall_tool(recall)]
+    history = HistoryFiles(files)
+    tools.append(history_search_tool(history))
     toolbox = Toolbox(tools if settings.memory_enabled else [])
     graph = _graph(settings, stack)
     remembered = files if settings.memory_enabled else None
@@ -134,14 +144,33 @@ def _assemble(
     relevant += [graph] if graph is not None else []
     context = ContextBuilding(sessions, remembered, relevant, toolbox, model, counter, clock, settings.zone)
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
+    consolidation = ConsolidationService(
+        database,
+        sessions,
+        long_term,
+        history,
+        FactStore(database, changes, clock),
+        ModelConsolidator(model, clock),
+        ConsolidationLimits(settings.memory_max_size, settings.consolidation_timeout, enabled=settings.memory_enabled),
+        clock,
+        settings.zone,
+    )
+    notices = PendingNotices()
+    background = BackgroundConsolidation(consolidation, notices, tell=settings.memory_notices)
+    stack.push_async_callback(background.close)
+
+    async def on_compacted(done: Compacted) -> None:
+        await consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
+        background.wake()
+
     pipeline = Pipeline(
         [
             InputSanitizing(),
             AutoCapture(long_term if settings.memory_enabled else None),
-            AutoCompaction(compaction, model),
+            AutoCompaction(compaction, model, on_compacted),
             context,
             ToolLoop(model, toolbox, turn_limits, counter, clock),
-            ReplyDelivery(turns, clock),
+            ReplyDelivery(turns, notices, clock),
             MemoryPersist(remembered, settings.zone),
             Indexing(graph),
         ]
@@ -149,11 +178,20 @@ def _assemble(
     runner = SessionRunner(pipeline, sessions, clock)
     status = StatusService(sessions, files, entries, usage, context, model, runner, clock)
     commands: dict[str, Command] = {}
-    conversation = ConversationCommands(sessions, turns, compaction, status, runner, commands)
+    conversation = ConversationCommands(
+        turns,
+        compaction,
+        consolidation,
+        status,
+        runner,
+        commands,
+        on_compacted,
+        tell_learned=settings.memory_notices,
+    )
     memory = MemoryCommands(entries, recall, Undo(database, changes, files), Forgetting(database, files))
     commands |= command_table([*conversation.commands(), *memory.commands()])
     runner.use_commands(commands)
-    return App(settings, clock, database, sessions, turns, model, commands, runner)
+    return App(settings, clock, database, sessions, turns, model, commands, runner, background)
 
 
 def endpoint_of(settings: Settings) -> Endpoint:

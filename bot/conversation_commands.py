@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
     from bot.status import StatusService
     from memory.compaction import CompactionService
-    from memory.sessions import SessionService
+    from memory.consolidation import ConsolidationService
     from memory.turn_log import TurnLog
+    from pipeline.systems.auto_compaction import OnCompacted
 
 COMPACT_DEFAULT = 10
 """Messages that `/compact` keeps when it is not told how many."""
@@ -32,14 +33,19 @@ class ConversationCommands:
 
     def __init__(
         self,
-        sessions: SessionService,
         turns: TurnLog,
         compaction: CompactionService,
+        consolidation: ConsolidationService,
         status: StatusService,
         stopper: Stopper,
         table: Mapping[str, Command],
+        on_compacted: OnCompacted,
+        *,
+        tell_learned: bool,
     ) -> None:
-        self._sessions = sessions
+        self._on_compacted = on_compacted
+        self._consolidation = consolidation
+        self._tell_learned = tell_learned
         self._turns = turns
         self._compaction = compaction
         self._status = status
@@ -69,18 +75,20 @@ class ConversationCommands:
 
     async def new(self, call: CommandCall) -> str:
         """/new"""
-        ended = await self._sessions.clear_messages(call.session.id)
+        ended, done = await self._consolidation.end_conversation(call.session)
         kept = await self._status.memory_line(call.session)
         if ended == 0:
             return f"This is a new conversation already. I still have {kept}."
         said = counted(ended, "message")
-        return f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
+        text = f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
+        return f"{text}\n\n_{done.told}_" if done is not None and done.told and self._tell_learned else text
 
     async def compact(self, call: CommandCall) -> str:
         """/compact [N]"""
         done = await self._compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
             return "Nothing to compact."
+        await self._on_compacted(done)
         how = "summarised" if done.summarized else "extracted (no model made a summary)"
         return f"{counted(done.removed, 'message')} left my view, {how} as {done.archive_name}; {done.kept} stay."
 

@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
     memory_window: int = Field(default=50, ge=2, le=100_000)
     memory_activation_tokens: int = Field(default=800, ge=0, le=100_000)
+    memory_notices: bool = True
     consolidation_timeout: float = Field(default=30, gt=0, le=3600)
 
     compaction_enabled: bool = True
@@ -164,7 +165,6 @@ NOT_USED_YET = (
     "embedding_base_url",
     "embedding_api_key",
     "memory_activation_tokens",
-    "consolidation_timeout",
 )
 """Settings that are checked but that nothing in this version reads; whoever sets one is told so."""
 

@@ -63,6 +63,8 @@ class Compacted:
     kept: int
     archive_name: str
     summarized: bool
+    conversation_id: int
+    first_kept_message_id: int
 
 
 class CompactionService:
@@ -147,7 +149,14 @@ class CompactionService:
         log.info(
             "compacted", removed=len(removed), kept=len(kept), archive=archive.name, summarized=summary is not None
         )
-        return Compacted(len(removed), len(kept), archive.name, summarized=summary is not None)
+        return Compacted(
+            removed=len(removed),
+            kept=len(kept),
+            archive_name=archive.name,
+            summarized=summary is not None,
+            conversation_id=transcript.conversation_id,
+            first_kept_message_id=first_kept,
+        )
 
     async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
         if self._summarizer is None:

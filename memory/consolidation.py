@@ -54,6 +54,7 @@ class ConsolidationLimits:
 
     max_memory_size: int
     timeout: float
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,15 @@ class ConsolidationService:
         """
         transcript = await self._sessions.transcript(session.id)
         done = None
-        if transcript.conversation_id is not None:
+        if transcript.conversation_id is not None and self._limits.enabled:
             await self.mark_due(transcript.conversation_id)
             done = await self._within_timeout(transcript.conversation_id)
         return await self._sessions.clear_messages(session.id), done
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
         """All messages of a conversation, or those before one of them, are to be consolidated; also after a restart."""
+        if not self._limits.enabled:
+            return
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE conversations SET consolidation_due = coalesce((SELECT max(id) FROM messages"

@@ -21,6 +21,8 @@ LONGEST_ENTRY = 2_000
 _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.POLICY)
 
 _FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(?P<inside>.*?)\n?\s*```\s*$", re.DOTALL)
+_PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
+"""What the prompt's own example holds: a model that repeats it has said nothing."""
 _FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"'
 
 
@@ -121,9 +123,9 @@ def _checked(found: object) -> ConsolidationAnswer | None:
     if not isinstance(found, dict):
         return None
     history, update = found.get("history_entry"), found.get("memory_update")
-    if not isinstance(history, str) or not history.strip():
+    if not isinstance(history, str) or not history.strip() or _PLACEHOLDER.fullmatch(history):
         return None
-    if update is not None and not isinstance(update, str):
+    if update is not None and (not isinstance(update, str) or _PLACEHOLDER.fullmatch(update)):
         return None
     return ConsolidationAnswer(history.strip()[:LONGEST_ENTRY], update, tuple(_facts(found.get("facts"))))
 

@@ -24,9 +24,9 @@ FALLBACK_MARK = "[raw-fallback]"
 
 _TASK = """\
 You are a memory consolidation agent. Return one JSON object and nothing else:
-{{"history_entry": "one paragraph on what happened, beginning with [{now}]",
- "memory_update": "the whole updated long-term memory as Markdown lines, or null when nothing is to be changed",
- "facts": [{{"subject": "what it is about", "fact": "one sentence", "kind": "fact|preference|decision|policy", \
+{{"history_entry": "<one paragraph on what happened, beginning with [{now}]>",
+ "memory_update": "<the whole updated long-term memory as Markdown lines, or null when nothing is to be changed>",
+ "facts": [{{"subject": "<what it is about>", "fact": "<one sentence>", "kind": "fact|preference|decision|policy", \
 "since": "YYYY-MM-DD or null"}}]}}
 
 Rules:

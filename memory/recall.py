@@ -25,7 +25,7 @@ WORST_SHOWN = 0.4
 """A hit whose score is below this part of the best one's is not shown to the model."""
 TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
-_PROMPT_KINDS = (MESSAGE_KIND, Kind.ARCHIVE, Kind.NOTE, Kind.EPISODE)
+_PROMPT_KINDS = (MESSAGE_KIND, *Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,7 @@ class Recall:
         turns: set[int] = set()
         for hit in hits:
             if hit.turn_id is None:
-                shown.append(
-                    Recollection(hit, f"[{self._day(hit.created_at)}, {hit.kind} {hit.name}] {_cut(hit.content)}")
-                )
+                shown.append(Recollection(hit, f"[{self._validity(hit)}, {hit.kind} {hit.name}] {_cut(hit.content)}"))
             elif hit.turn_id not in turns:
                 turns.add(hit.turn_id)
                 shown.append(Recollection(hit, await self._exchange(hit)))
@@ -93,6 +91,13 @@ class Recall:
         )
         said = [f"{row['speaker'] or row['role'].capitalize()}: {_cut(row['content'])}" for row in rows]
         return f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
+
+    def _validity(self, hit: Hit) -> str:
+        """Since when an entry holds; of a superseded one also until when."""
+        since = hit.valid_from or hit.created_at
+        if hit.superseded_at is None:
+            return self._day(since)
+        return f"superseded, {self._day(since)} to {self._day(hit.superseded_at)}"
 
     def _day(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"

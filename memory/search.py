@@ -40,12 +40,13 @@ _FOUND = f"""
 WITH found AS (SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match),
 hits AS (
     SELECT f.row, f.score, n.name, e.kind, e.content, e.created_at, e.owner_id, e.author AS source, e.scope,
-        NULL AS conversation_id, NULL AS turn_id, e.archived_at IS NOT NULL AS archived, e.superseded_by
+        NULL AS conversation_id, NULL AS turn_id, e.archived_at IS NOT NULL AS archived, e.superseded_by,
+        e.valid_from, (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by) AS superseded_at
     FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
     JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
     UNION ALL
     SELECT f.row, f.score, NULL, '{MESSAGE_KIND}', m.content, m.created_at, c.owner_id,
-        coalesce(m.speaker, m.role), NULL, m.conversation_id, m.turn_id, 0, NULL
+        coalesce(m.speaker, m.role), NULL, m.conversation_id, m.turn_id, 0, NULL, NULL, NULL
     FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2
     JOIN conversations c ON c.id = m.conversation_id
 )
@@ -82,6 +83,8 @@ class Hit:
     turn_id: int | None
     archived: bool
     superseded_by: int | None
+    valid_from: datetime | None
+    superseded_at: datetime | None
 
 
 class Search:
@@ -152,4 +155,6 @@ def _hit(row: Row) -> Hit:
         turn_id=row["turn_id"],
         archived=bool(row["archived"]),
         superseded_by=row["superseded_by"],
+        valid_from=from_text(row["valid_from"]) if row["valid_from"] else None,
+        superseded_at=from_text(row["superseded_at"]) if row["superseded_at"] else None,
     )

@@ -44,13 +44,14 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. purpose names it in the usage log: `turn`, `summary`."""
+    """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object."""
 
     messages: list[Message]
     tools: tuple[ToolSpec, ...] = ()
     tier: Tier = Tier.BALANCED
     max_output_tokens: int | None = None
     temperature: float | None = None
+    json: bool = False
     purpose: str = "turn"
     session_id: str | None = None
 

@@ -147,6 +147,8 @@ class OpenAIModel:
         }
         if request.tools and self._tools:
             body["tools"] = [_wire_tool(tool) for tool in request.tools]
+        if request.json:
+            body["response_format"] = {"type": "json_object"}
         temperature = request.temperature if request.temperature is not None else self._temperature
         longest = request.max_output_tokens or self._max_output_tokens
         # reasoning models take the newer name only, most other servers the older one only

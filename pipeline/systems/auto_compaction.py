@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memory.compaction import CompactionService
+    from memory.compaction import Compacted, CompactionService
     from pipeline.model import ChatModel
     from pipeline.turn import Turn
+
+OnCompacted = Callable[["Compacted"], Awaitable[None]]
+"""Is told of each compaction, so that what left the model's view is consolidated."""
 
 
 class AutoCompaction:
@@ -15,16 +19,20 @@ class AutoCompaction:
 
     name = "AutoCompaction"
 
-    def __init__(self, compaction: CompactionService, model: ChatModel) -> None:
+    def __init__(self, compaction: CompactionService, model: ChatModel, on_compacted: OnCompacted) -> None:
         self._compaction = compaction
         self._model = model
+        self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
         """Compact if needed; the user is told when no summary could be made."""
         done = await self._compaction.compact_if_needed(
             turn.session, self._model.name, self._model.window.max_input_tokens
         )
-        if done is not None and not done.summarized:
+        if done is None:
+            return
+        await self._on_compacted(done)
+        if not done.summarized:
             turn.notices.append(
                 f"The conversation grew long and no summary could be made: {done.removed} earlier messages "
                 f"left my view and are kept as {done.archive_name}."

@@ -12,6 +12,7 @@ from memory.turn_log import FinishedTurn, Outcome
 if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.turn_log import TurnLog
+    from pipeline.notices import PendingNotices
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -24,8 +25,9 @@ class ReplyDelivery:
 
     name = "ReplyDelivery"
 
-    def __init__(self, turns: TurnLog, clock: Clock) -> None:
+    def __init__(self, turns: TurnLog, notices: PendingNotices, clock: Clock) -> None:
         self._turns = turns
+        self._notices = notices
         self._clock = clock
 
     async def process(self, turn: Turn) -> None:
@@ -33,6 +35,7 @@ class ReplyDelivery:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = f"{turn.partial.strip()} {STOPPED_NOTE}"
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
+        turn.notices += self._notices.take(turn.session.id)
         turn.reply = _reply(turn)
         turn.committed_as = await self._turns.commit(
             FinishedTurn(

@@ -101,6 +101,11 @@ class ChatRequest:
         return str(self.messages[-1]["content"])
 
     @property
+    def is_consolidation(self) -> bool:
+        """Whether it asks what of a conversation is to be kept."""
+        return "memory consolidation agent" in str(self.messages[0]["content"])
+
+    @property
     def is_summary(self) -> bool:
         """Whether it asks for a summary of a conversation."""
         return "You summarise" in str(self.messages[0]["content"])
@@ -110,8 +115,13 @@ class ChatRequest:
         return "\n".join(str(m["content"]) for m in self.messages if m["role"] == "system")
 
 
+NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "facts": []}'
+
+
 class ModelServer:
     """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
+
+    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`.
 
     window: requests above this many tokens are refused as too long. Requests in which a
     tool call lacks its result, or a result its call, are refused as providers refuse them.
@@ -120,6 +130,8 @@ class ModelServer:
     def __init__(self, window: int | None = None) -> None:
         self.window = window
         self.requests: list[ChatRequest] = []
+        self.consolidations: list[ChatRequest] = []
+        self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
         self.refused: list[str] = []
         self.disconnects = 0
         self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
@@ -157,13 +169,16 @@ class ModelServer:
         if not request.target.endswith("/chat/completions"):
             return _error(Fails(404, "no such endpoint"))
         chat = ChatRequest(json.loads(request.body), request.body)
-        self.requests.append(chat)
+        (self.consolidations if chat.is_consolidation else self.requests).append(chat)
         self._changed.set()
         wrong = self._wrong_with(chat)
         if wrong is not None:
             self.refused.append(wrong.message)
             return _error(wrong)
-        reply = self._script.popleft() if self._script else self.otherwise(chat)
+        if chat.is_consolidation:
+            reply = self.consolidation(chat)
+        else:
+            reply = self._script.popleft() if self._script else self.otherwise(chat)
         if isinstance(reply, Fails):
             return _error(reply)
         return Streamed(self._watched(chat, reply))

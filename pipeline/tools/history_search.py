@@ -1,0 +1,29 @@
+"""history_search: the model greps what happened in earlier months (S2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pipeline.tools.toolbox import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from memory.history import HistoryFiles
+
+MOST_RESULTS = 10
+
+
+def history_search_tool(history: HistoryFiles) -> Tool:
+    """The tool over the history of the calling session's owner."""
+
+    async def history_search(
+        context: ToolContext,
+        query: str,
+        regex: Annotated[bool, Field(description="query is a regular expression")] = False,
+    ) -> str:
+        """Search the history of past conversations, newest first, for a word or a pattern."""
+        found = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
+        return "\n\n".join(found) or "nothing found"
+
+    return Tool(history_search)
