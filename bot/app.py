@@ -19,7 +19,7 @@ from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
 from memory.changes import ChangeLog
 from memory.clock import system_clock
-from memory.compaction import Compacted, CompactionLimits, CompactionService
+from memory.compaction import CompactionLimits, CompactionService
 from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
 from memory.entries import EntryStore
@@ -159,15 +159,11 @@ def _assemble(
     background = BackgroundConsolidation(consolidation, notices, tell=settings.memory_notices)
     stack.push_async_callback(background.close)
 
-    async def on_compacted(done: Compacted) -> None:
-        await consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
-        background.wake()
-
     pipeline = Pipeline(
         [
             InputSanitizing(),
             AutoCapture(long_term if settings.memory_enabled else None),
-            AutoCompaction(compaction, model, on_compacted),
+            AutoCompaction(compaction, model, background.compacted),
             context,
             ToolLoop(model, toolbox, turn_limits, counter, clock),
             ReplyDelivery(turns, notices, clock),
@@ -182,10 +178,10 @@ def _assemble(
         turns,
         compaction,
         consolidation,
+        background,
         status,
         runner,
         commands,
-        on_compacted,
         tell_learned=settings.memory_notices,
     )
     memory = MemoryCommands(entries, recall, Undo(database, changes, files), Forgetting(database, files))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
+    from memory.compaction import Compacted
     from memory.consolidation import ConsolidationService
     from pipeline.notices import PendingNotices
 
@@ -28,6 +29,11 @@ class BackgroundConsolidation:
         """Begin with what is due already. Only programs that stay do this."""
         self._due.set()
         self._task = asyncio.create_task(self._run(), name="consolidation")
+
+    async def compacted(self, done: Compacted) -> None:
+        """What a compaction took from the model's view is to be consolidated."""
+        await self._consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
+        self.wake()
 
     def wake(self) -> None:
         """Something has become due."""

@@ -10,11 +10,11 @@ from bot.status import counted, written_status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bot.background import BackgroundConsolidation
     from bot.status import StatusService
     from memory.compaction import CompactionService
     from memory.consolidation import ConsolidationService
     from memory.turn_log import TurnLog
-    from pipeline.systems.auto_compaction import OnCompacted
 
 COMPACT_DEFAULT = 10
 """Messages that `/compact` keeps when it is not told how many."""
@@ -36,15 +36,15 @@ class ConversationCommands:
         turns: TurnLog,
         compaction: CompactionService,
         consolidation: ConsolidationService,
+        background: BackgroundConsolidation,
         status: StatusService,
         stopper: Stopper,
         table: Mapping[str, Command],
-        on_compacted: OnCompacted,
         *,
         tell_learned: bool,
     ) -> None:
-        self._on_compacted = on_compacted
         self._consolidation = consolidation
+        self._background = background
         self._tell_learned = tell_learned
         self._turns = turns
         self._compaction = compaction
@@ -76,6 +76,8 @@ class ConversationCommands:
     async def new(self, call: CommandCall) -> str:
         """/new"""
         ended, done = await self._consolidation.end_conversation(call.session)
+        if done is None or done.fell_back:
+            self._background.wake()
         kept = await self._status.memory_line(call.session)
         if ended == 0:
             return f"This is a new conversation already. I still have {kept}."
@@ -88,7 +90,7 @@ class ConversationCommands:
         done = await self._compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
             return "Nothing to compact."
-        await self._on_compacted(done)
+        await self._background.compacted(done)
         how = "summarised" if done.summarized else "extracted (no model made a summary)"
         return f"{counted(done.removed, 'message')} left my view, {how} as {done.archive_name}; {done.kept} stay."
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.consolidation_answer import ConsolidationAnswer, Fact, parse_answer
-from memory.consolidation_prompt import consolidation_prompt, raw_fallback
+from memory.consolidation_answer import ConsolidationAnswer, parse_answer
+from memory.consolidation_prompt import consolidation_prompt, raw_fallback, statements
 from memory.entry import Author
 from memory.errors import MemoryRefused
-from memory.messages import Message, Provenance, Role
-from memory.naming import telling_words
+from memory.grounding import grounded_facts, grounded_update, with_learned
+from memory.messages import Message, Role
 from memory.sessions import message_of
 from memory.words import is_small_talk
 
@@ -40,12 +40,12 @@ PromptFn = Callable[[str], Awaitable[str]]
 
 KNOWN_FACTS = 30
 """Current facts that the model is shown, so that it calls a known subject by its name."""
+PATIENCE = 4
+"""In the background, where nobody waits, the model has this many times as long."""
 ASKED_AGAIN = 2
 """How often the model is asked anew because a person edited MEMORY.md during its answer."""
 LINES_KEPT = 0.75
 """An update that keeps fewer of the lines, without having been asked to compress, is refused."""
-GROUNDED = 0.5
-"""The part of a fact's telling words that must stand in the user's own messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,10 @@ class Consolidated:
     @property
     def told(self) -> str:
         """What was learned, in one line for the user; empty for nothing."""
-        parts = [f"{one.text} (was: {one.superseded})" if one.superseded else one.text for one in self.learned]
-        parts += ["MEMORY.md was updated"] if self.memory_changed else []
-        return f"Learned: {'; '.join(parts)} (/undo takes it back)" if parts else ""
+        if self.learned:
+            parts = [f"{one.text} (was: {one.superseded})" if one.superseded else one.text for one in self.learned]
+            return f"Learned: {'; '.join(parts)} (/undo takes it back)"
+        return "MEMORY.md was updated (/undo takes it back)." if self.memory_changed else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ class ConsolidationService:
     async def end_conversation(self, session: Session) -> tuple[int, Consolidated | None]:
         """Consolidate the current conversation, then end it; its number of messages and what was learned.
 
-        Takes about the timeout at most: when the queue is long, the consolidation is left to the background.
+        Takes about the timeout at most. When the queue is long, or no usable answer came, one more try is left to
+        the background.
         """
         transcript = await self._sessions.transcript(session.id)
         done = None
@@ -144,9 +146,9 @@ class ConsolidationService:
         return [(row["id"], row["session_id"]) for row in rows]
 
     async def run(self, conversation_id: int) -> Consolidated | None:
-        """Consolidate what is due of a conversation; None when nothing is."""
+        """Consolidate what is due of a conversation, with patience; None when nothing is due."""
         async with self._queue:
-            return await self._run(conversation_id)
+            return await self._run(conversation_id, self._limits.timeout * PATIENCE, last_try=True)
 
     async def _within_timeout(self, conversation_id: int) -> Consolidated | None:
         try:
@@ -156,11 +158,11 @@ class ConsolidationService:
             log.info("consolidation_left_to_background", conversation=conversation_id)
             return None
         try:
-            return await self._run(conversation_id)
+            return await self._run(conversation_id, self._limits.timeout, last_try=False)
         finally:
             self._queue.release()
 
-    async def _run(self, conversation_id: int) -> Consolidated | None:
+    async def _run(self, conversation_id: int, timeout: float, *, last_try: bool) -> Consolidated | None:
         job = await self._job(conversation_id)
         if job is None:
             return None
@@ -168,40 +170,59 @@ class ConsolidationService:
         if not any(message.role is Role.USER for message in substance):
             await self._mark_done(job)
             return None
-        answer, memory_changed = await self._consolidate(job)
-        text = answer.history_entry if answer is not None else raw_fallback(job.messages)
-        await self._history.append(job.owner, self._clock(), text, job.key)
-        facts = grounded(answer.facts, job.messages) if answer is not None else []
+        answer, memory_changed = await self._consolidate(job, timeout)
+        if answer is None:
+            await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {job.key}")
+            if last_try:
+                await self._mark_done(job)
+            return Consolidated(len(job.messages), fell_back=True, memory_changed=False, learned=())
+        await self._history.append(job.owner, self._clock(), answer.history_entry, job.key)
+        facts = grounded_facts(answer.facts, statements(job.messages))
         learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
+        if learned and not memory_changed:
+            memory_changed = await self._note_learned(job.owner, learned)
         # last of all: a crash before this line repeats the job, and the history knows its entry by the key
         await self._mark_done(job)
-        log.info("consolidated", messages=len(job.messages), fell_back=answer is None, facts=len(learned))
-        return Consolidated(len(job.messages), answer is None, memory_changed, tuple(learned))
+        log.info("consolidated", messages=len(job.messages), facts=len(learned))
+        return Consolidated(len(job.messages), fell_back=False, memory_changed=memory_changed, learned=tuple(learned))
 
-    async def _consolidate(self, job: _Job) -> tuple[ConsolidationAnswer | None, bool]:
+    async def _consolidate(self, job: _Job, timeout: float) -> tuple[ConsolidationAnswer | None, bool]:
         """The model's answer, and whether MEMORY.md was changed by it. MEMORY.md is read here, inside the queue."""
         answer = None
+        said = [message.content for message in job.messages]
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(job.owner)
-            answer = await self._ask(job, memory)
-            if answer is None or answer.memory_update is None or answer.memory_update.strip() == memory.strip():
+            answer = await self._ask(job, memory, timeout)
+            if answer is None or answer.memory_update is None:
+                return answer, False
+            update = grounded_update(memory, answer.memory_update, said)
+            if update.strip() == memory.strip():
                 return answer, False
             if await self._long_term.read(job.owner) != memory:
                 log.info("memory_edited_meanwhile", owner=job.owner)
                 continue
-            changed = await self._update(job.owner, memory, answer.memory_update)
+            changed = await self._update(job.owner, memory, update)
             if changed is not None:
                 return answer, changed
         log.warning("memory_update_given_up", owner=job.owner, reason="edited again and again meanwhile")
         return answer, False
 
-    async def _ask(self, job: _Job, memory: str) -> ConsolidationAnswer | None:
+    async def _note_learned(self, owner: str, learned: list[Learned]) -> bool:
+        """Write facts into MEMORY.md where the model left it as it was; whether they fitted."""
+        for _ in range(1 + ASKED_AGAIN):
+            memory = await self._long_term.read(owner)
+            changed = await self._update(owner, memory, with_learned(memory, learned))
+            if changed is not None:
+                return changed
+        return False
+
+    async def _ask(self, job: _Job, memory: str, timeout: float) -> ConsolidationAnswer | None:
         limit = self._limits.max_memory_size
         known = await self._facts.current(job.owner, KNOWN_FACTS)
         compress_to = limit if len(memory.encode()) > limit else None
         text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
         try:
-            async with asyncio.timeout(self._limits.timeout):
+            async with asyncio.timeout(timeout):
                 answer = parse_answer(await self._prompt(text))
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
             log.warning("consolidation_failed", error=str(error) or type(error).__name__)
@@ -258,20 +279,6 @@ class ConsolidationService:
                 "UPDATE conversations SET consolidated_through = ? WHERE id = ?",
                 (job.messages[-1].id, job.conversation_id),
             )
-
-
-def grounded(facts: tuple[Fact, ...], messages: list[Message]) -> list[Fact]:
-    """The facts whose words stand in what the user typed; what a model makes up or reads elsewhere is none."""
-    typed = " ".join(m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
-    said = {word[:5] for word in telling_words(typed, 100_000)}
-    kept = []
-    for fact in facts:
-        words = [word[:5] for word in telling_words(fact.text, 50)]
-        if words and sum(word in said for word in words) >= GROUNDED * len(words):
-            kept.append(fact)
-        else:
-            log.info("fact_not_grounded", subject=fact.subject)
-    return kept
 
 
 def _line_count(text: str) -> int:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MOST_FACTS = 12
 """Facts of one consolidation (more is rarely memory and often noise)."""
 LONGEST_FACT = 300
+FEWEST_WORDS = 3
+"""A fact of fewer words is shown with its subject."""
 LONGEST_SUBJECT = 80
 LONGEST_ENTRY = 2_000
 _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.POLICY)
@@ -125,6 +127,8 @@ def _checked(found: object) -> ConsolidationAnswer | None:
     history, update = found.get("history_entry"), found.get("memory_update")
     if not isinstance(history, str) or not history.strip() or _PLACEHOLDER.fullmatch(history):
         return None
+    if isinstance(update, list) and all(isinstance(line, str) for line in update):
+        update = "\n".join(update)
     if update is not None and (not isinstance(update, str) or _PLACEHOLDER.fullmatch(update)):
         return None
     return ConsolidationAnswer(history.strip()[:LONGEST_ENTRY], update, tuple(_facts(found.get("facts"))))
@@ -140,10 +144,15 @@ def _facts(found: object) -> Iterator[Fact]:
         kind = item.get("kind")
         yield Fact(
             subject.strip()[:LONGEST_SUBJECT],
-            text.strip()[:LONGEST_FACT],
+            _readable(subject.strip(), text.strip())[:LONGEST_FACT],
             Kind(kind) if kind in _FACT_KINDS else Kind.FACT,
             _day(item.get("since")),
         )
+
+
+def _readable(subject: str, text: str) -> str:
+    """`text`, with its subject where it says too little alone: `Kyiv` is `home city: Kyiv`."""
+    return text if len(text.split()) >= FEWEST_WORDS else f"{subject}: {text}"
 
 
 def _day(value: object) -> date | None:

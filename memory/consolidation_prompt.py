@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memory.messages import Message, Provenance, Role
+from memory.words import is_small_talk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
     from memory.entry import Entry
 
 MESSAGE_CHARACTERS = 600
-"""How much of each message is processed."""
-CONVERSATION_CHARACTERS = 16_000
+"""How much of each of the user's messages is processed."""
+ANSWER_CHARACTERS = 200
+"""How much of each answer is."""
+CONVERSATION_CHARACTERS = 12_000
+STATEMENT_CHARACTERS = 6_000
 FALLBACK_MESSAGES = 10
 """How many of the last messages the fallback keeps (S2)."""
 FALLBACK_CHARACTERS = 200
@@ -23,18 +27,19 @@ FALLBACK_CHARACTERS = 200
 FALLBACK_MARK = "[raw-fallback]"
 
 _TASK = """\
-You are a memory consolidation agent. Return one JSON object and nothing else:
-{{"history_entry": "<one paragraph on what happened, beginning with [{now}]>",
- "memory_update": "<the whole updated long-term memory as Markdown lines, or null when nothing is to be changed>",
- "facts": [{{"subject": "<what it is about>", "fact": "<one sentence>", "kind": "fact|preference|decision|policy", \
-"since": "YYYY-MM-DD or null"}}]}}
+You are a memory consolidation agent. Return one JSON object with these fields:
 
-Rules:
-- Long-term memory holds what will still matter in months: who the user is, their people, preferences, projects, \
-decisions. Keep its lines as they are unless the user corrected them; add new ones as "- ...". No small talk.
-- Facts come only from the user's own words, at most 12, and are about the user's world. The subject is short and the \
-same for the same thing, such as "home city"; use a known subject again when the fact changes.
-- Write in the language of the conversation."""
+"history_entry": one to four sentences, told in the third person, on what the user and the assistant talked about. \
+It begins with [{now}].
+"facts": what the user's own statements (the last section) say about the user, their people, their things and their \
+wishes, at most 12; [] when they say nothing of the kind. Each is {{"subject": "<what it is about>", "fact": "<one \
+whole sentence in the third person, in the user's language>", "kind": "fact|preference|decision|policy", "since": \
+"<YYYY-MM-DD or null>"}}. Where a statement changes a known fact, write only the new state, under the known subject: \
+who moved from A to B lives in B. Subjects are short and stay the same for the same thing: "name", "home city", "job".
+"memory_update": the current long-term memory with what is new in it, as lines that begin with "- "; lines stay as \
+they are unless the user corrected them. No small talk, no general knowledge. null when nothing is to be changed.
+
+Write in the language of the user."""
 
 _COMPRESS = """\
 The long-term memory is too long ({size} bytes of {limit}). Compress it to less than {limit} bytes: merge lines that \
@@ -57,7 +62,15 @@ def consolidation_prompt(
     if known:
         parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in known))
     parts.append(f"## Conversation to Process\n{_formatted(messages, zone)}")
+    stated = [f"- {' '.join(text.split())[:MESSAGE_CHARACTERS]}" for text in statements(messages)]
+    parts.append("## The User's Own Statements\n" + ("\n".join(stated)[-STATEMENT_CHARACTERS:] or "(none)"))
     return "\n\n".join(parts)
+
+
+def statements(messages: Sequence[Message]) -> list[str]:
+    """What the user typed that is no question: all that facts may come from."""
+    typed = [m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
+    return [text for text in typed if not text.rstrip().endswith(("?", "？")) and not is_small_talk(text)]
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:
@@ -72,7 +85,8 @@ def _formatted(messages: Sequence[Message], zone: ZoneInfo) -> str:
         who = message.speaker or message.role.value
         if message.role is Role.USER and message.provenance is not Provenance.TYPED:
             who += f" ({message.provenance})"
-        text = " ".join(message.content.split())[:MESSAGE_CHARACTERS]
+        longest = MESSAGE_CHARACTERS if message.role is Role.USER else ANSWER_CHARACTERS
+        text = " ".join(message.content.split())[:longest]
         lines.append(f"[{message.created_at.astimezone(zone):%Y-%m-%d %H:%M}] {who}: {text}")
     text = "\n".join(lines)
     return text if len(text) <= CONVERSATION_CHARACTERS else text[-CONVERSATION_CHARACTERS:]
