@@ -162,7 +162,7 @@ class ConsolidationService:
         finally:
             self._queue.release()
 
-    async def _run(self, conversation_id: int, timeout: float, *, last_try: bool) -> Consolidated | None:
+    async def _run(self, conversation_id: int, seconds: float, *, last_try: bool) -> Consolidated | None:
         job = await self._job(conversation_id)
         if job is None:
             return None
@@ -170,7 +170,7 @@ class ConsolidationService:
         if not any(message.role is Role.USER for message in substance):
             await self._mark_done(job)
             return None
-        answer, memory_changed = await self._consolidate(job, timeout)
+        answer, memory_changed = await self._consolidate(job, seconds)
         if answer is None:
             await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {job.key}")
             if last_try:
@@ -186,13 +186,13 @@ class ConsolidationService:
         log.info("consolidated", messages=len(job.messages), facts=len(learned))
         return Consolidated(len(job.messages), fell_back=False, memory_changed=memory_changed, learned=tuple(learned))
 
-    async def _consolidate(self, job: _Job, timeout: float) -> tuple[ConsolidationAnswer | None, bool]:
+    async def _consolidate(self, job: _Job, seconds: float) -> tuple[ConsolidationAnswer | None, bool]:
         """The model's answer, and whether MEMORY.md was changed by it. MEMORY.md is read here, inside the queue."""
         answer = None
         said = [message.content for message in job.messages]
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(job.owner)
-            answer = await self._ask(job, memory, timeout)
+            answer = await self._ask(job, memory, seconds)
             if answer is None or answer.memory_update is None:
                 return answer, False
             update = grounded_update(memory, answer.memory_update, said)
@@ -216,13 +216,13 @@ class ConsolidationService:
                 return changed
         return False
 
-    async def _ask(self, job: _Job, memory: str, timeout: float) -> ConsolidationAnswer | None:
+    async def _ask(self, job: _Job, memory: str, seconds: float) -> ConsolidationAnswer | None:
         limit = self._limits.max_memory_size
         known = await self._facts.current(job.owner, KNOWN_FACTS)
         compress_to = limit if len(memory.encode()) > limit else None
         text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 answer = parse_answer(await self._prompt(text))
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
             log.warning("consolidation_failed", error=str(error) or type(error).__name__)
