@@ -18,7 +18,7 @@ from memory.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation_prompt import consolidation_prompt, raw_fallback, statements
 from memory.entry import Author
 from memory.errors import MemoryRefused
-from memory.grounding import grounded_facts, grounded_update, with_learned
+from memory.grounding import grounded_facts, grounded_update, keeping_lines, with_learned
 from memory.messages import Message, Role
 from memory.sessions import message_of
 from memory.words import is_small_talk
@@ -196,6 +196,8 @@ class ConsolidationService:
             if answer is None or answer.memory_update is None:
                 return answer, False
             update = grounded_update(memory, answer.memory_update, said)
+            if len(memory.encode()) <= self._limits.max_memory_size:
+                update = keeping_lines(memory, update)
             if update.strip() == memory.strip():
                 return answer, False
             if await self._long_term.read(job.owner) != memory:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MOST_FACTS = 12
 """Facts of one consolidation (more is rarely memory and often noise)."""
 LONGEST_FACT = 300
+_NOTHING = frozenset(("null", "none", "unknown", "n/a", "-"))
 FEWEST_WORDS = 3
 """A fact of fewer words is shown with its subject."""
 LONGEST_SUBJECT = 80
@@ -140,6 +141,8 @@ def _facts(found: object) -> Iterator[Fact]:
             continue
         subject, text = item.get("subject"), item.get("fact")
         if not isinstance(subject, str) or not isinstance(text, str) or not subject.strip() or not text.strip():
+            continue
+        if text.strip().casefold() in _NOTHING:
             continue
         kind = item.get("kind")
         yield Fact(

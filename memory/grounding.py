@@ -28,12 +28,14 @@ class Said:
         self._words = {word[:_STEM] for word in telling_words(whole, 100_000)}
         self._numbers = set(_NUMBER.findall(whole))
 
+    def covers(self, line: str) -> bool:
+        """Whether at least half of the telling words of `line` were said."""
+        words = [word[:_STEM] for word in telling_words(line, 200)]
+        return bool(words) and sum(word in self._words for word in words) >= GROUNDED * len(words)
+
     def grounds(self, text: str) -> bool:
         """Whether at least half of the telling words of `text` were said, and every number in it."""
-        words = [word[:_STEM] for word in telling_words(text, 200)]
-        if not words or not self._numbers.issuperset(_NUMBER.findall(text)):
-            return False
-        return sum(word in self._words for word in words) >= GROUNDED * len(words)
+        return self._numbers.issuperset(_NUMBER.findall(text)) and self.covers(text)
 
 
 def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
@@ -52,6 +54,23 @@ def grounded_update(memory: str, update: str, said: Sequence[str]) -> str:
         if line.strip() in known or line.lstrip().startswith("#") or not line.strip() or ground.grounds(line)
     ]
     return "\n".join(kept)
+
+
+def keeping_lines(memory: str, update: str) -> str:
+    """`update` with the lines of `memory` that it leaves out without saying anything in their place.
+
+    A line counts as replaced when a new line shares at least half of its telling words: it was corrected or put
+    in other words. Whatever else is missing was dropped without having been asked to, and stays.
+    """
+    known = {line.strip() for line in memory.splitlines()}
+    new = [Said([line]) for line in update.splitlines() if line.strip() not in known]
+    said = {line.strip() for line in update.splitlines()}
+    dropped = [
+        line
+        for line in memory.splitlines()
+        if line.strip() and line.strip() not in said and not any(replacement.covers(line) for replacement in new)
+    ]
+    return "\n".join([*update.rstrip().splitlines(), *dropped])
 
 
 def with_learned(memory: str, learned: Sequence[Learned]) -> str:
