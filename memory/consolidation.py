@@ -179,8 +179,8 @@ class ConsolidationService:
         await self._history.append(job.owner, self._clock(), answer.history_entry, job.key)
         facts = grounded_facts(answer.facts, statements(job.messages))
         learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
-        if learned and not memory_changed:
-            memory_changed = await self._note_learned(job.owner, learned)
+        if learned:
+            memory_changed = await self._note_learned(job.owner, learned) or memory_changed
         # last of all: a crash before this line repeats the job, and the history knows its entry by the key
         await self._mark_done(job)
         log.info("consolidated", messages=len(job.messages), facts=len(learned))
@@ -210,10 +210,13 @@ class ConsolidationService:
         return answer, False
 
     async def _note_learned(self, owner: str, learned: list[Learned]) -> bool:
-        """Write facts into MEMORY.md where the model left it as it was; whether they fitted."""
+        """Write the facts that MEMORY.md does not say yet into it; whether there were any, and they fitted."""
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(owner)
-            changed = await self._update(owner, memory, with_learned(memory, learned))
+            update = with_learned(memory, learned)
+            if update.strip() == memory.strip():
+                return False
+            changed = await self._update(owner, memory, update)
             if changed is not None:
                 return changed
         return False

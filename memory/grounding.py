@@ -28,10 +28,10 @@ class Said:
         self._words = {word[:_STEM] for word in telling_words(whole, 100_000)}
         self._numbers = set(_NUMBER.findall(whole))
 
-    def covers(self, line: str) -> bool:
-        """Whether at least half of the telling words of `line` were said."""
-        words = [word[:_STEM] for word in telling_words(line, 200)]
-        return bool(words) and sum(word in self._words for word in words) >= GROUNDED * len(words)
+    def covers(self, text: str, share: float = GROUNDED) -> bool:
+        """Whether at least `share` of the telling words of `text` were said."""
+        words = [word[:_STEM] for word in telling_words(text, 200)]
+        return bool(words) and sum(word in self._words for word in words) >= share * len(words)
 
     def grounds(self, text: str) -> bool:
         """Whether at least half of the telling words of `text` were said, and every number in it."""
@@ -74,12 +74,15 @@ def keeping_lines(memory: str, update: str) -> str:
 
 
 def with_learned(memory: str, learned: Sequence[Learned]) -> str:
-    """`memory` with what was learned: a superseded line replaced, anything new as a line at the end."""
+    """`memory` with what was learned: the line that says what is superseded replaced, anything new at the end."""
     lines = memory.rstrip().splitlines()
     for one in learned:
-        former = f"- {one.superseded}"
-        if one.superseded and former in lines:
-            lines[lines.index(former)] = f"- {one.text}"
-        elif not any(one.text in line for line in lines):
+        if any(Said([line]).covers(one.text, share=1) for line in lines):
+            continue
+        former = one.superseded or ""
+        outdated = [at for at, line in enumerate(lines) if Said([line]).covers(former, share=1)]
+        if outdated:
+            lines[outdated[0]] = f"- {one.text}"
+        else:
             lines.append(f"- {one.text}")
     return "\n".join(lines) + "\n"
