@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memory.errors import MemoryRefused
+from memory.errors import MemoryRefused, StoreError
 from memory.messages import storable
 from memory.notes import Memory
 from memory.secrets import secret_in
@@ -179,6 +179,8 @@ def _text(path: Path, errors: str = "replace") -> str:
         return path.read_text(encoding="utf-8", errors=errors).removeprefix("\ufeff")
     except FileNotFoundError:
         return ""
+    except OSError as error:
+        raise StoreError(f"{path} can't be read ({error.strerror}): check what it is and whose.") from error
 
 
 def _size(text: str) -> int:

@@ -63,7 +63,7 @@ class Pipeline:
         if turn.failure is not None and turn.failure != failed_before:
             # the commit itself failed, a full disk for one: the answer is still worth showing
             text = f"{turn.reply}\n\n{turn.failure}".strip()
-            await turn.channel.deliver(text)
+            await turn.channel.deliver_uncommitted(text)
 
     async def _run_phase(self, turn: Turn, phase: Phase) -> None:
         for place, system in self._chain:

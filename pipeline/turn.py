@@ -38,6 +38,9 @@ class ReplyChannel(Protocol):
     async def outgoing(self, text: str) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
 
+    async def deliver_uncommitted(self, text: str) -> None:
+        """Show a reply that could not be committed; nothing else will ever send it."""
+
     async def deliver(self, text: str) -> None:
         """Hand over the final reply, after the commit."""
 

@@ -69,6 +69,9 @@ class FakeChannel:
     async def outgoing(self, text: str) -> OutgoingReply | None:
         return None
 
+    async def deliver_uncommitted(self, text: str) -> None:
+        await self.deliver(text)
+
     async def deliver(self, text: str) -> None:
         self.said.append(text)
         self.changed.set()

@@ -391,6 +391,25 @@ async def test_older_servers_without_drafts_still_stream(
     assert texts(telegram) == [held.text]
 
 
+async def test_an_answer_that_can_not_be_stored_is_still_shown(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        held = Holds("an answer")
+        model.script(held)
+        telegram.user_says("once more", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        async with app.database.transaction() as connection:
+            await connection.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON turns BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        held.release.set()
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert texts(telegram)[1].startswith("an answer\n\n")
+
+
 async def test_the_menu_is_made_from_the_command_table(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         assert [command.command for command in telegram.commands] == list(app.commands)

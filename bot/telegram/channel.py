@@ -12,8 +12,9 @@ from telegram.error import TelegramError
 
 from bot.arrivals import Arrival
 from bot.commands import parse_command
-from bot.telegram.calls import chat_of, thread_of
+from bot.telegram.calls import SendFailed, chat_of, send_chunk, thread_of
 from bot.telegram.preview import Preview
+from bot.telegram.rendering import render
 from bot.telegram.updates import CHANNEL, letter_of, read_update, write_update
 from memory.mailbox import Received
 from memory.turn_log import OutgoingReply
@@ -174,6 +175,7 @@ class _TelegramReply:
     """The reply to one turn."""
 
     def __init__(self, bot: Bot, outbox: OutboxSender, arrival: Arrival, *, private: bool) -> None:
+        self._bot = bot
         self._outbox = outbox
         self._arrival = arrival
         self._preview = Preview(bot, arrival.address, private=private)
@@ -190,6 +192,13 @@ class _TelegramReply:
         """The reply for the outbox. The preview ends here, and what it leaves behind becomes the reply."""
         await self._preview.close()
         return OutgoingReply(CHANNEL, text, self._arrival.incoming.reply_to, self._preview.message_id)
+
+    async def deliver_uncommitted(self, text: str) -> None:
+        """Send past the outbox, which can't be written. The message is still in the inbox and is taken up again."""
+        await self._preview.close()
+        with contextlib.suppress(SendFailed):
+            for chunk in render(text):
+                await send_chunk(self._bot, self._arrival.address, chunk, self._arrival.incoming.reply_to)
 
     async def deliver(self, text: str) -> None:
         """The reply is in the outbox by now; send it."""
