@@ -246,4 +246,21 @@ SEARCH: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (SESSIONS_AND_LOG, ENTRIES, MAILBOX, ACCESS_AND_USAGE, CHANGES, SEARCH)
+REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)
+"""Makes the search index anew; follows every change of what memory/words.py makes of a text."""
+
+PURGE: Migration = (
+    "CREATE INDEX removed_entries ON entries (deleted_at) WHERE deleted_at IS NOT NULL",
+    "CREATE INDEX changes_by_time ON changes (at)",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    SESSIONS_AND_LOG,
+    ENTRIES,
+    MAILBOX,
+    ACCESS_AND_USAGE,
+    CHANGES,
+    SEARCH,
+    PURGE,
+    REBUILD,
+)
