@@ -16,12 +16,14 @@ from memory.entry_rows import (
     find,
     generated_name,
     owner_number,
+    refuse_secret,
     require_free,
     usable_content,
     usable_name,
 )
 from memory.errors import MemoryRefused
 from memory.index import enter_entries, touching_entries
+from memory.messages import storable
 from memory.naming import name_key
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ class EntryStore:
         """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
         content = usable_content(new.content)
         name = usable_name(new.name) if new.name is not None else None
+        tags, scope = storable(json.dumps(new.tags, ensure_ascii=False)), storable(new.scope or "") or None
+        refuse_secret(f"{tags} {scope}")
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
@@ -57,8 +61,8 @@ class EntryStore:
                     owner_id,
                     new.kind,
                     content,
-                    json.dumps(new.tags, ensure_ascii=False),
-                    new.scope,
+                    tags,
+                    scope,
                     new.priority,
                     now,
                     now,
@@ -126,6 +130,21 @@ class EntryStore:
         """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
         async with self._database.transaction() as connection:
             return await find(connection, await owner_number(connection, owner), name)
+
+    async def get_any(self, name: str, first: str) -> Entry:
+        """The entry with that name or alias of whichever owner has it, of `first` where several have.
+
+        Raises MemoryRefused when nobody has, or when several others have.
+        """
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.key = ?", (name_key(name),)
+        )
+        found = {row["owner"]: entry_of(row) for row in rows}
+        if first in found or not found:
+            return await self.get(first, name)
+        if len(found) > 1:
+            raise MemoryRefused(f"Several owners have {name!r}: name one of {', '.join(sorted(found))}.")
+        return next(iter(found.values()))
 
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0
