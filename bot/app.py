@@ -21,6 +21,7 @@ from memory.clock import system_clock
 from memory.compaction import CompactionLimits, CompactionService
 from memory.database import Database
 from memory.entries import EntryStore
+from memory.errors import StoreError
 from memory.forgetting import Forgetting
 from memory.long_term import LongTermMemory
 from memory.markdown import MarkdownFiles
@@ -86,6 +87,8 @@ async def open_app(settings: Settings, clock: Clock = system_clock) -> AsyncIter
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
+        with contextlib.suppress(StoreError):  # such as a full disk: the next start purges
+            await EntryStore(database, ChangeLog(clock), clock).purge()
         counter = TokenCounter()
         usage = UsageLog(database, clock, settings.zone)
         models = _models(settings, load_catalogue(), stack)
