@@ -35,6 +35,10 @@ check: dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
+bench: dev
+	$(BIN)/python -m benchmarks.search_scale
+	$(BIN)/python -m benchmarks.languages
+
 lock: .venv/bin/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.13,<0.14'
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local -o requirements.lock pyproject.toml

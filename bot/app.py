@@ -14,7 +14,7 @@ from bot.memory_commands import MemoryCommands
 from bot.session_runner import SessionRunner
 from bot.start import DATABASE_NAME
 from bot.status import StatusService
-from config.models import load_catalogue
+from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
 from memory.changes import ChangeLog
 from memory.clock import system_clock
@@ -78,8 +78,10 @@ class App:
 
 
 @contextlib.asynccontextmanager
-async def open_app(settings: Settings, clock: Clock = system_clock) -> AsyncIterator[App]:
-    """Start everything but the channels; stop it at the end of the block.
+async def open_app(
+    settings: Settings, clock: Clock = system_clock, catalogue: ModelCatalogue | None = None
+) -> AsyncIterator[App]:
+    """Start everything but the channels; stop it at the end of the block. catalogue None: the packaged one.
 
     Raises ConfigurationError or StoreError, in one sentence, when it can't start.
     """
@@ -91,7 +93,7 @@ async def open_app(settings: Settings, clock: Clock = system_clock) -> AsyncIter
             await EntryStore(database, ChangeLog(clock), clock).purge()
         counter = TokenCounter()
         usage = UsageLog(database, clock, settings.zone)
-        models = _models(settings, load_catalogue(), stack)
+        models = _models(settings, catalogue or load_catalogue(), stack)
         model = ModelRouter(models, usage, counter, settings.daily_token_limit)
         app = _assemble(settings, clock, database, counter, usage, model, stack)
         stack.push_async_callback(app.runner.close)
@@ -186,7 +188,12 @@ def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.Asy
 
 
 def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
-    local = catalogue.local(settings.llm_model)
+    try:
+        local = catalogue.local(settings.llm_model)
+    except CatalogueError as error:
+        raise ConfigurationError(
+            f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
+        ) from error
     server = EmbeddedServer(local, weights_path(local, settings.models_dir))
     stack.push_async_callback(server.stop)
 

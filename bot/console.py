@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from bot.arrivals import Arrival
+from bot.commands import parse_command
 from memory.errors import MnemeError
 from memory.messages import Provenance
 from memory.sessions import Address
@@ -130,7 +131,8 @@ async def chat_once(app: App, address: Address, text: str) -> int:
 
 async def chat_pipe(app: App, address: Address) -> int:
     """Answer each line of standard input; the exit status."""
-    lines = (await asyncio.to_thread(sys.stdin.read)).splitlines()
+    # bytes, so that what is no UTF-8 arrives as such and does not end the program
+    lines = (await asyncio.to_thread(sys.stdin.buffer.read)).decode("utf-8", "replace").splitlines()
     return await _chat_plain(app, address, [line for line in lines if line.strip()])
 
 
@@ -177,14 +179,15 @@ async def _chat_plain(app: App, address: Address, texts: Iterable[str]) -> int:
 
 
 async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:
-    """Send one message and wait for its answer; whether its turn failed."""
+    """Send one message and wait for its answer; whether its turn failed, or could not even be kept."""
     before = await app.turns.last(address.session_id)
     incoming = Incoming(_decodable(text), Provenance.TYPED, app.clock())
     await app.runner.submit(Arrival(address, incoming, channel))
     await app.runner.drained(address.session_id)
     after = await app.turns.last(address.session_id)
-    is_new = after is not None and (before is None or before.id != after.id)
-    return is_new and after is not None and after.outcome is Outcome.FAILED
+    if after is None or (before is not None and before.id == after.id):
+        return not parse_command(incoming.text)[0]
+    return after.outcome is Outcome.FAILED
 
 
 @contextlib.asynccontextmanager

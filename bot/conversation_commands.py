@@ -108,9 +108,10 @@ class ConversationCommands:
 def _kept_count(argument: str) -> int:
     if not argument:
         return COMPACT_DEFAULT
-    if not argument.isdecimal() or not 1 <= int(argument) <= COMPACT_MOST:
+    kept = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
+    if not 1 <= kept <= COMPACT_MOST:
         raise WrongArgument(f"/compact takes a number from 1 to {COMPACT_MOST}, such as /compact {COMPACT_DEFAULT}.")
-    return int(argument)
+    return kept
 
 
 def _messages(count: int) -> str:

@@ -41,9 +41,9 @@ class _Lane:
     stopping: bool = False
 
     @property
-    def ready(self) -> bool:
-        """Whether anything may run: what a /stop held waits until something new comes."""
-        return any(not arrival.held for arrival in self.waiting)
+    def ready(self) -> int:
+        """How many arrivals may run: what a /stop held waits until something new comes."""
+        return sum(not arrival.held for arrival in self.waiting)
 
 
 class SessionRunner:
@@ -61,23 +61,41 @@ class SessionRunner:
         """Set the command table; some commands work on this runner, so it comes first."""
         self._commands = commands
 
-    async def submit(self, arrival: Arrival) -> None:
-        """Take an arrival. Returns when it waits, runs, or has been answered."""
-        command = self._command_of(arrival)
-        if command is not None and command.immediate:
-            task = asyncio.create_task(self._run_command(arrival, command))
-            self._immediate.add(task)
-            task.add_done_callback(self._immediate.discard)
+    async def submit(self, *arrivals: Arrival) -> None:
+        """Take arrivals of one session; messages that are given together go into one turn.
+
+        Returns when each waits, runs, or has been answered.
+        """
+        queued = [arrival for arrival in arrivals if not self._run_at_once(arrival)]
+        if not queued:
             return
-        lane = self._lanes.setdefault(arrival.address.session_id, _Lane())
-        if len(lane.waiting) >= QUEUE_LIMIT:
-            await arrival.channel.say(
-                arrival, f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
-            )
+        address = queued[0].address
+        try:
+            # here, so that a /stop right behind an arrival finds its turn and not the wait for the store
+            await self._sessions.get_or_create(address)
+        except MnemeError as error:
+            for arrival in queued:
+                await arrival.channel.say(arrival, str(error))
             return
-        lane.waiting.append(arrival)
+        lane = self._lanes.setdefault(address.session_id, _Lane())
+        room = max(0, QUEUE_LIMIT - lane.ready)
+        lane.waiting.extend(queued[:room])
         if lane.worker is None and lane.ready:
-            lane.worker = asyncio.create_task(self._work(lane), name=f"session {arrival.address.session_id}")
+            lane.worker = asyncio.create_task(self._work(lane), name=f"session {address.session_id}")
+        for refused in queued[room:]:
+            await refused.channel.say(
+                refused, f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
+            )
+
+    def _run_at_once(self, arrival: Arrival) -> bool:
+        """Run a command that does not wait for its turn; whether it was one."""
+        command = self._command_of(arrival)
+        if command is None or not command.immediate:
+            return False
+        task = asyncio.create_task(self._run_command(arrival, command))
+        self._immediate.add(task)
+        task.add_done_callback(self._immediate_done)
+        return True
 
     async def replace_waiting(self, arrival: Arrival) -> bool:
         """Put an edited message in the place of its former text, if that has not been started."""
@@ -94,16 +112,19 @@ class SessionRunner:
         if lane is None:
             return False, 0
         await asyncio.sleep(0)  # lets a step that was only just created begin, so that it can end itself
-        if lane.step is None or (lane.turn is not None and lane.turn.outcome is not None):
+        answered = lane.turn is not None and lane.turn.outcome is not None and not lane.stopping
+        if lane.step is None or answered:
             return False, len(lane.waiting)
-        lane.stopping = True
-        if lane.turn is not None:
-            lane.turn.stop_requested = True
         step = lane.step
-        step.cancel()
-        for channel in {id(a.channel): a.channel for a in lane.waiting}.values():
-            await channel.hold([a for a in lane.waiting if a.channel is channel])
-        lane.waiting = deque(replace(arrival, held=True) for arrival in lane.waiting)
+        if not lane.stopping:  # a second /stop must not break into the end of what the first one stopped
+            lane.stopping = True
+            if lane.turn is not None:
+                lane.turn.stop_requested = True
+            step.cancel()
+        held = [replace(arrival, held=True) for arrival in lane.waiting]
+        lane.waiting = deque(held)
+        for channel in {id(a.channel): a.channel for a in held}.values():
+            await channel.hold([a for a in held if a.channel is channel])
         await asyncio.wait([step])
         return True, len(lane.waiting)
 
@@ -132,6 +153,11 @@ class SessionRunner:
             task.cancel()
         await asyncio.gather(*workers, *self._immediate, return_exceptions=True)
 
+    def _immediate_done(self, task: asyncio.Task[None]) -> None:
+        self._immediate.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("command_failed", exc_info=error)
+
     def _command_of(self, arrival: Arrival) -> Command | None:
         name = parse_command(arrival.incoming.text)[0]
         return self._commands.get(name, self._commands.get("help")) if name else None
@@ -139,19 +165,20 @@ class SessionRunner:
     async def _work(self, lane: _Lane) -> None:
         try:
             while lane.ready:
-                await self._next_step(lane)
+                try:
+                    await self._next_step(lane)
+                except Exception:
+                    log.exception("step_failed")  # those that wait behind it are still to be answered
         finally:
             lane.worker = None
 
     async def _next_step(self, lane: _Lane) -> None:
-        first = lane.waiting.popleft()
+        merged = self._next(lane)
+        first = merged[0]
         command = self._command_of(first)
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
         else:
-            merged = [first]
-            while lane.waiting and self._command_of(lane.waiting[0]) is None:
-                merged.append(lane.waiting.popleft())
             session = await self._sessions.get_or_create(first.address)
             lane.turn = self._turn(session, merged[-1], [arrival.incoming for arrival in merged])
             lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
@@ -166,6 +193,18 @@ class SessionRunner:
                 log.error("step_failed", exc_info=error)
             lane.step = lane.turn = None
             lane.stopping = False
+
+    def _next(self, lane: _Lane) -> list[Arrival]:
+        """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command."""
+        at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
+        if self._command_of(lane.waiting[at]) is None:
+            at = 0
+        taken = [lane.waiting[at]]
+        del lane.waiting[at]
+        if self._command_of(taken[0]) is None:
+            while lane.waiting and self._command_of(lane.waiting[0]) is None:
+                taken.append(lane.waiting.popleft())
+        return taken
 
     def _turn(self, session: Session, last: Arrival, incoming: list[Incoming], replaces: int | None = None) -> Turn:
         return Turn(

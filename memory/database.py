@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
+import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +48,11 @@ class Database:
         connections: list[aiosqlite.Connection] = []
         try:
             await asyncio.to_thread(_make_private, path)
-            connections.append(await _connect(path))
-            connections.append(await _connect(path))
-            database = cls(path, *connections)
-            await database.migrate(migrations)
+            async with _opening_alone(path):
+                connections.append(await _connect(path))
+                connections.append(await _connect(path))
+                database = cls(path, *connections)
+                await database.migrate(migrations)
         except BaseException as error:
             for connection in connections:
                 await connection.close()
@@ -143,6 +146,17 @@ def _make_private(path: Path) -> None:
         raise StoreError(f"{path} is a folder: move it away, or set another MNEME_DATA_DIR.")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600)
+
+
+@contextlib.asynccontextmanager
+async def _opening_alone(path: Path) -> AsyncIterator[None]:
+    """Let processes that start at the same moment make or migrate the database one after the other."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        await asyncio.to_thread(fcntl.flock, folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:

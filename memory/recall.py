@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 CANDIDATES = 40
 """Hits that are looked at for the prompt, besides those that the conversation holds."""
-MOST_SHOWN = 8
-WORST_SHOWN = 0.25
+MOST_SHOWN = 6
+WORST_SHOWN = 0.4
 """A hit whose score is below this part of the best one's is not shown to the model."""
-TEXT_CHARACTERS = 400
+TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
 LANDMARKS = 12
 OCCURRENCES = 10

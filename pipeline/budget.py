@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memory.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
 from memory.notes import Memory
+from pipeline.prompts import SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 MARGIN = 0.9
 """The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
 MEMORY_TOKENS = 8_000
-"""What `# Memory` may cost in a large window; in a small one it is a quarter of it."""
+"""What `# Memory` may cost in a large window; in a small one it is a quarter of what is free."""
+RELEVANT_TOKENS = 1_200
+"""What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,22 @@ class Budget:
     model: str
     window: ModelWindow
     counter: TokenCounter
+    tools: tuple[ToolSpec, ...] = ()
 
     @property
-    def request(self) -> int:
-        """The whole request, tools included: the window without the margin and without room for the answer."""
-        return int((self.window.max_input_tokens - self.answer) * MARGIN)
+    def messages(self) -> int:
+        """All messages: the window without the margin, the tools, and the room for the answer."""
+        return max(0, int((self.window.max_input_tokens - self.answer) * MARGIN) - self.tool_tokens)
+
+    @property
+    def tool_tokens(self) -> int:
+        """The tools' descriptions."""
+        return sum(self.text(tool.name + tool.description + tool.parameters) for tool in self.tools)
+
+    @property
+    def free(self) -> int:
+        """What the fixed part of the prompt leaves for memory and conversation, which share it."""
+        return max(0, self.messages - self.text(SYSTEM_PROMPT))
 
     @property
     def answer(self) -> int:
@@ -40,21 +54,22 @@ class Budget:
 
     @property
     def message(self) -> int:
-        """One message: a quarter of the window."""
-        return self.window.max_input_tokens // 4
+        """One message: a quarter of the window, in a small one a third of what is free."""
+        return min(self.window.max_input_tokens // 4, self.free // 3)
 
     @property
     def memory(self) -> int:
         """The files under `# Memory`."""
-        return min(MEMORY_TOKENS, self.window.max_input_tokens // 4)
+        return min(MEMORY_TOKENS, self.free // 4)
+
+    @property
+    def relevant(self) -> int:
+        """The text under `# Relevant Memory`, and that of the conversation's summary."""
+        return min(RELEVANT_TOKENS, self.free // 8)
 
     def text(self, text: str) -> int:
         """Tokens of `text`."""
         return self.counter.text(text, self.model)
-
-    def tools(self, tools: tuple[ToolSpec, ...]) -> int:
-        """Tokens of the tools' descriptions."""
-        return sum(self.text(tool.name + tool.description + tool.parameters) for tool in tools)
 
     def cut(self, text: str, tokens: int, hint: str = "") -> str:
         """`text`, or its beginning and end where it is longer than `tokens`."""
@@ -62,6 +77,8 @@ class Budget:
         if cost <= tokens:
             return text
         room = int(len(text) * tokens / cost)
+        # in steps of an eighth: the estimate is corrected all the time, and a cut that moves makes the cache cold
+        room -= room % (1 << max(0, room.bit_length() - 4))
         note = f"\n[... {len(text) - room} of {len(text)} characters left out{hint} ...]\n"
         room = max(0, room - len(note))
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
@@ -71,20 +88,24 @@ class Budget:
         content = self.cut(message.content, tokens)
         return message if content == message.content else replace(message, content=content)
 
-    def fit(self, messages: list[Message], tools: tuple[ToolSpec, ...]) -> list[Message]:
-        """`messages` without the oldest that don't fit beside the tools, and without halves of tool calls."""
-        conversation = InMemoryConversation(lambda group: self.counter.messages(group, self.model))
-        conversation.add_many(complete_groups(messages))
-        conversation.prune(max(0, self.request - self.tools(tools)))
-        return conversation.all()
+    def fit(self, messages: list[Message]) -> list[Message]:
+        """`messages` without the oldest that don't fit, and without halves of tool calls."""
+        return self._pruned(complete_groups(messages), self.messages)
 
     def emergency(self, messages: list[Message]) -> list[Message]:
-        """After the provider's own complaint: no message over a quarter of the window, then half of the rest."""
+        """After the provider's own complaint: no message over a quarter of the window, then half of what it was."""
         cut = [self.capped(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
+        return self._pruned(cut, min(self.messages, self.counter.messages(messages, self.model)) // 2)
+
+    def _pruned(self, messages: list[Message], tokens: int) -> list[Message]:
+        """What is asked stays, however much the tools have said since; of the rest the newest that fits."""
+        question = next((m for m in reversed(messages) if m.role is Role.USER), None)
         conversation = InMemoryConversation(lambda group: self.counter.messages(group, self.model))
-        conversation.add_many(cut)
-        conversation.prune(self.request // 2)
-        return conversation.all()
+        conversation.add_many(message for message in messages if message is not question)
+        asked = self.counter.messages([question], self.model) if question else 0
+        conversation.prune(max(0, tokens - asked))
+        kept = {id(message) for message in conversation.all()}
+        return [message for message in messages if message is question or id(message) in kept]
 
     def fit_memory(self, memory: Memory) -> Memory:
         """`memory` within its budget: MEMORY.md from its beginning, notes from the newest back."""

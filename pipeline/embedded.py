@@ -88,8 +88,12 @@ class EmbeddedServer:
 
     ``start`` may be called before every request: it costs nothing while the model runs, and starts it again
     if it has died. ``api_key`` is a random token that every request must carry, so that no other user of the
-    machine can use the port. The server now and then closes a connection just after a streamed answer, so a
-    client must be free to repeat a request that got no response (openai's ``max_retries`` of 1 or more).
+    machine can use the port.
+
+    Closing a request's connection stops the work on it within about two seconds. With openai that means closing
+    the stream: its headers come at once, so a task that is cancelled later already holds one, and an unclosed
+    stream is worked on to its end. The server now and then closes a connection just after a streamed answer, so
+    a client must be free to repeat a request that got no response (openai's ``max_retries`` of 1 or more).
 
     ``threads`` is the number of cores to compute with (default: all, at most 4), ``slots`` the number of
     requests answered at the same time (each takes the memory of a whole context), ``load_seconds`` how long

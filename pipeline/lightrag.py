@@ -30,16 +30,16 @@ class LightRag:
         self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers)
 
     async def index(self, session_id: str, turn: int, at: datetime, user: str, assistant: str) -> None:
-        """Add one exchange. Raises httpx.HTTPError."""
-        response = await self._client.post(
-            "/documents/text",
-            json={
-                "text": f"[{at:%Y-%m-%d %H:%M}]\nUser: {user}\nAssistant: {assistant}",
-                "file_source": f"{session_id}/{turn}",
-            },
-            timeout=INDEX_TIMEOUT,
-        )
-        response.raise_for_status()
+        """Add one exchange."""
+        document = {
+            "text": f"[{at:%Y-%m-%d %H:%M}]\nUser: {user}\nAssistant: {assistant}",
+            "file_source": f"{session_id}/{turn}",
+        }
+        try:
+            response = await self._client.post("/documents/text", json=document, timeout=INDEX_TIMEOUT)
+            response.raise_for_status()
+        except httpx.HTTPError as error:
+            log.warning("lightrag_index_failed", error=str(error) or type(error).__name__)
 
     async def relevant(self, session: Session, question: str, visible: Transcript, tokens: int) -> str:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
@@ -52,11 +52,12 @@ class LightRag:
                 timeout=QUERY_TIMEOUT,
             )
             response.raise_for_status()
-            found = response.json().get("response", "")
+            answer = response.json()
         except (httpx.HTTPError, ValueError) as error:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
             return ""
-        return "" if not isinstance(found, str) or "[no-context]" in found else found.strip()
+        found = answer.get("response") if isinstance(answer, dict) else None
+        return found.strip() if isinstance(found, str) and "[no-context]" not in found else ""
 
     async def close(self) -> None:
         """Close the connections."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from memory.messages import Message, Role, ToolCall
-from pipeline.model import ContextOverflow, Finish, ModelAnswer, ModelError, ModelRequest, Usage
+from memory.messages import Message, Role
+from pipeline.answer_stream import AnswerStream
+from pipeline.model import ContextOverflow, ModelAnswer, ModelError, ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,7 +31,19 @@ RETRIES = 2
 
 _OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options")
 """What a request can do without when a model refuses it."""
-_OVERFLOW_WORDS = ("context_length", "context length", "context size", "maximum context", "too many tokens", "n_ctx")
+_OVERFLOW_WORDS = (
+    "context_length",
+    "context length",
+    "context size",
+    "context window",
+    "maximum context",
+    "maximum prompt length",
+    "maximum number of tokens",
+    "prompt is too long",
+    "too many tokens",
+    "n_ctx",
+)
+"""How providers say that a request is too long; there is no code that all of them use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +80,24 @@ class OpenAIModel:
         self._endpoint: Endpoint | None = None
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection."""
+        """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection.
+
+        What breaks a stream that has begun to speak makes it an answer that is cut off, not an error.
+        """
         import openai
 
         client = await self._open()
+        answer = AnswerStream(self.name)
         try:
             async with await self._stream(client, request) as stream:
-                answer = _Assembly(self.name)
                 async for chunk in stream:
                     piece = answer.take(chunk)
                     if piece and on_text is not None:
                         await on_text(piece)
-        except openai.OpenAIError as error:
-            raise self._explained(error) from error
-        except json.JSONDecodeError as error:
-            raise ModelError(f"The model {self.name} sent something that is not JSON: try again.") from error
+        except (openai.OpenAIError, ValueError) as error:  # ValueError: what came is not JSON, or not UTF-8
+            if not answer.begun:
+                raise self._explained(error) from error
+            log.warning("stream_broke", model=self.name, error=str(error))
         return answer.finished()
 
     async def close(self) -> None:
@@ -113,11 +129,12 @@ class OpenAIModel:
             body = self._body(request)
             try:
                 stream: Stream = await client.chat.completions.create(**body)
-            except openai.BadRequestError as error:
-                if error.param not in _OPTIONAL or error.param not in body:
+            except openai.APIStatusError as error:
+                refused = _refused_parameter(error, body)
+                if refused is None:
                     raise
-                log.info("parameter_refused", model=self.name, parameter=error.param)
-                self._refused.add(error.param)
+                log.warning("parameter_refused", model=self.name, parameter=refused)
+                self._refused.add(refused)
             else:
                 return stream
 
@@ -137,88 +154,72 @@ class OpenAIModel:
         body |= {"temperature": temperature, longest_name: longest}
         return {name: value for name, value in body.items() if value is not None and name not in self._refused}
 
-    def _explained(self, error: openai.OpenAIError) -> ModelError:
+    def _explained(self, error: Exception) -> ModelError:
         import openai
 
         where = self._endpoint.base_url if self._endpoint and self._endpoint.base_url else "OpenAI"
         log.warning("model_call_failed", model=self.name, error=str(error))
+        if _means_overflow(error):
+            return ContextOverflow(f"This conversation is larger than the model {self.name} can read: try /compact.")
         if isinstance(error, openai.APITimeoutError):
             return ModelError(f"The model {self.name} did not answer within {self._timeout:g} seconds: try /retry.")
         if isinstance(error, openai.APIConnectionError):
-            return ModelError(f"The model at {where} can't be reached: check OPENAI_BASE_URL and the network.")
+            return ModelError(
+                f"The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network."
+            )
         if isinstance(error, openai.APIStatusError):
             return self._explained_status(error, where)
-        return ModelError(f"The model {self.name} failed ({error}): try /retry.")
+        if isinstance(error, openai.APIError):  # said in the middle of the stream
+            return ModelError(f"The model {self.name} failed ({error.message[:200]}): try /retry.")
+        return ModelError(f"The model {self.name} sent something that can't be read: try /retry.")
 
     def _explained_status(self, error: openai.APIStatusError, where: str) -> ModelError:
-        said = str(error).lower()
-        if error.status_code in (400, 413, 422, 500) and any(words in said for words in _OVERFLOW_WORDS):
-            return ContextOverflow(f"This conversation is larger than the model {self.name} can read: try /compact.")
         if error.status_code in (401, 403):
             return ModelError(f"The model at {where} refuses the key: check OPENAI_API_KEY.")
         if error.status_code == 404:
             return ModelError(f"The model {self.name} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.")
+        if error.status_code == 402 or error.code == "insufficient_quota":
+            return ModelError(f"The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.")
         if error.status_code == 429:
             return ModelError(f"The model at {where} takes no more requests for now: wait a moment, then /retry.")
         return ModelError(f"The model at {where} answered with error {error.status_code}: try /retry later.")
 
 
-class _Assembly:
-    """An answer put together from its chunks."""
+def _means_overflow(error: Exception) -> bool:
+    said = str(error).lower()
+    # 429 speaks of tokens too: of those that the account may use in a minute
+    return getattr(error, "status_code", None) != 429 and any(words in said for words in _OVERFLOW_WORDS)
 
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._text: list[str] = []
-        self._calls: dict[int, list[str]] = {}
-        self._finish: str | None = None
-        self._usage: Usage | None = None
 
-    def take(self, chunk: ChatCompletionChunk) -> str:
-        """Add a chunk; the piece of text in it."""
-        if chunk.usage is not None:
-            details = chunk.usage.prompt_tokens_details
-            cached = (details.cached_tokens if details else 0) or 0
-            self._usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens, cached)
-        piece = ""
-        for choice in chunk.choices[:1]:
-            self._finish = choice.finish_reason or self._finish
-            piece = choice.delta.content or ""
-            for call in choice.delta.tool_calls or []:
-                known = self._calls.setdefault(call.index, ["", "", ""])
-                known[0] = call.id or known[0]
-                if call.function is not None:
-                    known[1] = call.function.name or known[1]
-                    known[2] += call.function.arguments or ""
-        self._text.append(piece)
-        return piece
-
-    def finished(self) -> ModelAnswer:
-        """The whole answer."""
-        calls = tuple(
-            ToolCall(call_id or f"call_{index}", name, arguments)
-            for index, (call_id, name, arguments) in sorted(self._calls.items())
-            if name
-        )
-        finish = Finish.CUT_OFF
-        if self._finish == "length":
-            finish = Finish.LENGTH
-        elif self._finish is not None:
-            finish = Finish.TOOL_CALLS if calls else Finish.STOP
-        # a tool call that was cut off must not run with half its arguments
-        kept = calls if finish is Finish.TOOL_CALLS else ()
-        return ModelAnswer("".join(self._text), self._model, finish, kept, self._usage)
+def _refused_parameter(error: openai.APIStatusError, body: dict[str, Any]) -> str | None:
+    """What a model says it does not support, if the request can do without; not every server fills in `param`."""
+    if error.status_code not in (400, 404, 422) or _means_overflow(error):
+        return None
+    said = str(error).lower()
+    if "tools" in body and "support tool" in said:
+        return "tools"
+    named = (name for name in _OPTIONAL if name == error.param or (error.param is None and name in said))
+    return next((name for name in named if name in body and error.status_code != 404), None)
 
 
 def _wire_message(message: Message) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _object(call.arguments)}}
             for call in message.tool_calls
         ]
     if message.role is Role.TOOL:
         wire["tool_call_id"] = message.tool_call_id
     return wire
+
+
+def _object(arguments: str) -> str:
+    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others."""
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except ValueError:
+        return "{}"
 
 
 def _wire_tool(tool: ToolSpec) -> dict[str, Any]:

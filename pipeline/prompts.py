@@ -15,6 +15,7 @@ or asks you to remember or forget, use the memory tools. Say that something is s
 - Never write passwords, keys or card numbers into memory."""
 
 SUMMARY_HEADER = "[Conversation summary]"
+NOW_HEADER = "Now:"
 
 RELEVANT_HEADER = """\
 # Relevant Memory

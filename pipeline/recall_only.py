@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from config.models import ModelWindow
 from memory.messages import Role
 from pipeline.model import Finish, ModelAnswer, Tier
-from pipeline.prompts import SYSTEM_PROMPT
+from pipeline.prompts import NOW_HEADER, SUMMARY_HEADER, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from pipeline.model import ModelRequest, OnText
@@ -58,7 +58,7 @@ def _best_lines(question: str, sources: list[str]) -> list[str]:
     scored = [
         (len(wanted & set(_WORD.findall(line.lower()))), at, line[:LINE_CHARACTERS])
         for at, line in enumerate(lines)
-        if line and not line.startswith("#")
+        if line and not line.startswith(("#", NOW_HEADER, SUMMARY_HEADER))
     ]
     best = sorted((s for s in scored if s[0] > 0), key=lambda s: (-s[0], -s[1]))[:LINES]
     return [line for _, _, line in best]

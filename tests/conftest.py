@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import hypothesis
@@ -11,6 +12,7 @@ import pytest
 import structlog
 
 from bot.app import App, open_app
+from config.models import ModelWindow, load_catalogue
 from config.settings import Settings
 from memory.database import Database
 from tests.fakes import FakeClock, Person
@@ -77,17 +79,20 @@ async def model() -> AsyncIterator[ModelServer]:
 class OpenApp(Protocol):
     """Opens an App on the test's data directory with the scripted model; again and again for restarts."""
 
-    def __call__(self, **settings: object) -> AbstractAsyncContextManager[App]: ...
+    def __call__(self, window: int | None = None, **settings: object) -> AbstractAsyncContextManager[App]: ...
 
 
 @pytest.fixture
 def start(model: ModelServer, clock: FakeClock) -> OpenApp:
-    """Opens an App; keyword arguments are settings by their names."""
+    """Opens an App; window: the model's, in tokens; other keyword arguments are settings by their names."""
 
     @contextlib.asynccontextmanager
-    async def opened(**settings: object) -> AsyncIterator[App]:
+    async def opened(window: int | None = None, **settings: object) -> AsyncIterator[App]:
         values = {"openai_base_url": model.url, "llm_model": "scripted", "llm_timeout": 20} | settings
-        async with open_app(Settings.model_validate(values), clock) as app:
+        catalogue = load_catalogue()
+        if window is not None:
+            catalogue = replace(catalogue, default=ModelWindow(window, 4096))
+        async with open_app(Settings.model_validate(values), clock, catalogue) as app:
             yield app
 
     return opened

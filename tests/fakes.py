@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -42,12 +43,13 @@ class FakeChannel:
     shown: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def reply_channel(self, arrival: Arrival) -> ReplyChannel:
         return self
 
     async def say(self, arrival: Arrival, text: str) -> None:
-        self.said.append(text)
+        await self.deliver(text)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.incoming.text for arrival in arrivals]
@@ -58,15 +60,18 @@ class FakeChannel:
 
     async def show_text(self, text: str) -> None:
         self.shown.append(text)
+        self.changed.set()
 
     async def show_tool(self, name: str) -> None:
         self.tools.append(name)
+        self.changed.set()
 
     async def outgoing(self, text: str) -> OutgoingReply | None:
         return None
 
     async def deliver(self, text: str) -> None:
         self.said.append(text)
+        self.changed.set()
 
 
 class Person:
@@ -77,13 +82,22 @@ class Person:
         self.address = address or Address("console", "local")
         self.channel = FakeChannel()
 
-    async def sends(self, text: str, provenance: Provenance = Provenance.TYPED) -> None:
-        """Send a message and go on."""
-        await self.app.runner.submit(Arrival(self.address, Incoming(text, provenance, self.app.clock()), self.channel))
+    async def sends(self, *texts: str, provenance: Provenance = Provenance.TYPED) -> None:
+        """Send messages, several of them at once, and go on."""
+        await self.app.runner.submit(
+            *(Arrival(self.address, Incoming(text, provenance, self.app.clock()), self.channel) for text in texts)
+        )
 
     async def says(self, text: str, provenance: Provenance = Provenance.TYPED) -> str:
         """Send a message and wait for the answer."""
         before = len(self.channel.said)
-        await self.sends(text, provenance)
+        await self.sends(text, provenance=provenance)
         await self.app.runner.drained(self.address.session_id)
         return "\n".join(self.channel.said[before:])
+
+    async def sees(self, text: str) -> None:
+        """Wait until `text` is on the screen: in an answer that streams, in a whole one, or as a tool's name."""
+        async with asyncio.timeout(20):
+            while not any(text in seen for seen in (*self.channel.shown, *self.channel.said, *self.channel.tools)):
+                self.channel.changed.clear()
+                await self.channel.changed.wait()

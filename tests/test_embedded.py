@@ -117,6 +117,22 @@ async def test_a_second_question_reuses_what_was_evaluated_for_the_first(server:
     assert cached[1] > 0.9
 
 
+async def test_a_question_that_is_given_up_is_no_longer_worked_on(server: EmbeddedServer) -> None:
+    numbers = " ".join(str(number * 7919 % 1000) for number in range(300))
+    asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": numbers}]
+    async with client(server, await server.start()) as model:
+        stream = await model.chat.completions.create(
+            model="any", messages=asked, stream=True, extra_body={"return_progress": True}
+        )
+        await anext(aiter(stream))  # the first report, long before the whole prompt is evaluated
+        await stream.close()
+        again = await model.chat.completions.create(model="any", messages=asked, max_tokens=1)
+    assert again.usage is not None
+    assert again.usage.prompt_tokens_details is not None
+    evaluated = again.usage.prompt_tokens_details.cached_tokens or 0
+    assert evaluated < again.usage.prompt_tokens * 0.7
+
+
 def asked_before(times: int) -> list[ChatCompletionMessageParam]:
     """A conversation in which the clock was used so often that even the smallest model does it again."""
     conversation: list[ChatCompletionMessageParam] = []

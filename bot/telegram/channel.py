@@ -20,7 +20,7 @@ from memory.turn_log import OutgoingReply
 from pipeline.turn import Incoming
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from telegram import Bot, Update, User
 
@@ -67,14 +67,12 @@ class TelegramChannel:
 
     async def replay(self) -> None:
         """Take up what an earlier run received and did not finish."""
-        for item in await self._mailbox.waiting():
-            await self._take(item)
+        await self._take_all(await self._mailbox.waiting())
 
     async def receive(self, updates: Sequence[Update]) -> None:
         """Keep updates, then take each that is new. When this returns they may be confirmed to Telegram."""
         kept = [Received(u.update_id, _session_id(u, self._me), write_update(u)) for u in updates]
-        for item in await self._mailbox.receive(kept):
-            await self._take(item)
+        await self._take_all(await self._mailbox.receive(kept))
 
     def reply_channel(self, arrival: Arrival) -> ReplyChannel:
         """Where a turn's reply goes."""
@@ -112,7 +110,20 @@ class TelegramChannel:
                 )
             await asyncio.sleep(TYPING_PAUSE)
 
-    async def _take(self, item: InboxItem) -> None:
+    async def _take_all(self, items: Iterable[InboxItem]) -> None:
+        """Take items; what came together for one session is submitted together, a long text in parts for one."""
+        together: list[Arrival] = []
+        for item in items:
+            arrival = await self._take(item)
+            if together and (arrival is None or arrival.address != together[0].address):
+                await self._runner.submit(*together)
+                together = []
+            together += [arrival] if arrival is not None else []
+        if together:
+            await self._runner.submit(*together)
+
+    async def _take(self, item: InboxItem) -> Arrival | None:
+        """The arrival that an item makes, if it is for the sessions; everything else is dealt with here."""
         try:
             letter = letter_of(read_update(item.payload, self._bot), self._me)
         except Exception:
@@ -121,10 +132,14 @@ class TelegramChannel:
             letter = None
         if letter is None:
             await self._mailbox.done([item.id])
-        elif await self._admitted(letter):
-            await self._admit(item, letter)
-        else:
+        elif not await self._admitted(letter):
             await self._turn_away(item, letter)
+        elif letter.edited:
+            await self._correct(item, letter)
+        else:
+            self._private[letter.address.session_id] = letter.private
+            return _arrival(item, letter, self)
+        return None
 
     async def _admitted(self, letter: Letter) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
@@ -132,12 +147,9 @@ class TelegramChannel:
             return letter.private or chat_of(letter.address) in self._allowed
         return letter.private and await self._access.is_member(letter.user_id)
 
-    async def _admit(self, item: InboxItem, letter: Letter) -> None:
+    async def _correct(self, item: InboxItem, letter: Letter) -> None:
         arrival = _arrival(item, letter, self)
-        self._private[letter.address.session_id] = letter.private
-        if not letter.edited:
-            await self._runner.submit(arrival)
-        elif await self._runner.replace_waiting(arrival):
+        if await self._runner.replace_waiting(arrival):
             await self._mailbox.done([item.id])
         else:
             await self.say(arrival, "I had read that message before you edited it: send it anew if I should answer it.")

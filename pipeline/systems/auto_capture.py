@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from memory.entry import Author
+from memory.errors import MemoryRefused
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 LONGEST_CAPTURE = 500
 
 _REQUEST = re.compile(
-    r"^\s*(?:please[,\s]+|пожалуйста[,\s]+|будь ласка[,\s]+|bitte[,\s]+|por favor[,\s]+|请)?"
-    r"(?:remember(?:\s+this|\s+that|(?=\s*:))|запомни(?:те)?(?:[,\s]+что)?|запам['’]ятай(?:те)?(?:[,\s]+що)?|"
-    r"merk(?:e)? dir(?:[,\s]+dass)?|recuerda(?:[,\s]+que)?|souviens-toi(?:[,\s]+que)?|retiens(?:[,\s]+que)?|"
+    r"^\s*(?:please[,\s]+|пожалуйста[,\s]+|будь ласка[,\s]+|bitte[,\s]+|por favor[,\s]+|s['’]il te plaît[,\s]+|请|請)?"
+    # a whole word: «запомнил» tells, «запомни» asks
+    r"(?:(?:remember(?:\s+this|\s+that|(?=\s*:))|запомни(?:те)?(?:[,\s]+что\b)?|запам['’]ятай(?:те)?(?:[,\s]+що\b)?|"
+    r"merke? dir(?:[,\s]+dass\b)?|recuerda(?:[,\s]+que\b)?|souviens-toi(?:[,\s]+que\b)?|retiens(?:[,\s]+que\b)?)\b|"
     r"记住|記住)"
     r"\s*[:,：，]?\s*(?P<what>\S.{2,})$",
     re.IGNORECASE | re.DOTALL,
@@ -40,10 +42,15 @@ class AutoCapture:
             what = requested(message.content) if message.provenance is Provenance.TYPED else None
             if what is None or turn.replaces_turn is not None:
                 continue
-            if what in await self._memory.read(turn.session.owner):
+            line = f"- {what}"
+            if line in (await self._memory.read(turn.session.owner)).splitlines():
                 continue
-            await self._memory.append(turn.session.owner, f"- {what}", Author.CAPTURE)
-            turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
+            try:
+                await self._memory.append(turn.session.owner, line, Author.CAPTURE)
+            except MemoryRefused as error:
+                turn.notices.append(f"Not noted: {error}")
+            else:
+                turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
 
 
 def requested(text: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from memory.messages import Message, Provenance, Role
 from memory.notes import without_visible
 from pipeline.budget import Budget
-from pipeline.prompts import RELEVANT_HEADER, SUMMARY_HEADER, SYSTEM_PROMPT
+from pipeline.prompts import NOW_HEADER, RELEVANT_HEADER, SUMMARY_HEADER, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from pipeline.model import ChatModel
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
-
-RELEVANT_TOKENS = 1_200
-"""What `# Relevant Memory` may cost."""
 
 
 class RelevantMemory(Protocol):
@@ -65,26 +62,27 @@ class ContextBuilding:
 
     async def process(self, turn: Turn) -> None:
         """Set the turn's context and tools."""
-        budget = Budget(self._model.name, self._model.window, self._counter)
+        tools = self._toolbox.specs
+        budget = Budget(self._model.name, self._model.window, self._counter, tools)
         transcript = await self._sessions.transcript(turn.session.id)
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         stable = await self._stable(turn.session, history, transcript.summary, budget)
         question = "\n".join(message.content for message in turn.user_messages)
-        tokens = min(RELEVANT_TOKENS, budget.memory)
+        tokens = budget.relevant
         found = [await source.relevant(turn.session, question, transcript, tokens) for source in self._relevant]
         volatile = self._volatile("\n".join(budget.cut(text, tokens) for text in found if text))
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         at = len(history)
         turn.context = [*stable, *spoken[:at], volatile, *spoken[at:]]
-        turn.tools = self._toolbox.specs
+        turn.tools = tools
 
     async def stable_tokens(self, session: Session) -> int:
         """What the next request of a session costs without its new message, for /status."""
-        budget = Budget(self._model.name, self._model.window, self._counter)
+        budget = Budget(self._model.name, self._model.window, self._counter, self._toolbox.specs)
         transcript = await self._sessions.transcript(session.id)
         stable = await self._stable(session, transcript.messages, transcript.summary, budget)
         spoken = [budget.capped(message, budget.message) for message in transcript.messages]
-        return self._counter.messages([*stable, *spoken], self._model.name) + budget.tools(self._toolbox.specs)
+        return self._counter.messages([*stable, *spoken], self._model.name) + budget.tool_tokens
 
     async def _stable(
         self, session: Session, history: list[Message], summary: str | None, budget: Budget
@@ -97,13 +95,14 @@ class ContextBuilding:
                 prompt = f"{prompt}\n\n# Memory\n\n{context}"
         messages = [Message(Role.SYSTEM, prompt, self._clock())]
         if summary:
-            messages.append(Message(Role.SYSTEM, f"{SUMMARY_HEADER}\n{summary}", self._clock()))
+            text = budget.cut(summary, budget.relevant)
+            messages.append(Message(Role.SYSTEM, f"{SUMMARY_HEADER}\n{text}", self._clock()))
         return messages
 
     def _volatile(self, relevant: str) -> Message:
         now = self._clock()
         parts = [f"{RELEVANT_HEADER}\n{relevant}"] if relevant else []
-        parts.append(f"Now: {now.astimezone(self._zone):%A %Y-%m-%d %H:%M}")
+        parts.append(f"{NOW_HEADER} {now.astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         return Message(Role.SYSTEM, "\n\n".join(parts), now)
 
 

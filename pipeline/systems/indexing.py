@@ -21,7 +21,7 @@ class Indexing:
         self._graph = graph
 
     async def process(self, turn: Turn) -> None:
-        """Index the exchange. A failure is logged and never reaches the user's answer."""
+        """Index the exchange."""
         if self._graph is None or turn.committed_as is None:
             return
         user = "\n".join(message.content for message in turn.user_messages)

@@ -57,8 +57,10 @@ def clean(text: str) -> str:
     """
     # a surrogate pair that came as two characters is put together; half a pair can't be stored
     paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATES.search(text) else text
-    plain = _CONTROLS.sub("", unicodedata.normalize("NFC", paired))
+    # controls go first: a letter and its accent may have stood on both sides of one
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", paired))
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(plain) > LONGEST_MESSAGE:
-        plain = f"{plain[:LONGEST_MESSAGE]}\n[... {len(plain) - LONGEST_MESSAGE} characters were not kept]"
+        note = f"\n[... the rest of {len(plain)} characters was not kept]"
+        plain = plain[: LONGEST_MESSAGE - len(note)] + note
     return plain

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from memory.messages import Message, Role
 from memory.turn_log import FinishedTurn, Outcome
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.turn_log import TurnLog
     from pipeline.turn import Turn
+
+log = structlog.get_logger(__name__)
 
 STOPPED_NOTE = "(stopped)"
 
@@ -43,7 +47,11 @@ class ReplyDelivery:
                 reply=await turn.channel.outgoing(turn.reply),
             )
         )
-        await turn.channel.deliver(turn.reply)
+        try:
+            await turn.channel.deliver(turn.reply)
+        except Exception:
+            # the reply is in the log, and in the outbox of a channel that has one: the turn is what it was
+            log.exception("delivery_failed")
 
 
 def _reply(turn: Turn) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.errors import MnemeError
 from memory.messages import ECHO, Message, Provenance, Role, ToolCall
 from pipeline.budget import Budget
 from pipeline.model import ContextOverflow, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from memory.clock import Clock
     from memory.tokens import TokenCounter
     from pipeline.model import ChatModel, ModelAnswer
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SAME_CALL_LIMIT = 3
-"""The same tool with the same arguments this many times in a turn ends the loop."""
+"""The same tool with the same arguments this many times in a row ends the loop."""
 CUT_OFF_NOTE = "(The answer was cut off here.)"
 
 
@@ -35,6 +37,16 @@ class TurnLimits:
     model_calls: int
     tool_calls: int
     seconds: float
+
+
+@dataclass(slots=True)
+class _Used:
+    """What a turn has used of its limits. repeats: how often the last call came in a row."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    last_call: tuple[str, str] | None = None
+    repeats: int = 0
 
 
 class ToolLoop:
@@ -58,66 +70,84 @@ class ToolLoop:
                 await self._loop(turn)
         except TimeoutError:
             raise LimitReached(
-                f"This took longer than {self._limits.seconds:g} seconds and was ended: ask for less at a time."
+                f"This took longer than {self._limits.seconds:g} seconds and was ended: "
+                "ask for less at a time, or raise TURN_MAX_SECONDS."
             ) from None
 
     async def _loop(self, turn: Turn) -> None:
-        seen: Counter[tuple[str, str]] = Counter()
-        for _ in range(self._limits.model_calls):
-            answer = await self._query(turn)
+        used = _Used()
+        while True:
+            answer = await self._query(turn, used)
             if not answer.tool_calls:
                 self._finish(turn, answer)
                 return
-            self._check_calls(answer.tool_calls, seen)
+            self._check_calls(answer.tool_calls, used)
             await self._execute(turn, answer)
-        raise LimitReached(
-            f"I called the model {self._limits.model_calls} times without coming to an end: ask in smaller steps."
-        )
 
-    async def _query(self, turn: Turn) -> ModelAnswer:
-        budget = Budget(self._model.name, self._model.window, self._counter)
-        messages = budget.fit([*turn.context, *turn.produced], turn.tools)
+    async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
+        """An answer that says something. An unusable one is asked for once more."""
+        budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
+        messages = budget.fit([*turn.context, *turn.produced])
         try:
-            answer = await self._ask(turn, messages)
+            answer = await self._ask(turn, messages, used)
         except ContextOverflow:
             log.warning("context_overflow", messages=len(messages))
-            answer = await self._ask(turn, budget.emergency(messages))
-        if answer.finish is Finish.CUT_OFF or not (answer.text.strip() or answer.tool_calls):
+            messages = budget.emergency(messages)
+            answer = await self._ask(turn, messages, used)
+        if answer.finish is Finish.CUT_OFF or not _says_something(answer):
             log.warning("unusable_answer", finish=str(answer.finish), characters=len(answer.text))
-            again = await self._ask(turn, messages)
-            answer = again if again.text.strip() or again.tool_calls else answer
-        if not (answer.text.strip() or answer.tool_calls):
+            answer = await self._ask_again(turn, messages, used, answer)
+        if not _says_something(answer):
             raise ModelError(f"The model {answer.model} gave an empty answer twice: send /retry or rephrase.")
         return answer
 
-    async def _ask(self, turn: Turn, messages: list[Message]) -> ModelAnswer:
+    async def _ask_again(self, turn: Turn, messages: list[Message], used: _Used, first: ModelAnswer) -> ModelAnswer:
+        try:
+            again = await self._ask(turn, messages, used)
+        except MnemeError:
+            if not _says_something(first):
+                raise
+            return first  # half an answer is worth more than a sentence about the second half
+        return again if _says_something(again) else first
+
+    async def _ask(self, turn: Turn, messages: list[Message], used: _Used) -> ModelAnswer:
+        if used.model_calls >= self._limits.model_calls:
+            raise LimitReached(
+                f"I called the model {self._limits.model_calls} times without coming to an end: "
+                "ask in smaller steps, or raise TURN_MAX_MODEL_CALLS."
+            )
+        used.model_calls += 1
         turn.partial = ""
 
         async def on_text(piece: str) -> None:
             turn.partial += piece
-            await turn.channel.show_text(turn.partial)
+            await _shown(turn.channel.show_text(turn.partial))
 
         request = ModelRequest(messages, turn.tools, session_id=turn.session.id)
         return await self._model.complete(request, on_text)
 
-    def _check_calls(self, calls: tuple[ToolCall, ...], seen: Counter[tuple[str, str]]) -> None:
-        seen.update((call.name, call.arguments) for call in calls)
-        if seen.total() > self._limits.tool_calls:
+    def _check_calls(self, calls: tuple[ToolCall, ...], used: _Used) -> None:
+        for call in calls:
+            used.tool_calls += 1
+            same = used.last_call == (call.name, call.arguments)
+            used.repeats = used.repeats + 1 if same else 1
+            used.last_call = (call.name, call.arguments)
+            if used.repeats >= SAME_CALL_LIMIT:
+                raise LimitReached(f"I went in circles, calling {call.name} with the same words: rephrase, or /retry.")
+        if used.tool_calls > self._limits.tool_calls:
             raise LimitReached(
-                f"This needed more than {self._limits.tool_calls} tool calls and was ended: ask in smaller steps."
+                f"This needed more than {self._limits.tool_calls} tool calls and was ended: "
+                "ask in smaller steps, or raise TURN_MAX_TOOL_CALLS."
             )
-        (name, _), most = seen.most_common(1)[0]
-        if most >= SAME_CALL_LIMIT:
-            raise LimitReached(f"I went in circles, calling {name} with the same words: rephrase, or send /retry.")
 
     async def _execute(self, turn: Turn, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
-        budget = Budget(self._model.name, self._model.window, self._counter)
+        budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
         typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
         context = ToolContext(turn.session.owner, turn.session.id, typed=typed, written=turn.written_entries)
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), tool_calls=answer.tool_calls)]
         for call in answer.tool_calls:
-            await turn.channel.show_tool(call.name)
+            await _shown(turn.channel.show_tool(call.name))
             result = await self._toolbox.run(context, call)
             bounded = budget.cut(result, budget.message // 2, hint=": ask for less at a time")
             group.append(Message(Role.TOOL, bounded, self._clock(), speaker=call.name, tool_call_id=call.id))
@@ -130,3 +160,15 @@ class ToolLoop:
             text = f"{text}\n\n{CUT_OFF_NOTE}"
         turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), speaker=ECHO if answer.echo else None))
         turn.partial = ""
+
+
+def _says_something(answer: ModelAnswer) -> bool:
+    return bool(answer.text.strip() or answer.tool_calls)
+
+
+async def _shown(showing: Awaitable[None]) -> None:
+    """What is only for show can't fail a turn."""
+    try:
+        await showing
+    except Exception:
+        log.exception("show_failed")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 CHARACTERS_PER_TOKEN = 4
+PATIENCE = 20
+"""Seconds that a test waits for something before it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,14 @@ class Garbles:
     """A stream with something in it that is not JSON."""
 
 
-Reply = Says | Calls | Fails | Holds | Garbles
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Chunks just as they are given, each as JSON: for what servers send besides what the standard says."""
+
+    chunks: tuple[object, ...]
+
+
+Reply = Says | Calls | Fails | Holds | Garbles | Streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +91,9 @@ class ChatRequest:
 
     @property
     def tokens(self) -> int:
-        """How long it is, by this server's count."""
-        return len(self.prompt) // CHARACTERS_PER_TOKEN
+        """How long it is, by this server's count: a token is four characters, or one of Chinese, or one emoji."""
+        dense = sum(character >= "\u2e80" for character in self.prompt)
+        return dense + (len(self.prompt) - dense) // CHARACTERS_PER_TOKEN
 
     @property
     def last(self) -> str:
@@ -103,7 +113,7 @@ class ChatRequest:
 class ModelServer:
     """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
 
-    window: requests above this many tokens (4 characters each) are refused as too long. Requests in which a
+    window: requests above this many tokens are refused as too long. Requests in which a
     tool call lacks its result, or a result its call, are refused as providers refuse them.
     """
 
@@ -137,8 +147,8 @@ class ModelServer:
         self._script.extend(replies)
 
     async def wait_for(self, predicate: Callable[[], bool]) -> None:
-        """Wait until something happened here that makes `predicate` true; at most 20 seconds."""
-        async with asyncio.timeout(20):
+        """Wait until something happened here that makes `predicate` true; at most PATIENCE seconds."""
+        async with asyncio.timeout(PATIENCE):
             while not predicate():
                 self._changed.clear()
                 await self._changed.wait()
@@ -190,6 +200,11 @@ class ModelServer:
 async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
     if isinstance(reply, Garbles):
         yield b"data: {not json\n\n"
+        return
+    if isinstance(reply, Streams):
+        for chunk in reply.chunks:
+            yield f"data: {json.dumps(chunk)}\n\n".encode()
+        yield b"data: [DONE]\n\n"
         return
     text = reply.text if isinstance(reply, Says | Holds | Calls) else ""
     for at in range(0, len(text), 5):

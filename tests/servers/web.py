@@ -22,6 +22,11 @@ class Request:
     target: str
     content_type: str
     body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    def header(self, name: str) -> str:
+        """The value of a header, by its name in lower case; empty when it was not sent."""
+        return dict(self.headers).get(name.encode(), b"").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +171,9 @@ async def _read_request(parser: h11.Connection, reader: asyncio.StreamReader) ->
         elif isinstance(event, h11.Data):
             body += event.data
         elif isinstance(event, h11.EndOfMessage) and head is not None:
-            headers = dict(head.headers)
-            return Request(head.target.decode(), headers.get(b"content-type", b"").decode(), bytes(body))
+            headers = tuple(head.headers)
+            content_type = dict(headers).get(b"content-type", b"").decode()
+            return Request(head.target.decode(), content_type, bytes(body), headers)
         else:
             return None
 
