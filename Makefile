@@ -37,6 +37,7 @@ check: dev
 
 bench: dev
 	$(BIN)/python -m benchmarks.search_scale
+	$(BIN)/python -m benchmarks.languages
 
 lock: .venv/bin/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.13,<0.14'

@@ -23,6 +23,7 @@ from memory.compaction import CompactionLimits, CompactionService
 from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
 from memory.entries import EntryStore
+from memory.errors import StoreError
 from memory.facts import FactStore
 from memory.forgetting import Forgetting
 from memory.history import HistoryFiles
@@ -96,6 +97,8 @@ async def open_app(
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
+        with contextlib.suppress(StoreError):  # such as a full disk: the next start purges
+            await EntryStore(database, ChangeLog(clock), clock).purge()
         counter = TokenCounter()
         usage = UsageLog(database, clock, settings.zone)
         models = _models(settings, catalogue or load_catalogue(), stack)

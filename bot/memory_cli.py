@@ -22,7 +22,7 @@ from memory.changes import ChangeLog
 from memory.clock import system_clock, to_text
 from memory.database import Database
 from memory.entries import EntryStore
-from memory.entry import NewEntry
+from memory.entry import Kind, NewEntry
 from memory.markdown import MarkdownFiles
 from memory.portable import Portable
 from memory.recall import Recall
@@ -122,7 +122,8 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """One entry with where it came from."""
 
     async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.entries.get(shelf.writer(owner), name), as_json=as_json)
+        found = shelf.entries.get(owner, name) if owner else shelf.entries.get_any(name, shelf.writer(None))
+        _print_entry(await found, as_json=as_json)
 
     _with_shelf(work)
 
@@ -131,7 +132,7 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
 def add(
     name: str,
     content: str,
-    kind: Annotated[str, typer.Option(help="note, policy, workflow, fact ...")] = "note",
+    kind: Annotated[Kind, typer.Option(help="What it is.")] = Kind.NOTE,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:

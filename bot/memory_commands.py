@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bot.commands import Command, CommandCall, WrongArgument
@@ -62,13 +63,13 @@ class MemoryCommands:
 
     async def forget(self, call: CommandCall) -> str:
         """/forget NAME|all"""
-        what, _, confirmation = call.argument.partition(" ")
-        if not what:
+        if not call.argument:
             raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
-        if what.lower() != "all":
+        words = call.argument.lower().split()
+        if words not in (["all"], ["all", CONFIRMATION]):
             entry = await self._entries.remove(call.session.owner, call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
-        if confirmation.strip().lower() != CONFIRMATION:
+        if CONFIRMATION not in words:
             extent = written_extent(await self._forgetting.extent(call.session.owner))
             return f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
         gone = await self._forgetting.forget_all(call.session.owner)
@@ -85,8 +86,9 @@ class MemoryCommands:
             return await self._overview(call.session.owner)
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(call.session.owner)
-        if what in counts or what in set(Kind):
-            return await self._listing(call.session.owner, what, page, counts.get(what, 0))
+        kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
+        if kind is not None:
+            return await self._listing(call.session.owner, kind, page, counts.get(kind, 0))
         return written_entry(await self._entries.get(call.session.owner, call.argument))
 
     async def _overview(self, owner: str) -> str:
@@ -99,7 +101,7 @@ class MemoryCommands:
     async def _listing(self, owner: str, kind: str, page: int, count: int) -> str:
         pages = max(1, -(-count // PAGE))
         if page > pages:
-            raise WrongArgument(f"There are {pages} pages of {kind}: choose one up to {pages}.")
+            raise WrongArgument(f"There is no page {page} of {kind}: choose one from 1 to {pages}.")
         found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         lines = [f"- **{entry.name}**: {_line(entry.content)}" for entry in found]
         more = f" /memory {kind} {page + 1} shows more." if page < pages else ""
@@ -131,10 +133,8 @@ def written_undo(undone: Undone) -> str:
 
 
 def _page_of(argument: str) -> tuple[str, int]:
-    what, _, page = argument.rpartition(" ")
-    if what and page.isdecimal() and int(page) > 0:
-        return what.strip().lower(), int(page)
-    return argument.strip().lower(), 1
+    found = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9]\d{0,5})", argument)
+    return (found["what"], int(found["page"])) if found else (argument, 1)
 
 
 def _line(text: str) -> str:

@@ -22,6 +22,8 @@ UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
 FILE_CHANGE = "edit"
 """The operation of a change of MEMORY.md."""
+# the newest row has the greatest batch; max(batch) would read them all
+_NEXT_BATCH = "coalesce((SELECT batch FROM changes ORDER BY id DESC LIMIT 1), 0) + 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class ChangeLog:
         before: Sequence[Snapshot],
     ) -> None:
         """Record one change, of one entry or of several at once, by what they were before it."""
-        rows = await connection.execute_fetchall("SELECT coalesce(max(batch), 0) + 1 FROM changes")
+        rows = await connection.execute_fetchall(f"SELECT {_NEXT_BATCH}")
         batch = int(next(iter(rows))[0])
         now = now_text(self._clock)
         await connection.executemany(
@@ -103,7 +105,7 @@ class ChangeLog:
         owner_id = await owner_number(connection, owner)
         await connection.execute(
             "INSERT INTO changes (batch, owner_id, entry_id, operation, author, before, after, at)"
-            " VALUES ((SELECT coalesce(max(batch), 0) + 1 FROM changes), ?, 0, ?, ?, ?, ?, ?)",
+            f" VALUES ({_NEXT_BATCH}, ?, 0, ?, ?, ?, ?, ?)",
             (owner_id, FILE_CHANGE, author, before, after, now_text(self._clock)),
         )
 
@@ -128,16 +130,23 @@ class ChangeLog:
             file=FileChange(first["before"], first["after"]) if is_file else None,
         )
 
+    async def give_up(self, connection: aiosqlite.Connection, change: Change) -> None:
+        """Mark a change that can't be taken back, so that the one before it can."""
+        await self._settle(connection, change)
+
     async def take_back(self, connection: aiosqlite.Connection, owner_id: int, change: Change) -> Undone:
         """Make entries what they were before a change, and mark it undone. Raises MemoryRefused."""
         names: list[str] = []
         async with touching_entries(connection, [was.entry_id for was in change.entries]):
             for was in change.entries:
                 names += await _restore(connection, owner_id, was)
+        await self._settle(connection, change)
+        return Undone(change.operation, change.author, tuple(dict.fromkeys(names)) or ("MEMORY.md",))
+
+    async def _settle(self, connection: aiosqlite.Connection, change: Change) -> None:
         await connection.execute(
             "UPDATE changes SET undone_at = ? WHERE batch = ?", (now_text(self._clock), change.batch)
         )
-        return Undone(change.operation, change.author, tuple(dict.fromkeys(names)) or ("MEMORY.md",))
 
 
 async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapshot) -> list[str]:
@@ -147,6 +156,8 @@ async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapsho
     )
     await connection.execute("DELETE FROM names WHERE entry_id = ?", (was.entry_id,))
     if was.state is None:
+        # an archive goes with its marker: the conversation is again what it was before the compaction
+        await connection.execute("DELETE FROM markers WHERE archive_id = ?", (was.entry_id,))
         await connection.execute("DELETE FROM entries WHERE id = ?", (was.entry_id,))
         return [row[0] for row in held]
     state = json.loads(was.state)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.changes import UNDO_PERIOD, Snapshot, snapshot
@@ -16,12 +18,14 @@ from memory.entry_rows import (
     generated_name,
     insert_entry,
     owner_number,
+    refuse_secret,
     require_free,
     usable_content,
     usable_name,
 )
 from memory.errors import MemoryRefused
 from memory.index import touching_entries
+from memory.messages import storable
 from memory.naming import name_key
 
 if TYPE_CHECKING:
@@ -45,11 +49,14 @@ class EntryStore:
         """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
         content = usable_content(new.content)
         name = usable_name(new.name) if new.name is not None else None
+        tags, scope = storable(json.dumps(new.tags, ensure_ascii=False)), storable(new.scope or "") or None
+        refuse_secret(f"{tags} {scope}")
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             name = name or await generated_name(connection, owner_id, new.stem, new.topic or content)
             await require_free(connection, owner_id, name)
+            new = replace(new, tags=tuple(json.loads(tags)), scope=scope)
             entry_id = await insert_entry(connection, owner_id, name, content, new, now)
             await self._changes.record(connection, owner_id, Operation.ADD, new.author, [Snapshot(entry_id, None)])
             return await find(connection, owner_id, name)
@@ -106,6 +113,21 @@ class EntryStore:
         """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
         async with self._database.transaction() as connection:
             return await find(connection, await owner_number(connection, owner), name)
+
+    async def get_any(self, name: str, first: str) -> Entry:
+        """The entry with that name or alias of whichever owner has it, of `first` where several have.
+
+        Raises MemoryRefused when nobody has, or when several others have.
+        """
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.key = ?", (name_key(name),)
+        )
+        found = {row["owner"]: entry_of(row) for row in rows}
+        if first in found or not found:
+            return await self.get(first, name)
+        if len(found) > 1:
+            raise MemoryRefused(f"Several owners have {name!r}: name one of {', '.join(sorted(found))}.")
+        return next(iter(found.values()))
 
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0

@@ -10,7 +10,8 @@ from memory.clock import from_text, to_text
 from memory.entry import Entry, Kind
 from memory.errors import MemoryRefused
 from memory.index import enter_entries
-from memory.naming import free_name, name_key, telling_words
+from memory.messages import storable
+from memory.naming import free_name, name_key, plain_name, telling_words
 from memory.secrets import secret_in
 
 if TYPE_CHECKING:
@@ -153,29 +154,30 @@ async def free_name_for(connection: aiosqlite.Connection, owner_id: int, wanted:
 
 def usable_name(name: str) -> str:
     """`name` as it is stored. Raises MemoryRefused for one that can't be a name."""
-    usable = " ".join(name.split())
-    if not name_key(usable):
-        raise MemoryRefused("A name can't be empty: give it at least one character.")
+    usable = plain_name(name)
+    if not any(c.isprintable() and not c.isspace() for c in usable):
+        raise MemoryRefused("A name can't be empty: give it at least one character that is seen.")
     if len(usable) > LONGEST_NAME:
         raise MemoryRefused(f"A name can't be longer than {LONGEST_NAME} characters, and this one has {len(usable)}.")
-    _refuse_secret(usable)
+    refuse_secret(usable)
     return usable
 
 
 def usable_content(content: str) -> str:
     """`content` as it is stored. Raises MemoryRefused for what may not be stored."""
-    usable = content.encode("utf-8", "replace").decode().replace("\x00", "").strip()
+    usable = storable(content).replace("\x00", "").strip()
     if not usable:
         raise MemoryRefused("There is nothing to remember in an empty text: say what it should hold.")
     if len(usable) > LONGEST_CONTENT:
         raise MemoryRefused(
             f"An entry holds at most {LONGEST_CONTENT:,} characters, and this has {len(usable):,}: shorten it."
         )
-    _refuse_secret(usable)
+    refuse_secret(usable)
     return usable
 
 
-def _refuse_secret(text: str) -> None:
+def refuse_secret(text: str) -> None:
+    """Raises MemoryRefused for a text that holds a key, a token, a password or a card number."""
     secret = secret_in(text)
     if secret is not None:
         raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")

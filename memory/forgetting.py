@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.errors import StoreError
 from memory.index import leave_owner
 
 if TYPE_CHECKING:
@@ -57,8 +58,19 @@ class Forgetting:
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
-        await asyncio.to_thread(shutil.rmtree, self._files.folder(owner), ignore_errors=True)
+        try:
+            await asyncio.to_thread(_remove_folder, self._files.folder(owner))
+        except OSError as error:
+            raise StoreError(
+                f"The log and all entries are forgotten, but {error.filename} can't be deleted ({error.strerror}):"
+                " delete it by hand."
+            ) from error
         return extent
+
+
+def _remove_folder(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def _file_count(folder: Path) -> int:

@@ -64,9 +64,15 @@ async def leave_session(connection: aiosqlite.Connection, session_id: str) -> No
 
 async def leave_owner(connection: aiosqlite.Connection, owner: str) -> None:
     """Before everything of an owner is deleted."""
-    of_owner = "owner = 'o' || (SELECT id FROM owners WHERE name = ?)"
-    for view in ("searchable_entries", "searchable_messages"):
-        await connection.execute(f"{_LEAVE} {view} WHERE {of_owner}", (owner,))
+    of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
+    for view, ids in (
+        ("searchable_entries", f"SELECT id FROM entries WHERE {of_owner}"),
+        (
+            "searchable_messages",
+            f"SELECT id FROM spoken WHERE conversation_id IN (SELECT id FROM conversations WHERE {of_owner})",
+        ),
+    ):
+        await connection.execute(f"{_LEAVE} {view} WHERE id IN ({ids})", (owner,))
 
 
 async def rebuild(connection: aiosqlite.Connection) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from memory.changes import ChangeLog
     from memory.database import Database
     from memory.entry import Author
@@ -25,24 +28,25 @@ class LongTermMemory:
 
     async def append(self, owner: str, text: str, author: Author) -> None:
         """Add a part at the end. Raises MemoryRefused for a secret, or when the file would grow too large."""
-        before, after = await self._files.append_long_term(owner, text)
-        await self._record(owner, author, before, after)
+        await self._change(owner, author, partial(self._files.append_long_term, owner, text))
 
     async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
         """Replace a part that stands there once; an empty replacement deletes it. Raises MemoryRefused."""
-        before, after = await self._files.replace_in_long_term(owner, part, replacement)
-        await self._record(owner, author, before, after)
+        await self._change(owner, author, partial(self._files.replace_in_long_term, owner, part, replacement))
 
     async def rewrite(self, owner: str, expected: str, text: str, author: Author) -> bool:
         """Replace the whole text if it still says `expected`; whether it did.
 
         Raises MemoryRefused for a secret, or when the file would grow too large.
         """
-        if not await self._files.rewrite_long_term(owner, expected=expected, text=text):
-            return False
-        await self._record(owner, author, expected, text)
+        async with self._database.transaction() as connection:
+            if not await self._files.rewrite_long_term(owner, expected=expected, text=text):
+                return False
+            await self._changes.record_file(connection, owner, author, expected, text)
         return True
 
-    async def _record(self, owner: str, author: Author, before: str, after: str) -> None:
+    async def _change(self, owner: str, author: Author, change: Callable[[], Awaitable[tuple[str, str]]]) -> None:
+        # in one transaction, so that changes are recorded in the order in which they are made
         async with self._database.transaction() as connection:
+            before, after = await change()
             await self._changes.record_file(connection, owner, author, before, after)

@@ -41,7 +41,7 @@ class MarkdownFiles:
 
     def folder(self, owner: str) -> Path:
         """Where an owner's files are; two owners never share a folder."""
-        return self._root / owner.replace("%", "%25").replace("/", "%2F")
+        return self._root / folder_name(owner)
 
     def local(self, moment: datetime) -> datetime:
         """`moment` on the chat's own clock."""
@@ -132,6 +132,12 @@ class MarkdownFiles:
                 raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
             write_atomically(path, text)
         return storable(former), storable(text)
+
+
+def folder_name(owner: str) -> str:
+    """The name of an owner's folder: another one for each owner, and none that leads elsewhere."""
+    name = owner.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
+    return name if name.strip(".") else name.replace(".", "%2E") or "%"
 
 
 def write_atomically(path: Path, text: str) -> None:

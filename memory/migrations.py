@@ -256,6 +256,14 @@ CONSOLIDATION: Migration = (
     "CREATE INDEX due_conversations ON conversations (id) WHERE consolidation_due > consolidated_through",
 )
 
+REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)
+"""Makes the search index anew; follows every change of what memory/words.py makes of a text."""
+
+PURGE: Migration = (
+    "CREATE INDEX removed_entries ON entries (deleted_at) WHERE deleted_at IS NOT NULL",
+    "CREATE INDEX changes_by_time ON changes (at)",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -263,5 +271,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ACCESS_AND_USAGE,
     CHANGES,
     SEARCH,
+    PURGE,
+    REBUILD,
     CONSOLIDATION,
 )

@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from memory.messages import storable
 from memory.words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]{2,}")
 _COMMON = STOP_WORDS | frozenset(
-    "after asked assistant conversation conversations discussed earlier into out said summary talked told "
+    "after asked assistant conversation conversations discussed earlier into out said spoke summary talked told "
     "topics under user wants remember please запомни запамятай merke recuerda".split()
 )
 """Words that don't say what a text is about."""
 LONGEST_WORD = 24
 
 
+def plain_name(name: str) -> str:
+    """`name` as it is stored: with single spaces and without control characters."""
+    spaced = " ".join(storable(name).split())
+    return "".join(character for character in spaced if unicodedata.category(character) != "Cc")
+
+
 def name_key(name: str) -> str:
     """What two names that are the same have in common: case, width and spaces don't count."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", plain_name(name)).casefold().split())
 
 
 def telling_words(text: str, most: int) -> list[str]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
+import sqlite3
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
 from memory.index import rebuild
+from memory.markdown import folder_name
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from pathlib import Path
 
     import aiosqlite
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
 _OF_CONVERSATION = f"conversation_id IN (SELECT id FROM conversations WHERE {_OF_OWNER})"
-_OF_SESSION = f"session_id IN (SELECT session_id FROM conversations WHERE {_OF_OWNER})"
+_OF_SESSION = "session_id IN (SELECT id FROM sessions WHERE owner = :owner)"
 
 TABLES: dict[str, str | None] = {
     "owners": "name = :owner",
@@ -33,13 +37,19 @@ TABLES: dict[str, str | None] = {
     "changes": _OF_OWNER,
     "usage": _OF_SESSION,
     "inbox": _OF_SESSION,
-    "outbox": _OF_SESSION,
+    # a chat can have changed its owner: the reply belongs to whom its turn belongs to
+    "outbox": f"turn_id IN (SELECT id FROM turns WHERE {_OF_CONVERSATION}) OR turn_id IS NULL AND {_OF_SESSION}",
     "members": None,
 }
 """Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one
 owner's; None: only in an export of all."""
 
 _ORDER = {"names": "owner_id, key", "sessions": "id", "members": "channel, user_id"}
+_VALUES = (str, int, float, type(None))
+_BATCH = 1_000
+"""Rows that are in memory at a time."""
+_CONTENTS = "contents.json"
+"""What the export holds: how many rows of each table. It is written last, so an export without it is not whole."""
 
 
 class Portable:
@@ -55,107 +65,182 @@ class Portable:
         `rows/TABLE.jsonl` has one row a line; `memory/` has the Markdown files as they are; `entries/` has the
         entries for people, one file a kind. Returns the number of rows. Raises StoreError.
         """
-        await asyncio.to_thread(_make_empty, folder)
-        count = 0
-        async with self._database.snapshot() as connection:
-            for table, condition in TABLES.items():
-                if condition is None and owner is not None:
-                    continue
-                where = f" WHERE {condition}" if owner is not None else ""
-                order = _ORDER.get(table, "id")
-                rows = await connection.execute_fetchall(
-                    f"SELECT * FROM {table}{where} ORDER BY {order}", {"owner": owner}
-                )
-                lines = [json.dumps(dict(row), ensure_ascii=False) for row in rows]
-                await asyncio.to_thread(_write, folder / "rows" / f"{table}.jsonl", lines)
-                count += len(lines)
-            await _write_for_people(connection, folder / "entries", owner)
-        await asyncio.to_thread(self._copy_files, folder / "memory", owner)
-        return count
+        if owner is not None and not await self._database.value("SELECT 1 FROM owners WHERE name = ?", (owner,)):
+            raise StoreError(f"There is nothing of {owner}: name an owner as `mneme memory list` shows it.")
+        try:
+            await asyncio.to_thread(_make_empty, folder, self._root)
+            async with self._database.snapshot() as connection:
+                counts = {
+                    table: await _write_rows(connection, table, condition, folder, owner)
+                    for table, condition in TABLES.items()
+                    if condition is not None or owner is None
+                }
+                await _write_for_people(connection, folder / "entries", owner)
+            await asyncio.to_thread(self._copy_files, folder / "memory", owner)
+            await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
+        except OSError as error:
+            raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
+        return sum(counts.values())
 
     async def restore(self, folder: Path) -> int:
         """Restore an export into this installation, which must be empty. Returns the number of rows.
 
         All of it is restored, or nothing. Raises StoreError.
         """
-        texts = await asyncio.to_thread(_read_rows, folder / "rows")
-        count = 0
-        async with self._database.transaction() as connection:
-            for table in TABLES:
-                if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
-                    raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
-            # entries may refer to entries that come after them
-            await connection.execute("PRAGMA defer_foreign_keys = ON")
-            for table, rows in texts.items():
-                count += await _insert(connection, table, rows)
-            await rebuild(connection)
-        await asyncio.to_thread(_copy_tree, folder / "memory", self._root)
-        return count
+        expected = await asyncio.to_thread(_read_contents, folder)
+        # copied beside their place first, and moved there when all else is done
+        files = self._root.with_name(f".{self._root.name}.import")
+        try:
+            async with self._database.transaction() as connection:
+                await self._require_empty(connection)
+                # entries may refer to entries that come after them
+                await connection.execute("PRAGMA defer_foreign_keys = ON")
+                for table, count in expected.items():
+                    await _restore_rows(connection, table, folder / "rows" / f"{table}.jsonl", count)
+                await rebuild(connection)
+                await asyncio.to_thread(_copy_tree, folder / "memory", files)
+            await asyncio.to_thread(_move_tree, files, self._root)
+        except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
+            raise StoreError(f"{folder} is damaged ({error}): nothing was restored.") from error
+        except OSError as error:
+            raise StoreError(f"The files of {folder} can't be restored ({error.strerror}).") from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
+        return sum(expected.values())
+
+    async def _require_empty(self, connection: aiosqlite.Connection) -> None:
+        for table in TABLES:
+            if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
+                raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
+        if await asyncio.to_thread(_holds_files, self._root):
+            raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
 
     def _copy_files(self, target: Path, owner: str | None) -> None:
         if owner is None:
             _copy_tree(self._root, target)
         else:
-            name = owner.replace("/", "_")
-            _copy_tree(self._root / name, target / name)
+            _copy_tree(self._root / folder_name(owner), target / folder_name(owner))
 
 
-async def _insert(connection: aiosqlite.Connection, table: str, rows: list[dict[str, object]]) -> int:
+async def _write_rows(
+    connection: aiosqlite.Connection, table: str, condition: str | None, folder: Path, owner: str | None
+) -> int:
+    where = f" WHERE {condition}" if owner is not None else ""
+    count = 0
+    async with connection.execute(
+        f"SELECT * FROM {table}{where} ORDER BY {_ORDER.get(table, 'id')}", {"owner": owner}
+    ) as cursor:
+        async for rows in _batches(cursor):
+            lines = [json.dumps(dict(row), ensure_ascii=False) for row in rows]
+            await asyncio.to_thread(_append, folder / "rows" / f"{table}.jsonl", lines)
+            count += len(lines)
+    return count
+
+
+async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
+    """The rows in batches; an empty one when there are none, so that every table has its file."""
+    rows = list(await cursor.fetchmany(_BATCH))
+    yield rows
+    while rows := list(await cursor.fetchmany(_BATCH)):
+        yield rows
+
+
+async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Path, expected: int) -> None:
     known = {row["name"] for row in await connection.execute_fetchall(f"PRAGMA table_info({table})")}
-    for row in rows:
-        if not row.keys() <= known:
-            raise StoreError(f"The export has {', '.join(row.keys() - known)} in {table}: it needs a newer Mneme.")
-        columns, places = ", ".join(row), ", ".join("?" for _ in row)
-        await connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", tuple(row.values()))
-    return len(rows)
+    count = 0
+    for rows in _read_rows(path):
+        count += len(rows)
+        for columns, alike in itertools.groupby(rows, key=tuple):
+            if not known.issuperset(columns):
+                unknown = ", ".join(sorted(set(columns) - known))
+                raise StoreError(f"The export has {unknown} in {table}: it needs a newer Mneme.")
+            places = ", ".join("?" for _ in columns)
+            await connection.executemany(
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", [tuple(row.values()) for row in alike]
+            )
+    if count != expected:
+        raise StoreError(f"{path} is damaged ({count} of {expected} rows): nothing was restored.")
 
 
 async def _write_for_people(connection: aiosqlite.Connection, folder: Path, owner: str | None) -> None:
-    rows = await connection.execute_fetchall(
+    titled: set[Path] = set()
+    async with connection.execute(
         "SELECT o.name AS owner, e.kind, n.name, e.content, e.created_at FROM entries e"
         " JOIN owners o ON o.id = e.owner_id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
         " WHERE e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner) ORDER BY o.name, e.kind, e.id",
         {"owner": owner},
-    )
-    texts: dict[Path, list[str]] = {}
-    for row in rows:
-        path = folder / row["owner"].replace("/", "_") / f"{row['kind'].replace('/', '_')}.md"
-        texts.setdefault(path, [f"# {row['kind']}"]).append(
-            f"\n## {row['name']}\n\n{row['content']}\n\n_{row['created_at']}_"
-        )
-    for path, lines in texts.items():
-        await asyncio.to_thread(_write, path, lines)
+    ) as cursor:
+        async for rows in _batches(cursor):
+            for path, alike in itertools.groupby(rows, key=lambda row: _path_for_people(folder, row)):
+                lines = [f"\n## {row['name']}\n\n{row['content']}\n\n_{row['created_at']}_" for row in alike]
+                title = [] if path in titled else [f"# {path.stem}"]
+                titled.add(path)
+                await asyncio.to_thread(_append, path, [*title, *lines])
 
 
-def _make_empty(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise StoreError(f"{folder} is not empty: name a new folder.")
-    except OSError as error:
-        raise StoreError(f"{folder} can't be used ({error.strerror}): name another folder.") from error
+def _path_for_people(folder: Path, row: sqlite3.Row) -> Path:
+    return folder / folder_name(row["owner"]) / f"{folder_name(row['kind'])}.md"
 
 
-def _write(path: Path, lines: list[str]) -> None:
+def _make_empty(folder: Path, root: Path) -> None:
+    if folder.resolve().is_relative_to(root.resolve()):
+        raise StoreError(f"{folder} is inside of what is exported: name a folder elsewhere.")
+    # what is remembered is nobody else's to read
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if any(folder.iterdir()):
+        raise StoreError(f"{folder} is not empty: name a new folder.")
+
+
+def _append(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
-def _read_rows(folder: Path) -> dict[str, list[dict[str, object]]]:
-    if not folder.is_dir():
-        raise StoreError(f"{folder.parent} holds no export: name the folder that `mneme export` wrote.")
-    texts: dict[str, list[dict[str, object]]] = {}
-    for table in TABLES:
-        path = folder / f"{table}.jsonl"
-        if not path.exists():
-            continue
-        try:
-            # only \n ends a row: the texts in it may hold every other kind of line break
-            lines = path.read_text(encoding="utf-8").split("\n")
-            texts[table] = [json.loads(line) for line in lines if line]
-        except ValueError as error:
-            raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
-    return texts
+def _read_contents(folder: Path) -> dict[str, int]:
+    try:
+        contents = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder} holds no whole export: name the folder that `mneme export` wrote.") from error
+    except OSError as error:
+        raise StoreError(f"{folder} can't be read ({error.strerror}): nothing was restored.") from error
+    except ValueError as error:
+        raise StoreError(f"{folder / _CONTENTS} is damaged ({error}): nothing was restored.") from error
+    if not isinstance(contents, dict) or not all(isinstance(count, int) for count in contents.values()):
+        raise StoreError(f"{folder / _CONTENTS} is damaged: nothing was restored.")
+    if unknown := ", ".join(contents.keys() - TABLES.keys()):
+        raise StoreError(f"The export has {unknown}: it needs a newer Mneme.")
+    return {table: contents[table] for table in TABLES if table in contents}
+
+
+def _read_rows(path: Path) -> Iterator[list[dict[str, object]]]:
+    """The rows of a file in batches. Raises StoreError for what is no row."""
+    try:
+        # only \n ends a row: the texts in it may hold every other kind of line break
+        with path.open(encoding="utf-8", newline="\n") as file:
+            rows = map(json.loads, file)
+            while batch := list(itertools.islice(rows, _BATCH)):
+                if not all(_is_row(row) for row in batch):
+                    raise ValueError("a line is no row")
+                yield batch
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing: nothing was restored.") from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(v, _VALUES) for v in value.values())
+
+
+def _holds_files(folder: Path) -> bool:
+    return any(path.is_file() and not path.name.startswith(".") for path in folder.rglob("*"))
+
+
+def _move_tree(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)  # it holds no files, or else nothing would have been restored
+        source.rename(target)
 
 
 def _copy_tree(source: Path, target: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.entry import Kind
 from memory.search import MESSAGE_KIND, Filter
-from memory.words import is_small_talk
+from memory.words import is_small_talk, landmarks
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,12 +21,15 @@ if TYPE_CHECKING:
     from memory.tokens import TokenCounter
 
 CANDIDATES = 40
-"""Hits that are looked at for the prompt."""
+"""Hits that are looked at for the prompt, besides those that the conversation holds."""
 MOST_SHOWN = 6
 WORST_SHOWN = 0.4
 """A hit whose score is below this part of the best one's is not shown to the model."""
 TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
+LANDMARKS = 12
+OCCURRENCES = 10
+"""How many words of the question, and how many places of each, are looked for in a long text."""
 _PROMPT_KINDS = (MESSAGE_KIND, *Kind)
 
 
@@ -53,14 +58,16 @@ class Recall:
         if is_small_talk(question):
             return ""
         seen = {message.turn_id for message in visible.messages}
-        only = Filter(kinds=_PROMPT_KINDS, superseded=False)
+        only = Filter(kinds=_PROMPT_KINDS, archived=False, superseded=False)
+        # what is visible fits best as a rule: it must not use up the candidates
+        limit = CANDIDATES + len(visible.messages)
         hits = [
             hit
-            for hit in await self._search.find(question, session.owner, only=only, limit=CANDIDATES)
+            for hit in await self._search.find(question, session.owner, only=only, limit=limit)
             if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
         ]
         lines: list[str] = []
-        for shown in (await self.shown(hits))[:MOST_SHOWN]:
+        for shown in (await self._shown(question, hits))[:MOST_SHOWN]:
             line = f"- {shown.text}"
             tokens -= self._counter.text(line) + 1
             if tokens < 0 or shown.hit.score < hits[0].score * WORST_SHOWN:
@@ -71,25 +78,27 @@ class Recall:
     async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
         """What fits `query`, best first; an exchange once, however many of its messages fit."""
         hits = await self._search.find(query, owner, only=only, limit=limit * 3)
-        return (await self.shown(hits))[:limit]
+        return (await self._shown(query, hits))[:limit]
 
-    async def shown(self, hits: list[Hit]) -> list[Recollection]:
+    async def _shown(self, query: str, hits: list[Hit]) -> list[Recollection]:
         """Hits with the text that shows them, each with its date and source."""
+        sought = landmarks(query)[:LANDMARKS]
         shown: list[Recollection] = []
         turns: set[int] = set()
         for hit in hits:
             if hit.turn_id is None:
-                shown.append(Recollection(hit, f"[{self._validity(hit)}, {hit.kind} {hit.name}] {_cut(hit.content)}"))
+                source = f"[{self._validity(hit)}, {hit.kind} {hit.name}]"
+                shown.append(Recollection(hit, f"{source} {_excerpt(hit.content, sought)}"))
             elif hit.turn_id not in turns:
                 turns.add(hit.turn_id)
-                shown.append(Recollection(hit, await self._exchange(hit)))
+                shown.append(Recollection(hit, await self._exchange(hit, sought)))
         return shown
 
-    async def _exchange(self, hit: Hit) -> str:
+    async def _exchange(self, hit: Hit, sought: list[str]) -> str:
         rows = await self._database.rows(
             "SELECT role, speaker, content FROM spoken WHERE turn_id = ? ORDER BY id", (hit.turn_id,)
         )
-        said = [f"{row['speaker'] or row['role'].capitalize()}: {_cut(row['content'])}" for row in rows]
+        said = [f"{row['speaker'] or row['role'].capitalize()}: {_excerpt(row['content'], sought)}" for row in rows]
         return f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
 
     def _validity(self, hit: Hit) -> str:
@@ -103,6 +112,23 @@ class Recall:
         return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
 
 
-def _cut(text: str) -> str:
+def _excerpt(text: str, sought: list[str]) -> str:
+    """`text` in one line; of a long one the part that holds most of what is sought."""
     line = " ".join(text.split())
-    return line if len(line) <= TEXT_CHARACTERS else f"{line[:TEXT_CHARACTERS]}…"
+    if len(line) <= TEXT_CHARACTERS:
+        return line
+    lower = line.lower()
+    found = [
+        (at.start(), piece)
+        for piece in sought
+        for at in itertools.islice(re.finditer(re.escape(piece), lower), OCCURRENCES)
+    ]
+    before = TEXT_CHARACTERS // 4
+
+    def held(start: int) -> int:
+        return len({piece for at, piece in found if start <= at < start + TEXT_CHARACTERS - before})
+
+    best = max((at for at, _ in sorted(found)), key=held, default=0)
+    start = max(0, min(best - before, len(line) - TEXT_CHARACTERS))
+    end = start + TEXT_CHARACTERS
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.entry_rows import owner_number
+from memory.errors import MemoryRefused
 
 if TYPE_CHECKING:
     from memory.changes import ChangeLog, Undone
@@ -23,13 +23,23 @@ class Undo:
     async def undo(self, owner: str) -> Undone | None:
         """Take back the newest change of an owner that still stands; None when there is none.
 
-        Raises MemoryRefused when it can't be: a name is in use again, or a person has edited the file since.
+        Raises MemoryRefused when it can't be: a name is in use again, or a person has edited the file since. That
+        edit is never lost; the next undo goes on with the change before.
         """
+        owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        if owner_id is None:
+            return None
         async with self._database.transaction() as connection:
-            owner_id = await owner_number(connection, owner)
             change = await self._changes.newest(connection, owner_id)
             if change is None:
                 return None
-            if change.file is not None:
+            if change.file is None:
+                return await self._changes.take_back(connection, owner_id, change)
+            try:
                 await self._files.put_back(owner, expected=change.file.after, text=change.file.before)
-            return await self._changes.take_back(connection, owner_id, change)
+            except MemoryRefused as refused:
+                await self._changes.give_up(connection, change)
+                reason = refused
+            else:
+                return await self._changes.take_back(connection, owner_id, change)
+        raise MemoryRefused(f"{reason} The next /undo goes on with the change before.")

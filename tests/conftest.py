@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import hypothesis
 import pytest
+import structlog
 
 from bot.app import App, open_app
 from config.models import ModelWindow, load_catalogue
@@ -17,7 +19,7 @@ from tests.fakes import FakeClock, Person
 from tests.servers.model import ModelServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -36,6 +38,21 @@ def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIMEZONE", "UTC")
     monkeypatch.setenv("PTB_TIMEDELTA", "1")
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def own_logging() -> Iterator[None]:
+    """Leaves logging as it was."""
+    root = logging.getLogger()
+    before = root.handlers, root.level
+    levels = {
+        name: logger.level for name, logger in root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
+    }
+    yield
+    root.handlers, root.level = before
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.fixture

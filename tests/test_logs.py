@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -14,27 +13,12 @@ from hypothesis import strategies as st
 
 from config.logs import configure_logging, redact
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 TOKEN = "123456789:AAFabcdefghijklmnopqrstuvwxyz0123456"
 KEY = "sk-proj-abcdefghijklmnop1234"
 STYLES = pytest.mark.parametrize("style", ["json", "console"])
 
 
-@pytest.fixture(autouse=True)
-def _own_logging() -> Iterator[None]:
-    """Leaves logging as it was."""
-    root = logging.getLogger()
-    before = root.handlers, root.level
-    levels = {
-        name: logger.level for name, logger in root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
-    }
-    yield
-    root.handlers, root.level = before
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("own_logging")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,219 @@
+"""The store against a model of it: dictionaries that do what the five operations and undo are said to do."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from memory.changes import ChangeLog
+from memory.database import Database
+from memory.entries import EntryStore
+from memory.entry import NewEntry
+from memory.errors import MemoryRefused
+from memory.markdown import MarkdownFiles
+from memory.naming import name_key
+from memory.search import Search
+from memory.undo import Undo
+from tests.fakes import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from memory.entry import Entry
+
+T = TypeVar("T")
+OWNERS = ("telegram:1", "telegram:2")
+# few names, so that they collide; some are the same but for case and width
+NAMES = st.sampled_from(["key", "KEY", "ｋｅｙ", "wifi", "garden plan", "Garden  Plan", "ключ", "鍵", "o'brien"])
+WORDS = ("apple", "banana", "cherry", "дверями", "花园", "straße", "naïve", "o’clock")
+CONTENTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True).map(" ".join)
+KINDS = st.sampled_from(["note", "fact", "recipe"])
+
+
+@dataclass
+class Held:
+    """An entry of the model: its names in the order in which they were bound, the one it goes by, and the rest."""
+
+    kind: str
+    content: str
+    name: str
+    aliases: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Shelf:
+    """What one owner has in the model: entries by number, and what that was before each change."""
+
+    entries: dict[int, Held] = field(default_factory=dict)
+    past: list[dict[int, Held]] = field(default_factory=list)
+
+    def holder(self, name: str) -> int | None:
+        key = name_key(name)
+        for number, held in self.entries.items():
+            if key == name_key(held.name) or key in held.aliases:
+                return number
+        return None
+
+    def remember(self) -> None:
+        self.past.append(copy.deepcopy(self.entries))
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Does the same to the store and to the model, and compares them after each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = Path(tempfile.mkdtemp())
+        self.clock = FakeClock()
+        self.database = self.wait(Database.open(self.folder / "mneme.db"))
+        changes = ChangeLog(self.clock)
+        self.entries = EntryStore(self.database, changes, self.clock)
+        files = MarkdownFiles(self.folder / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+        self.undo_service = Undo(self.database, changes, files)
+        self.search = Search(self.database)
+        self.shelves = {owner: Shelf() for owner in OWNERS}
+        self.numbers = 0
+
+    def wait(self, work: Awaitable[T]) -> T:
+        async def waited() -> T:
+            return await work
+
+        return self.loop.run_until_complete(waited())
+
+    def teardown(self) -> None:
+        self.wait(self.database.close())
+        self.loop.close()
+        shutil.rmtree(self.folder)
+
+    def refused(self, work: Awaitable[object], says: str) -> None:
+        with pytest.raises(MemoryRefused, match=says):
+            self.wait(work)
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS, kind=KINDS)
+    def add(self, owner: str, name: str, content: str, kind: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.add(owner, NewEntry(content, name=name, kind=kind))
+        if shelf.holder(name) is not None:
+            self.refused(work, "is taken by")
+            return
+        added = self.wait(work)
+        shelf.remember()
+        shelf.entries[added.id] = Held(kind, content, " ".join(name.split()))
+        assert shelf.holder(name) == max(shelf.entries)
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, new_name=NAMES)
+    def rename(self, owner: str, name: str, new_name: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.rename(owner, name, new_name)
+        number, holder = shelf.holder(name), shelf.holder(new_name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        elif holder not in (None, number):
+            self.refused(work, "is taken by")
+        else:
+            self.wait(work)
+            shelf.remember()
+            held = shelf.entries[number]
+            held.aliases[name_key(held.name)] = held.name
+            held.aliases.pop(name_key(new_name), None)
+            held.name = " ".join(new_name.split())
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, alias=NAMES)
+    def alias(self, owner: str, name: str, alias: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.alias(owner, name, alias)
+        number = shelf.holder(name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        elif shelf.holder(alias) is not None:
+            self.refused(work, "is taken by")
+        else:
+            self.wait(work)
+            shelf.remember()
+            shelf.entries[number].aliases[name_key(alias)] = " ".join(alias.split())
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def write(self, owner: str, name: str, content: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.write(owner, name, content)
+        number = shelf.holder(name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        else:
+            self.wait(work)
+            shelf.remember()
+            shelf.entries[number].content = content
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES)
+    def remove(self, owner: str, name: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.remove(owner, name)
+        number = shelf.holder(name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        else:
+            self.wait(work)
+            shelf.remember()
+            del shelf.entries[number]
+
+    @rule(owner=st.sampled_from(OWNERS))
+    def undo(self, owner: str) -> None:
+        shelf = self.shelves[owner]
+        undone = self.wait(self.undo_service.undo(owner))
+        assert (undone is None) == (not shelf.past)
+        if shelf.past:
+            shelf.entries = shelf.past.pop()
+
+    @rule()
+    def purge(self) -> None:
+        assert self.wait(self.entries.purge()) == 0
+
+    @invariant()
+    def each_name_finds_its_entry(self) -> None:
+        for owner, shelf in self.shelves.items():
+            for number, held in shelf.entries.items():
+                for name in (held.name, *held.aliases.values()):
+                    assert as_held(self.wait(self.entries.get(owner, name))) == (number, held)
+
+    @invariant()
+    def lists_and_counts_agree(self) -> None:
+        for owner, shelf in self.shelves.items():
+            listed = self.wait(self.entries.list(owner))
+            assert [entry.id for entry in listed] == sorted(shelf.entries, reverse=True)
+            assert self.wait(self.entries.counts(owner)) == Counter(held.kind for held in shelf.entries.values())
+
+    @invariant()
+    def search_finds_exactly_what_holds_the_word(self) -> None:
+        for owner, shelf in self.shelves.items():
+            for word in WORDS:
+                found = [hit.id for hit in self.wait(self.search.find(word, owner))]
+                assert sorted(found) == sorted(n for n, held in shelf.entries.items() if word in held.content)
+
+    @invariant()
+    def the_index_is_what_a_new_one_would_be(self) -> None:
+        async def check() -> None:
+            async with self.database.transaction() as connection:
+                await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+
+        self.wait(check())
+
+
+def as_held(entry: Entry) -> tuple[int, Held]:
+    return entry.id, Held(str(entry.kind), entry.content, entry.name, {name_key(a): a for a in entry.aliases})
+
+
+TestStore = StoreMachine.TestCase
+TestStore.settings = settings(max_examples=50, stateful_step_count=30, deadline=None, database=None)
