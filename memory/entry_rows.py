@@ -65,9 +65,12 @@ def kind_of(text: str) -> Kind | str:
 
 async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
     """The number that stands for an owner, given at first sight."""
-    await connection.execute("INSERT INTO owners (name) VALUES (?) ON CONFLICT DO NOTHING", (owner,))
-    rows = await connection.execute_fetchall("SELECT id FROM owners WHERE name = ?", (owner,))
-    return int(next(iter(rows))[0])
+    known = "SELECT id FROM owners WHERE name = ?"
+    rows = list(await connection.execute_fetchall(known, (owner,)))
+    if not rows:
+        await connection.execute("INSERT INTO owners (name) VALUES (?)", (owner,))
+        rows = list(await connection.execute_fetchall(known, (owner,)))
+    return int(rows[0][0])
 
 
 async def find(connection: aiosqlite.Connection, owner_id: int, name: str) -> Entry:
