@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
+VERSIONS = 50
+"""Versions of each MEMORY.md that are kept (S2)."""
 FILE_CHANGE = "edit"
 """The operation of a change of MEMORY.md."""
 # the newest row has the greatest batch; max(batch) would read them all
@@ -107,6 +109,15 @@ class ChangeLog:
             "INSERT INTO changes (batch, owner_id, entry_id, operation, author, before, after, at)"
             f" VALUES ({_NEXT_BATCH}, ?, 0, ?, ?, ?, ?, ?)",
             (owner_id, FILE_CHANGE, author, before, after, now_text(self._clock)),
+        )
+
+    async def purge(self, connection: aiosqlite.Connection, before: str) -> None:
+        """Forget changes of entries made before a moment, and all but the newest versions of each MEMORY.md."""
+        await connection.execute("DELETE FROM changes WHERE at < ? AND entry_id <> 0", (before,))
+        await connection.execute(
+            "DELETE FROM changes WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER"
+            " (PARTITION BY owner_id ORDER BY id DESC) AS age FROM changes WHERE entry_id = 0) WHERE age > ?)",
+            (VERSIONS,),
         )
 
     async def newest(self, connection: aiosqlite.Connection, owner_id: int) -> Change | None:

@@ -150,10 +150,13 @@ class EntryStore:
         return {row[0]: row[1] for row in rows}
 
     async def purge(self) -> int:
-        """Delete for good what was removed or changed more than 30 days ago; how many entries went."""
+        """Delete for good what was removed or changed more than 30 days ago; how many entries went.
+
+        Of MEMORY.md the newest versions stay, however old they are.
+        """
         before = to_text(self._clock() - UNDO_PERIOD)
         async with self._database.transaction() as connection:
-            await connection.execute("DELETE FROM changes WHERE at < ?", (before,))
+            await self._changes.purge(connection, before)
             await connection.execute(
                 "UPDATE entries SET superseded_by = NULL WHERE superseded_by IN"
                 " (SELECT id FROM entries WHERE deleted_at < ?)",

@@ -253,6 +253,7 @@ CONSOLIDATION: Migration = (
     # the ids of the last message that was consolidated, and of the last that is to be
     "ALTER TABLE conversations ADD COLUMN consolidated_through INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE conversations ADD COLUMN consolidation_due INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX versions_of_memory ON changes (owner_id, id) WHERE entry_id = 0",
     "CREATE INDEX due_conversations ON conversations (id) WHERE consolidation_due > consolidated_through",
 )
 

@@ -235,3 +235,14 @@ async def test_a_purge_looks_at_what_is_due_only(database: Database) -> None:
     for statement in ("DELETE FROM entries WHERE deleted_at < ?", "DELETE FROM changes WHERE at < ?"):
         plan = await database.rows(f"EXPLAIN QUERY PLAN {statement}", ("2026",))  # a constant
         assert all("INDEX" in row["detail"] for row in plan)
+
+
+async def test_the_newest_50_versions_of_the_long_term_memory_stay(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        for n in range(60):
+            await Person(app).says(f"Remember that I like number {n}")
+    clock.forward(days=40)
+    async with start() as app:
+        versions = await app.database.rows("SELECT before FROM changes WHERE entry_id = 0 ORDER BY id")
+    assert len(versions) == 50
+    assert versions[0][0].splitlines()[-1] == "- I like number 9"
