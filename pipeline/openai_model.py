@@ -11,6 +11,7 @@ import structlog
 from memory.messages import Message, Role
 from pipeline.answer_stream import AnswerStream
 from pipeline.model import ContextOverflow, ModelAnswer, ModelError, ModelRequest
+from pipeline.written_calls import with_written_calls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -98,7 +99,7 @@ class OpenAIModel:
             if not answer.begun:
                 raise self._explained(error) from error
             log.warning("stream_broke", model=self.name, error=str(error))
-        return answer.finished()
+        return with_written_calls(answer.finished(), request.tools if self._tools else ())
 
     async def close(self) -> None:
         """Close the connections."""

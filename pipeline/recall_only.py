@@ -58,7 +58,7 @@ def _best_lines(question: str, sources: list[str]) -> list[str]:
     scored = [
         (len(wanted & set(_WORD.findall(line.lower()))), at, line[:LINE_CHARACTERS])
         for at, line in enumerate(lines)
-        if line and not line.startswith(("#", NOW_HEADER, SUMMARY_HEADER))
+        if line and line != question.strip() and not line.startswith(("#", NOW_HEADER, SUMMARY_HEADER))
     ]
     best = sorted((s for s in scored if s[0] > 0), key=lambda s: (-s[0], -s[1]))[:LINES]
     return [line for _, _, line in best]
