@@ -122,7 +122,7 @@ class MarkdownFiles:
 
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         path = self.folder(owner) / "MEMORY.md"
-        with _locked(path):
+        with locked(path):
             former = _text(path, errors="surrogateescape")
             text = change(former)
             size = _size(text)
@@ -156,7 +156,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Keep other processes of ours (the command line beside the bot) from changing `path` meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (path.parent / ".lock").open("w") as lock:
@@ -165,7 +165,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _append(path: Path, line: str) -> None:
-    with _locked(path), path.open("ab+") as file:
+    with locked(path), path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":  # a person's editor, or a full disk, left the last line open
