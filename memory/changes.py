@@ -131,6 +131,8 @@ class ChangeLog:
     async def take_back(self, connection: aiosqlite.Connection, owner_id: int, change: Change) -> Undone:
         """Make entries what they were before a change, and mark it undone. Raises MemoryRefused."""
         names: list[str] = []
+        # the newest goes first, and the one that it superseded points at it until its own turn comes
+        await connection.execute("PRAGMA defer_foreign_keys = ON")
         async with touching_entries(connection, [was.entry_id for was in change.entries]):
             for was in change.entries:
                 names += await _restore(connection, owner_id, was)
