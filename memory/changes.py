@@ -133,7 +133,8 @@ class ChangeLog:
         names: list[str] = []
         # the newest goes first, and the one that it superseded points at it until its own turn comes
         await connection.execute("PRAGMA defer_foreign_keys = ON")
-        async with touching_entries(connection, [was.entry_id for was in change.entries]):
+        # each once: the index is damaged by an entry that leaves it twice
+        async with touching_entries(connection, list({was.entry_id: None for was in change.entries})):
             for was in change.entries:
                 names += await _restore(connection, owner_id, was)
         await connection.execute(
