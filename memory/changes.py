@@ -98,14 +98,19 @@ class ChangeLog:
 
     async def record_file(
         self, connection: aiosqlite.Connection, owner: str, author: Author, before: str, after: str
-    ) -> None:
-        """Record a change of MEMORY.md."""
+    ) -> int:
+        """Record a change of MEMORY.md; the number of the record."""
         owner_id = await owner_number(connection, owner)
-        await connection.execute(
+        cursor = await connection.execute(
             "INSERT INTO changes (batch, owner_id, entry_id, operation, author, before, after, at)"
             " VALUES ((SELECT coalesce(max(batch), 0) + 1 FROM changes), ?, 0, ?, ?, ?, ?, ?)",
             (owner_id, FILE_CHANGE, author, before, after, now_text(self._clock)),
         )
+        return int(cursor.lastrowid or 0)
+
+    async def withdraw(self, connection: aiosqlite.Connection, record: int) -> None:
+        """Drop the record of a change that did not come about."""
+        await connection.execute("DELETE FROM changes WHERE id = ?", (record,))
 
     async def newest(self, connection: aiosqlite.Connection, owner_id: int) -> Change | None:
         """The newest change that still stands."""

@@ -7,7 +7,6 @@ checked, kept for undo, and given up when a person has edited the file meanwhile
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from memory.consolidation_prompt import consolidation_prompt, raw_fallback, stat
 from memory.entry import Author
 from memory.errors import MemoryRefused
 from memory.grounding import grounded_facts, grounded_update, with_learned
-from memory.messages import Message, Role
+from memory.messages import Message, Provenance, Role
 from memory.sessions import message_of
 from memory.words import is_small_talk
 
@@ -148,21 +147,26 @@ class ConsolidationService:
     async def run(self, conversation_id: int) -> Consolidated | None:
         """Consolidate what is due of a conversation, with patience; None when nothing is due."""
         async with self._queue:
-            return await self._run(conversation_id, self._limits.timeout * PATIENCE, last_try=True)
+            return await self._run(conversation_id, _now() + self._limits.timeout * PATIENCE, last_try=True)
 
     async def _within_timeout(self, conversation_id: int) -> Consolidated | None:
+        deadline = _now() + self._limits.timeout
         try:
-            async with asyncio.timeout(self._limits.timeout):
+            async with asyncio.timeout_at(deadline):
                 await self._queue.acquire()
         except TimeoutError:
             log.info("consolidation_left_to_background", conversation=conversation_id)
             return None
         try:
-            return await self._run(conversation_id, self._limits.timeout, last_try=False)
+            return await self._run(conversation_id, deadline, last_try=False)
+        except OSError:
+            # a full disk, say: the conversation ends all the same, and what it said stays due
+            log.exception("consolidation_left_to_background", conversation=conversation_id)
+            return None
         finally:
             self._queue.release()
 
-    async def _run(self, conversation_id: int, seconds: float, *, last_try: bool) -> Consolidated | None:
+    async def _run(self, conversation_id: int, deadline: float, *, last_try: bool) -> Consolidated | None:
         job = await self._job(conversation_id)
         if job is None:
             return None
@@ -170,7 +174,9 @@ class ConsolidationService:
         if not any(message.role is Role.USER for message in substance):
             await self._mark_done(job)
             return None
-        answer, memory_changed = await self._consolidate(job, seconds)
+        answer, memory_changed = await self._consolidate(job, deadline)
+        if await self._is_gone(job):
+            return None
         if answer is None:
             await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {job.key}")
             if last_try:
@@ -186,14 +192,14 @@ class ConsolidationService:
         log.info("consolidated", messages=len(job.messages), facts=len(learned))
         return Consolidated(len(job.messages), fell_back=False, memory_changed=memory_changed, learned=tuple(learned))
 
-    async def _consolidate(self, job: _Job, seconds: float) -> tuple[ConsolidationAnswer | None, bool]:
+    async def _consolidate(self, job: _Job, deadline: float) -> tuple[ConsolidationAnswer | None, bool]:
         """The model's answer, and whether MEMORY.md was changed by it. MEMORY.md is read here, inside the queue."""
         answer = None
-        said = [message.content for message in job.messages]
+        said = [m.content for m in job.messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(job.owner)
-            answer = await self._ask(job, memory, seconds)
-            if answer is None or answer.memory_update is None:
+            answer = await self._ask(job, memory, deadline)
+            if answer is None or answer.memory_update is None or await self._is_gone(job):
                 return answer, False
             update = grounded_update(memory, answer.memory_update, said)
             if update.strip() == memory.strip():
@@ -216,13 +222,13 @@ class ConsolidationService:
                 return changed
         return False
 
-    async def _ask(self, job: _Job, memory: str, seconds: float) -> ConsolidationAnswer | None:
+    async def _ask(self, job: _Job, memory: str, deadline: float) -> ConsolidationAnswer | None:
         limit = self._limits.max_memory_size
         known = await self._facts.current(job.owner, KNOWN_FACTS)
         compress_to = limit if len(memory.encode()) > limit else None
         text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(deadline):
                 answer = parse_answer(await self._prompt(text))
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
             log.warning("consolidation_failed", error=str(error) or type(error).__name__)
@@ -273,6 +279,10 @@ class ConsolidationService:
         messages = [message_of(row) for row in rows]
         return _Job(conversation_id, about["session_id"], about["owner"], messages) if messages else None
 
+    async def _is_gone(self, job: _Job) -> bool:
+        """Whether the user had everything forgotten while the model answered: then nothing of it is written."""
+        return await self._job(job.conversation_id) is None
+
     async def _mark_done(self, job: _Job) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(
@@ -282,4 +292,9 @@ class ConsolidationService:
 
 
 def _line_count(text: str) -> int:
-    return sum(Counter(line.strip() for line in text.splitlines() if line.strip()).values())
+    # each line once: a model that repeats one line has lost the others
+    return len({line.strip() for line in text.splitlines() if line.strip()})
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

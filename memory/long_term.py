@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory.errors import MemoryRefused
+
 if TYPE_CHECKING:
     from memory.changes import ChangeLog
     from memory.database import Database
@@ -38,11 +40,21 @@ class LongTermMemory:
 
         Raises MemoryRefused for a secret, or when the file would grow too large.
         """
-        if not await self._files.rewrite_long_term(owner, expected=expected, text=text):
-            return False
-        await self._record(owner, author, expected, text)
-        return True
+        # the version is kept first: a crash in between leaves one too many, never one too few
+        record = await self._record(owner, author, expected, text)
+        try:
+            written = await self._files.rewrite_long_term(owner, expected=expected, text=text)
+        except MemoryRefused:
+            await self._withdraw(record)
+            raise
+        if not written:
+            await self._withdraw(record)
+        return written
 
-    async def _record(self, owner: str, author: Author, before: str, after: str) -> None:
+    async def _record(self, owner: str, author: Author, before: str, after: str) -> int:
         async with self._database.transaction() as connection:
-            await self._changes.record_file(connection, owner, author, before, after)
+            return await self._changes.record_file(connection, owner, author, before, after)
+
+    async def _withdraw(self, record: int) -> None:
+        async with self._database.transaction() as connection:
+            await self._changes.withdraw(connection, record)

@@ -53,7 +53,8 @@ class MarkdownFiles:
 
     async def read_long_term(self, owner: str) -> str:
         """The text of MEMORY.md; empty when there is none."""
-        return await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md")
+        # read as it is compared when it is changed, also where its bytes are no UTF-8
+        return storable(await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md", "surrogateescape"))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         """Append `line` to the daily note of the day that `moment` falls on."""
@@ -101,7 +102,12 @@ class MarkdownFiles:
         return after == storable(text)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
-        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
+        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`.
+
+        A crash may have kept the change from being made: then there is nothing to do.
+        """
+        if await self.read_long_term(owner) == text:
+            return
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
             raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
 
