@@ -185,8 +185,8 @@ class ConsolidationService:
         await self._history.append(job.owner, self._clock(), answer.history_entry, job.key)
         facts = grounded_facts(answer.facts, statements(job.messages))
         learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
-        if learned and not memory_changed:
-            memory_changed = await self._note_learned(job.owner, learned)
+        noted = await self._note_learned(job.owner, learned, adding=not memory_changed)
+        memory_changed = memory_changed or noted
         # last of all: a crash before this line repeats the job, and the history knows its entry by the key
         await self._mark_done(job)
         log.info("consolidated", messages=len(job.messages), facts=len(learned))
@@ -213,11 +213,17 @@ class ConsolidationService:
         log.warning("memory_update_given_up", owner=job.owner, reason="edited again and again meanwhile")
         return answer, False
 
-    async def _note_learned(self, owner: str, learned: list[Learned]) -> bool:
-        """Write facts into MEMORY.md where the model left it as it was; whether they fitted."""
+    async def _note_learned(self, owner: str, learned: list[Learned], *, adding: bool) -> bool:
+        """Bring MEMORY.md in line with facts; whether it was changed.
+
+        adding: also with those that are new, as the model left the file as it was.
+        """
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(owner)
-            changed = await self._update(owner, memory, with_learned(memory, learned))
+            update = with_learned(memory, learned, adding=adding)
+            if update.strip() == memory.strip():
+                return False
+            changed = await self._update(owner, memory, update, losing=True)
             if changed is not None:
                 return changed
         return False
@@ -237,9 +243,9 @@ class ConsolidationService:
             log.warning("consolidation_unusable")
         return answer
 
-    async def _update(self, owner: str, memory: str, update: str) -> bool | None:
-        """Write the update; False when it is refused, None when a person was faster."""
-        refusal = self._why_refused(memory, update)
+    async def _update(self, owner: str, memory: str, update: str, *, losing: bool = False) -> bool | None:
+        """Write the update; False when it is refused, None when a person was faster. losing: it may drop lines."""
+        refusal = self._why_refused(memory, update, losing=losing)
         if refusal is not None:
             log.warning("memory_update_refused", owner=owner, reason=refusal)
             return False
@@ -250,7 +256,7 @@ class ConsolidationService:
             return False
         return True if written else None
 
-    def _why_refused(self, memory: str, update: str) -> str | None:
+    def _why_refused(self, memory: str, update: str, *, losing: bool) -> str | None:
         limit = self._limits.max_memory_size
         before, after = len(memory.encode()), len(update.strip().encode()) + 1
         compressing = before > limit
@@ -260,7 +266,7 @@ class ConsolidationService:
             return "it was to be compressed and is not shorter"
         if not compressing and after > limit:
             return f"it would grow to {after} bytes of {limit}"
-        if not compressing and _line_count(update) < LINES_KEPT * _line_count(memory):
+        if not compressing and not losing and _line_count(update) < LINES_KEPT * _line_count(memory):
             return "it loses more than a quarter of the lines"
         return None
 

@@ -54,13 +54,15 @@ def grounded_update(memory: str, update: str, said: Sequence[str]) -> str:
     return "\n".join(kept)
 
 
-def with_learned(memory: str, learned: Sequence[Learned]) -> str:
-    """`memory` with what was learned: a superseded line replaced, anything new as a line at the end."""
+def with_learned(memory: str, learned: Sequence[Learned], *, adding: bool) -> str:
+    """`memory` with what was learned: a superseded line replaced and, when `adding`, anything new at the end."""
     lines = memory.rstrip().splitlines()
     for one in learned:
         former = f"- {one.superseded}"
+        stands = any(one.text in line for line in lines)
         if one.superseded and former in lines:
-            lines[lines.index(former)] = f"- {one.text}"
-        elif not any(one.text in line for line in lines):
+            at = lines.index(former)
+            lines[at : at + 1] = [] if stands else [f"- {one.text}"]
+        elif adding and not stands:
             lines.append(f"- {one.text}")
     return "\n".join(lines) + "\n"
