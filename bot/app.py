@@ -152,7 +152,7 @@ def _assemble(
         sessions,
         long_term,
         history,
-        FactStore(database, changes, clock),
+        FactStore(database, changes, clock, settings.zone),
         ModelConsolidator(model, clock),
         ConsolidationLimits(settings.memory_max_size, settings.consolidation_timeout, enabled=settings.memory_enabled),
         clock,

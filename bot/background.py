@@ -57,6 +57,11 @@ class BackgroundConsolidation:
     async def run_pending(self) -> None:
         """Consolidate everything that is due."""
         for conversation_id, session_id in await self._consolidation.pending():
-            done = await self._consolidation.run(conversation_id)
+            try:
+                done = await self._consolidation.run(conversation_id)
+            except Exception:
+                # it is still due at the next start; the others need not wait for it
+                log.exception("background_consolidation_failed", conversation=conversation_id)
+                continue
             if done is not None and done.told and self._tell:
                 self._notices.add(session_id, done.told)

@@ -102,14 +102,19 @@ class ChangeLog:
 
     async def record_file(
         self, connection: aiosqlite.Connection, owner: str, author: Author, before: str, after: str
-    ) -> None:
-        """Record a change of MEMORY.md."""
+    ) -> int:
+        """Record a change of MEMORY.md; the number of the record."""
         owner_id = await owner_number(connection, owner)
-        await connection.execute(
+        cursor = await connection.execute(
             "INSERT INTO changes (batch, owner_id, entry_id, operation, author, before, after, at)"
             f" VALUES ({_NEXT_BATCH}, ?, 0, ?, ?, ?, ?, ?)",
             (owner_id, FILE_CHANGE, author, before, after, now_text(self._clock)),
         )
+        return int(cursor.lastrowid or 0)
+
+    async def withdraw(self, connection: aiosqlite.Connection, record: int) -> None:
+        """Drop the record of a change that did not come about."""
+        await connection.execute("DELETE FROM changes WHERE id = ?", (record,))
 
     async def purge(self, connection: aiosqlite.Connection, before: str) -> None:
         """Forget changes of entries made before a moment, and all but the newest versions of each MEMORY.md."""
@@ -148,7 +153,10 @@ class ChangeLog:
     async def take_back(self, connection: aiosqlite.Connection, owner_id: int, change: Change) -> Undone:
         """Make entries what they were before a change, and mark it undone. Raises MemoryRefused."""
         names: list[str] = []
-        async with touching_entries(connection, [was.entry_id for was in change.entries]):
+        # the newest goes first, and the one that it superseded points at it until its own turn comes
+        await connection.execute("PRAGMA defer_foreign_keys = ON")
+        # each once: the index is damaged by an entry that leaves it twice
+        async with touching_entries(connection, list({was.entry_id: None for was in change.entries})):
             for was in change.entries:
                 names += await _restore(connection, owner_id, was)
         await self._settle(connection, change)

@@ -7,7 +7,6 @@ checked, kept for undo, and given up when a person has edited the file meanwhile
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,9 +16,9 @@ import structlog
 from memory.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation_prompt import consolidation_prompt, raw_fallback, statements
 from memory.entry import Author
-from memory.errors import MemoryRefused
+from memory.errors import MemoryRefused, StoreError
 from memory.grounding import grounded_facts, grounded_update, keeping_lines, with_learned
-from memory.messages import Message, Role
+from memory.messages import Message, Provenance, Role
 from memory.sessions import message_of
 from memory.words import is_small_talk
 
@@ -148,21 +147,26 @@ class ConsolidationService:
     async def run(self, conversation_id: int) -> Consolidated | None:
         """Consolidate what is due of a conversation, with patience; None when nothing is due."""
         async with self._queue:
-            return await self._run(conversation_id, self._limits.timeout * PATIENCE, last_try=True)
+            return await self._run(conversation_id, _now() + self._limits.timeout * PATIENCE, last_try=True)
 
     async def _within_timeout(self, conversation_id: int) -> Consolidated | None:
+        deadline = _now() + self._limits.timeout
         try:
-            async with asyncio.timeout(self._limits.timeout):
+            async with asyncio.timeout_at(deadline):
                 await self._queue.acquire()
         except TimeoutError:
             log.info("consolidation_left_to_background", conversation=conversation_id)
             return None
         try:
-            return await self._run(conversation_id, self._limits.timeout, last_try=False)
+            return await self._run(conversation_id, deadline, last_try=False)
+        except (OSError, StoreError):
+            # a full disk, say: the conversation ends all the same, and what it said stays due
+            log.exception("consolidation_left_to_background", conversation=conversation_id)
+            return None
         finally:
             self._queue.release()
 
-    async def _run(self, conversation_id: int, seconds: float, *, last_try: bool) -> Consolidated | None:
+    async def _run(self, conversation_id: int, deadline: float, *, last_try: bool) -> Consolidated | None:
         job = await self._job(conversation_id)
         if job is None:
             return None
@@ -170,7 +174,9 @@ class ConsolidationService:
         if not any(message.role is Role.USER for message in substance):
             await self._mark_done(job)
             return None
-        answer, memory_changed = await self._consolidate(job, seconds)
+        answer, memory_changed = await self._consolidate(job, deadline)
+        if await self._is_gone(job):
+            return None
         if answer is None:
             await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {job.key}")
             if last_try:
@@ -179,25 +185,23 @@ class ConsolidationService:
         await self._history.append(job.owner, self._clock(), answer.history_entry, job.key)
         facts = grounded_facts(answer.facts, statements(job.messages))
         learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
-        if learned:
-            memory_changed = await self._note_learned(job.owner, learned) or memory_changed
+        noted = await self._note_learned(job.owner, learned)
+        memory_changed = memory_changed or noted
         # last of all: a crash before this line repeats the job, and the history knows its entry by the key
         await self._mark_done(job)
         log.info("consolidated", messages=len(job.messages), facts=len(learned))
         return Consolidated(len(job.messages), fell_back=False, memory_changed=memory_changed, learned=tuple(learned))
 
-    async def _consolidate(self, job: _Job, seconds: float) -> tuple[ConsolidationAnswer | None, bool]:
+    async def _consolidate(self, job: _Job, deadline: float) -> tuple[ConsolidationAnswer | None, bool]:
         """The model's answer, and whether MEMORY.md was changed by it. MEMORY.md is read here, inside the queue."""
         answer = None
-        said = [message.content for message in job.messages]
+        said = [m.content for m in job.messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(job.owner)
-            answer = await self._ask(job, memory, seconds)
-            if answer is None or answer.memory_update is None:
+            answer = await self._ask(job, memory, deadline)
+            if answer is None or answer.memory_update is None or await self._is_gone(job):
                 return answer, False
             update = grounded_update(memory, answer.memory_update, said)
-            if len(memory.encode()) <= self._limits.max_memory_size:
-                update = keeping_lines(memory, update)
             if update.strip() == memory.strip():
                 return answer, False
             if await self._long_term.read(job.owner) != memory:
@@ -210,24 +214,24 @@ class ConsolidationService:
         return answer, False
 
     async def _note_learned(self, owner: str, learned: list[Learned]) -> bool:
-        """Write the facts that MEMORY.md does not say yet into it; whether there were any, and they fitted."""
+        """Bring MEMORY.md in line with facts; whether it was changed."""
         for _ in range(1 + ASKED_AGAIN):
             memory = await self._long_term.read(owner)
             update = with_learned(memory, learned)
             if update.strip() == memory.strip():
                 return False
-            changed = await self._update(owner, memory, update)
+            changed = await self._update(owner, memory, update, losing=True)
             if changed is not None:
                 return changed
         return False
 
-    async def _ask(self, job: _Job, memory: str, seconds: float) -> ConsolidationAnswer | None:
+    async def _ask(self, job: _Job, memory: str, deadline: float) -> ConsolidationAnswer | None:
         limit = self._limits.max_memory_size
         known = await self._facts.current(job.owner, KNOWN_FACTS)
         compress_to = limit if len(memory.encode()) > limit else None
         text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(deadline):
                 answer = parse_answer(await self._prompt(text))
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
             log.warning("consolidation_failed", error=str(error) or type(error).__name__)
@@ -236,9 +240,15 @@ class ConsolidationService:
             log.warning("consolidation_unusable")
         return answer
 
-    async def _update(self, owner: str, memory: str, update: str) -> bool | None:
-        """Write the update; False when it is refused, None when a person was faster."""
-        refusal = self._why_refused(memory, update)
+    async def _update(self, owner: str, memory: str, update: str, *, losing: bool = False) -> bool | None:
+        """Write the update; False when it is refused, None when a person was faster. losing: it may drop lines."""
+        refusal = self._why_refused(memory, update, losing=losing)
+        if refusal is None and not losing and len(memory.encode()) <= self._limits.max_memory_size:
+            # nobody asked it to drop any: what it left out without a replacement stays
+            update = keeping_lines(memory, update)
+            refusal = self._why_refused(memory, update, losing=True)
+        if update.strip() == memory.strip():
+            return False
         if refusal is not None:
             log.warning("memory_update_refused", owner=owner, reason=refusal)
             return False
@@ -249,7 +259,7 @@ class ConsolidationService:
             return False
         return True if written else None
 
-    def _why_refused(self, memory: str, update: str) -> str | None:
+    def _why_refused(self, memory: str, update: str, *, losing: bool) -> str | None:
         limit = self._limits.max_memory_size
         before, after = len(memory.encode()), len(update.strip().encode()) + 1
         compressing = before > limit
@@ -259,7 +269,7 @@ class ConsolidationService:
             return "it was to be compressed and is not shorter"
         if not compressing and after > limit:
             return f"it would grow to {after} bytes of {limit}"
-        if not compressing and _line_count(update) < LINES_KEPT * _line_count(memory):
+        if not compressing and not losing and _line_count(update) < LINES_KEPT * _line_count(memory):
             return "it loses more than a quarter of the lines"
         return None
 
@@ -278,6 +288,10 @@ class ConsolidationService:
         messages = [message_of(row) for row in rows]
         return _Job(conversation_id, about["session_id"], about["owner"], messages) if messages else None
 
+    async def _is_gone(self, job: _Job) -> bool:
+        """Whether the user had everything forgotten while the model answered: then nothing of it is written."""
+        return await self._job(job.conversation_id) is None
+
     async def _mark_done(self, job: _Job) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(
@@ -287,4 +301,9 @@ class ConsolidationService:
 
 
 def _line_count(text: str) -> int:
-    return sum(Counter(line.strip() for line in text.splitlines() if line.strip()).values())
+    # each line once: a model that repeats one line has lost the others
+    return len({line.strip() for line in text.splitlines() if line.strip()})
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memory.entry import Kind
+from memory.messages import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +25,7 @@ LONGEST_SUBJECT = 80
 LONGEST_ENTRY = 2_000
 _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.POLICY)
 
-_FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(?P<inside>.*?)\n?\s*```\s*$", re.DOTALL)
+_FENCE = "```"
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
 """What the prompt's own example holds: a model that repeats it has said nothing."""
 _FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"'
@@ -51,8 +53,8 @@ class ConsolidationAnswer:
 def parse_answer(text: str) -> ConsolidationAnswer | None:
     """The answer in `text`; None when it holds none that is usable.
 
-    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first balanced {...} in it is. Tier 3: the
-    fields `history_entry` and `memory_update` are found one by one.
+    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first usable balanced {...} in it is.
+    Tier 3: the fields `history_entry` and `memory_update` are found one by one.
     """
     for tier in _TIERS:
         for found in tier(text):
@@ -63,25 +65,26 @@ def parse_answer(text: str) -> ConsolidationAnswer | None:
 
 
 def _whole(text: str) -> Iterator[object]:
-    fenced = _FENCE.match(text)
+    inside = text.strip()
+    if inside.startswith(_FENCE) and inside.endswith(_FENCE):
+        # the first line names the language
+        inside = inside.removesuffix(_FENCE).partition("\n")[2]
     try:
-        yield json.loads(fenced["inside"] if fenced else text)
+        yield json.loads(inside)
     except (ValueError, RecursionError):
         return
 
 
-def _first_object(text: str) -> Iterator[object]:
+def _balanced(text: str) -> Iterator[object]:
     start = text.find("{")
-    if start < 0:
-        return
-    end = _closing_brace(text, start)
-    if end is None:
-        return
-    try:
+    while start >= 0:
+        end = _closing_brace(text, start)
+        if end is None:
+            return
         # strict=False: models write line breaks into strings as they are
-        yield json.loads(text[start : end + 1], strict=False)
-    except (ValueError, RecursionError):
-        return
+        with contextlib.suppress(ValueError, RecursionError):
+            yield json.loads(text[start : end + 1], strict=False)
+        start = text.find("{", end)
 
 
 def _fields(text: str) -> Iterator[object]:
@@ -98,7 +101,7 @@ def _fields(text: str) -> Iterator[object]:
         yield found
 
 
-_TIERS: tuple[Callable[[str], Iterator[object]], ...] = (_whole, _first_object, _fields)
+_TIERS: tuple[Callable[[str], Iterator[object]], ...] = (_whole, _balanced, _fields)
 
 
 def _closing_brace(text: str, start: int) -> int | None:
@@ -132,7 +135,11 @@ def _checked(found: object) -> ConsolidationAnswer | None:
         update = "\n".join(update)
     if update is not None and (not isinstance(update, str) or _PLACEHOLDER.fullmatch(update)):
         return None
-    return ConsolidationAnswer(history.strip()[:LONGEST_ENTRY], update, tuple(_facts(found.get("facts"))))
+    return ConsolidationAnswer(
+        storable(history.strip()[:LONGEST_ENTRY]),
+        None if update is None else storable(update),
+        tuple(_facts(found.get("facts"))),
+    )
 
 
 def _facts(found: object) -> Iterator[Fact]:
@@ -146,8 +153,8 @@ def _facts(found: object) -> Iterator[Fact]:
             continue
         kind = item.get("kind")
         yield Fact(
-            subject.strip()[:LONGEST_SUBJECT],
-            _readable(subject.strip(), text.strip())[:LONGEST_FACT],
+            storable(subject.strip()[:LONGEST_SUBJECT]),
+            storable(_readable(subject.strip(), text.strip())[:LONGEST_FACT]),
             Kind(kind) if kind in _FACT_KINDS else Kind.FACT,
             _day(item.get("since")),
         )

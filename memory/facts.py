@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, time
 from typing import TYPE_CHECKING
 
 from memory.changes import ChangeLog, Snapshot, snapshot
@@ -25,6 +25,7 @@ from memory.naming import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
 
     import aiosqlite
 
@@ -47,10 +48,11 @@ class Learned:
 class FactStore:
     """The facts among the entries."""
 
-    def __init__(self, database: Database, changes: ChangeLog, clock: Clock) -> None:
+    def __init__(self, database: Database, changes: ChangeLog, clock: Clock, zone: ZoneInfo) -> None:
         self._database = database
         self._changes = changes
         self._clock = clock
+        self._zone = zone
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
         """The newest facts that still hold, each with its subject."""
@@ -97,7 +99,7 @@ class FactStore:
             before.append(await snapshot(connection, former.id))
             await self._give_way(connection, owner_id, former)
         name = await free_name_for(connection, owner_id, subject)
-        since = datetime(fact.since.year, fact.since.month, fact.since.day, tzinfo=UTC) if fact.since else None
+        since = datetime.combine(fact.since, time(), self._zone) if fact.since else None
         new = NewEntry(
             content,
             kind=fact.kind,
@@ -116,5 +118,5 @@ class FactStore:
         """Free the name of a fact that is about to be superseded: the newer one goes by it."""
         async with touching_entries(connection, [former.id]):
             await connection.execute("DELETE FROM names WHERE entry_id = ?", (former.id,))
-            dated = f"{former.name} until {self._clock():%Y-%m-%d}"
+            dated = f"{former.name} until {self._clock().astimezone(self._zone):%Y-%m-%d}"
             await bind_name(connection, owner_id, former.id, await free_name_for(connection, owner_id, dated))

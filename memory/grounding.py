@@ -28,10 +28,14 @@ class Said:
         self._words = {word[:_STEM] for word in telling_words(whole, 100_000)}
         self._numbers = set(_NUMBER.findall(whole))
 
+    def share_of(self, text: str) -> float:
+        """The part of the telling words of `text` that were said; 0 for a text without any."""
+        words = [word[:_STEM] for word in telling_words(text, 200)]
+        return sum(word in self._words for word in words) / len(words) if words else 0.0
+
     def covers(self, text: str, share: float = GROUNDED) -> bool:
         """Whether at least `share` of the telling words of `text` were said."""
-        words = [word[:_STEM] for word in telling_words(text, 200)]
-        return bool(words) and sum(word in self._words for word in words) >= share * len(words)
+        return self.share_of(text) >= share
 
     def grounds(self, text: str) -> bool:
         """Whether at least half of the telling words of `text` were said, and every number in it."""
@@ -59,30 +63,34 @@ def grounded_update(memory: str, update: str, said: Sequence[str]) -> str:
 def keeping_lines(memory: str, update: str) -> str:
     """`update` with the lines of `memory` that it leaves out without saying anything in their place.
 
-    A line counts as replaced when a new line shares at least half of its telling words: it was corrected or put
-    in other words. Whatever else is missing was dropped without having been asked to, and stays.
+    A new line takes the place of the one missing line that it shares most telling words with, and at least half:
+    that line was corrected or put in other words. Whatever else is missing was dropped unasked, and stays.
     """
     known = {line.strip() for line in memory.splitlines()}
-    new = [Said([line]) for line in update.splitlines() if line.strip() not in known]
     said = {line.strip() for line in update.splitlines()}
-    dropped = [
-        line
-        for line in memory.splitlines()
-        if line.strip() and line.strip() not in said and not any(replacement.covers(line) for replacement in new)
-    ]
-    return "\n".join([*update.rstrip().splitlines(), *dropped])
+    missing = [line for line in memory.splitlines() if line.strip() and line.strip() not in said]
+    for line in update.splitlines():
+        if line.strip() in known or not missing:
+            continue
+        replaced = max(missing, key=Said([line]).share_of)
+        if Said([line]).covers(replaced):
+            missing.remove(replaced)
+    return "\n".join([*update.rstrip().splitlines(), *missing]) if missing else update
 
 
 def with_learned(memory: str, learned: Sequence[Learned]) -> str:
     """`memory` with what was learned: the line that says what is superseded replaced, anything new at the end."""
     lines = memory.rstrip().splitlines()
     for one in learned:
-        if any(Said([line]).covers(one.text, share=1) for line in lines):
-            continue
-        former = one.superseded or ""
-        outdated = [at for at, line in enumerate(lines) if Said([line]).covers(former, share=1)]
+        stands = any(Said([line]).covers(one.text, share=1) for line in lines)
+        outdated = [at for at, line in enumerate(lines) if one.superseded and _says(line, one.superseded)]
         if outdated:
-            lines[outdated[0]] = f"- {one.text}"
-        else:
+            lines[outdated[0] : outdated[0] + 1] = [] if stands else [f"- {one.text}"]
+        elif not stands:
             lines.append(f"- {one.text}")
     return "\n".join(lines) + "\n"
+
+
+def _says(line: str, fact: str) -> bool:
+    """Whether `line` says `fact` and little else: a line that a person filled with more is theirs to change."""
+    return Said([line]).covers(fact, share=1) and Said([fact]).covers(line, share=0.75)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import time
 from typing import TYPE_CHECKING
 
 import regex
 
 from memory.clock import to_text
 from memory.errors import MemoryRefused
+from memory.markdown import locked
 from memory.messages import storable
+from memory.secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +29,9 @@ MATCH_SECONDS = 1.0
 """How long a search may take in all; a pattern that runs away is cut off."""
 LONGEST_PATTERN = 200
 SHOWN_CHARACTERS = 500
+_SHORTEST_TIMEOUT = 0.001
+"""Enough for an entry and a pattern that is no trouble; zero is not allowed."""
+_MONTHS = "HISTORY-????-??.md"
 
 _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 
@@ -57,25 +64,34 @@ class HistoryFiles:
         return await asyncio.to_thread(_matching, self._files.folder(owner), pattern, limit)
 
     def _append(self, folder: Path, at: datetime, text: str, key: str) -> bool:
-        entry = f"## {to_text(at)}\n{_bounded(storable(text))}\n<!-- {key} -->\n\n"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        written = False
-        month = self._files.local(at).strftime("%Y-%m")
-        for path in (folder / f"HISTORY-{month}.md", folder / "HISTORY.md"):
-            if f"<!-- {key} -->" in _read(path):
-                continue
-            with path.open("a", encoding="utf-8", newline="") as file:
-                file.write(entry)
-            written = True
-        return written
+        mark = f"<!-- {key} -->"
+        entry = f"## {to_text(at)}\n{_bounded(without_secrets(storable(text)))}\n{mark}\n\n"
+        month = folder / f"HISTORY-{self._files.local(at):%Y-%m}.md"
+        whole = folder / "HISTORY.md"
+        with locked(whole):
+            # what is repeated after a crash may be repeated in the next month
+            missing = [] if any(mark in _read(path) for path in folder.glob(_MONTHS)) else [month]
+            missing += [] if mark in _read(whole) else [whole]
+            for path in missing:
+                _add(path, entry)
+        return bool(missing)
+
+
+def _add(path: Path, entry: str) -> None:
+    with path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a crash, or a person's editor, left the last line open
+                entry = f"\n{entry}"
+        file.write(entry.encode())
 
 
 def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str]:
     found: list[str] = []
-    left = MATCH_SECONDS
+    end = time.monotonic() + MATCH_SECONDS
     for entry in _entries(folder):
         try:
-            match = pattern.search(entry, timeout=left)
+            match = pattern.search(entry, timeout=max(end - time.monotonic(), _SHORTEST_TIMEOUT))
         except TimeoutError:
             raise MemoryRefused("That pattern takes too long: use a simpler one, or search literally.") from None
         if match is not None:
@@ -87,7 +103,7 @@ def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str
 
 def _entries(folder: Path) -> Iterator[str]:
     """The entries of the monthly files, newest first."""
-    for path in sorted(folder.glob("HISTORY-????-??.md"), reverse=True):
+    for path in sorted(folder.glob(_MONTHS), reverse=True):
         text = _read(path)
         starts = [found.start() for found in _HEADER.finditer(text)]
         for start, end in reversed(list(zip(starts, [*starts[1:], len(text)], strict=True))):
@@ -95,8 +111,9 @@ def _entries(folder: Path) -> Iterator[str]:
 
 
 def _bounded(text: str) -> str:
-    # a header inside an entry would look like an entry of its own
-    plain = re.sub(r"^(#+ )", r" \1", text.strip(), flags=re.MULTILINE)
+    # a header inside an entry would look like an entry of its own, and a comment like the key of another
+    lines = text.strip().replace("<!--", "<! --").splitlines()
+    plain = "\n".join(f" {line}" if line.startswith("#") else line for line in lines)
     return plain if len(plain) <= ENTRY_CHARACTERS else f"{plain[:ENTRY_CHARACTERS]} [...]"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from memory.errors import MemoryRefused
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -39,14 +41,27 @@ class LongTermMemory:
 
         Raises MemoryRefused for a secret, or when the file would grow too large.
         """
-        async with self._database.transaction() as connection:
-            if not await self._files.rewrite_long_term(owner, expected=expected, text=text):
-                return False
-            await self._changes.record_file(connection, owner, author, expected, text)
-        return True
+        # the version is kept first: a crash in between leaves one too many, never one too few
+        record = await self._record(owner, author, expected, text)
+        try:
+            written = await self._files.rewrite_long_term(owner, expected=expected, text=text)
+        except MemoryRefused:
+            await self._withdraw(record)
+            raise
+        if not written:
+            await self._withdraw(record)
+        return written
 
     async def _change(self, owner: str, author: Author, change: Callable[[], Awaitable[tuple[str, str]]]) -> None:
         # in one transaction, so that changes are recorded in the order in which they are made
         async with self._database.transaction() as connection:
             before, after = await change()
             await self._changes.record_file(connection, owner, author, before, after)
+
+    async def _record(self, owner: str, author: Author, before: str, after: str) -> int:
+        async with self._database.transaction() as connection:
+            return await self._changes.record_file(connection, owner, author, before, after)
+
+    async def _withdraw(self, record: int) -> None:
+        async with self._database.transaction() as connection:
+            await self._changes.withdraw(connection, record)

@@ -53,7 +53,8 @@ class MarkdownFiles:
 
     async def read_long_term(self, owner: str) -> str:
         """The text of MEMORY.md; empty when there is none."""
-        return await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md")
+        # read as it is compared when it is changed, also where its bytes are no UTF-8
+        return storable(await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md", "surrogateescape"))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         """Append `line` to the daily note of the day that `moment` falls on."""
@@ -101,7 +102,12 @@ class MarkdownFiles:
         return after == storable(text)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
-        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`."""
+        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`.
+
+        A crash may have kept the change from being made: then there is nothing to do.
+        """
+        if await self.read_long_term(owner) == text:
+            return
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
             raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
 
@@ -122,7 +128,7 @@ class MarkdownFiles:
 
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         path = self.folder(owner) / "MEMORY.md"
-        with _locked(path):
+        with locked(path):
             former = _text(path, errors="surrogateescape")
             text = change(former)
             size = _size(text)
@@ -162,7 +168,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Keep other processes of ours (the command line beside the bot) from changing `path` meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (path.parent / ".lock").open("w") as lock:
@@ -171,7 +177,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _append(path: Path, line: str) -> None:
-    with _locked(path), path.open("ab+") as file:
+    with locked(path), path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":  # a person's editor, or a full disk, left the last line open

@@ -30,13 +30,13 @@ def name_key(name: str) -> str:
 
 def telling_words(text: str, most: int) -> list[str]:
     """The first words of `text` that say what it is about, in lower case."""
-    words: list[str] = []
+    words: dict[str, None] = {}
     for word in _WORD.findall(text.lower()):
-        if word not in _COMMON and word not in words and not word.isdigit():
-            words.append(word[:LONGEST_WORD])
+        if word not in _COMMON and not word.isdigit():
+            words[word[:LONGEST_WORD]] = None
         if len(words) == most:
             break
-    return words
+    return list(words)
 
 
 def free_name(stem: str, taken: set[str]) -> str:

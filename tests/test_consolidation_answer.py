@@ -1,0 +1,236 @@
+"""What a model answers to a consolidation: each tier of the parsing, each check, and any text at all."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.consolidation_answer import (
+    LONGEST_ENTRY,
+    LONGEST_FACT,
+    LONGEST_SUBJECT,
+    MOST_FACTS,
+    ConsolidationAnswer,
+    Fact,
+    parse_answer,
+)
+from memory.entry import Kind
+
+PLAIN = '{"history_entry": "They met.", "memory_update": "- Ann likes tea"}'
+MET = ConsolidationAnswer("They met.", "- Ann likes tea")
+
+
+def answer(**fields: object) -> str:
+    return json.dumps({"history_entry": "They met.", "memory_update": None} | fields)
+
+
+def facts_of(*facts: object) -> tuple[Fact, ...]:
+    parsed = parse_answer(answer(facts=list(facts)))
+    assert parsed is not None
+    return parsed.facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN,
+        f"\n  {PLAIN}\n",
+        f"```json\n{PLAIN}\n```",
+        f"```\n{PLAIN}\n```\n",
+        f"  ```JSON \n\n{PLAIN}```  ",
+    ],
+)
+def test_the_whole_text_is_the_object_with_or_without_fences(text: str) -> None:
+    assert parse_answer(text) == MET
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Here it is: {PLAIN} I hope that helps.",
+        f"Sure!\n```json\n{PLAIN}\n```\nAnything else?",
+        f"{PLAIN} {PLAIN.replace('They met', 'They never met')}",
+        f"{PLAIN}}}}}",
+        f"<think>an object like {{this}} or {{}}</think>{PLAIN}",
+    ],
+)
+def test_the_first_usable_balanced_object_is_found_among_other_words(text: str) -> None:
+    assert parse_answer(text) == MET
+
+
+def test_braces_quotes_and_backslashes_in_strings_are_not_counted() -> None:
+    entry = 'He wrote "}{" and C:\\dir\\ and a brace } at the end \\'
+    text = f"Well: {answer(history_entry=entry)} so."
+    assert parse_answer(text) == ConsolidationAnswer(entry, None)
+
+
+def test_line_breaks_that_a_model_left_in_a_string_are_taken() -> None:
+    text = '{"history_entry": "They\nmet.", "memory_update": "- one\n- two"}'
+    assert parse_answer(text) == ConsolidationAnswer("They\nmet.", "- one\n- two")
+
+
+def test_the_fields_are_found_in_an_answer_that_was_cut_off() -> None:
+    text = '```json\n{"history_entry": "They \\"met\\".", "memory_update": "- Ann", "facts": [{"subject": "n'
+    assert parse_answer(text) == ConsolidationAnswer('They "met".', "- Ann")
+
+
+def test_an_update_that_was_cut_off_is_no_update() -> None:
+    assert parse_answer('{"history_entry": "They met.", "memory_update": "- Ann li') == ConsolidationAnswer(
+        "They met.", None
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I can't do that.",
+        "[]",
+        "null",
+        "{}",
+        '{"memory_update": "- Ann"}',
+        answer(history_entry=""),
+        answer(history_entry=" \n"),
+        answer(history_entry=12),
+        answer(history_entry=None),
+        answer(history_entry=["They met."]),
+        answer(memory_update={"a": 1}).replace("They met.", ""),
+        '{"history_entry": "They m',
+        "{" * 5000,
+        "[" * 200_000,
+        '{"a":' * 100_000,
+    ],
+)
+def test_what_holds_no_usable_answer_is_none(text: str) -> None:
+    assert parse_answer(text) is None
+
+
+@pytest.mark.parametrize("update", [12, {"a": 1}, [1, 2], ["- Ann", None], True])
+def test_an_update_of_another_type_is_never_believed(update: object) -> None:
+    parsed = parse_answer(answer(memory_update=update))
+    # the third tier may still save the history entry
+    assert parsed is None or parsed.memory_update is None
+
+
+def test_a_repeated_placeholder_says_nothing() -> None:
+    assert parse_answer(answer(history_entry="<one to four sentences>")) is None
+    parsed = parse_answer(answer(memory_update="<the current memory>"))
+    assert parsed is None or parsed.memory_update is None
+
+
+def test_an_update_as_a_list_of_lines_is_joined() -> None:
+    assert parse_answer(answer(memory_update=["- Ann", "- Ben"])) == ConsolidationAnswer("They met.", "- Ann\n- Ben")
+
+
+def test_an_entry_that_is_too_long_is_cut() -> None:
+    parsed = parse_answer(answer(history_entry="x" * 50_000))
+    assert parsed is not None
+    assert len(parsed.history_entry) == LONGEST_ENTRY
+
+
+def test_facts_are_read_with_kind_and_day() -> None:
+    assert facts_of(
+        {"subject": "home city", "fact": "The user lives in Lviv.", "kind": "fact", "since": "2026-02-01"},
+        {"subject": "coffee", "fact": "The user drinks no coffee.", "kind": "preference", "since": None},
+        {"subject": "editor", "fact": "The user writes in Vim.", "kind": "archive", "since": "yesterday"},
+    ) == (
+        Fact("home city", "The user lives in Lviv.", Kind.FACT, date(2026, 2, 1)),
+        Fact("coffee", "The user drinks no coffee.", Kind.PREFERENCE),
+        Fact("editor", "The user writes in Vim.", Kind.FACT),
+    )
+
+
+def test_at_most_twelve_facts_are_taken() -> None:
+    many = [{"subject": f"thing {n}", "fact": f"The user owns thing {n}."} for n in range(40)]
+    assert [fact.subject for fact in facts_of(*many)] == [f"thing {n}" for n in range(MOST_FACTS)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "a string",
+        None,
+        [],
+        {},
+        {"subject": "name"},
+        {"fact": "The user is Ann."},
+        {"subject": " ", "fact": "The user is Ann."},
+        {"subject": "name", "fact": ""},
+        {"subject": 1, "fact": "The user is Ann."},
+        {"subject": "name", "fact": ["Ann"]},
+    ],
+)
+def test_a_fact_of_the_wrong_shape_is_passed_over_and_the_others_stay(wrong: object) -> None:
+    good = {"subject": "name", "fact": "The user is Ann.", "kind": ["fact"], "since": 2026}
+    assert facts_of(wrong, good) == (Fact("name", "The user is Ann.", Kind.FACT),)
+
+
+def test_a_fact_that_says_too_little_alone_is_shown_with_its_subject() -> None:
+    assert facts_of({"subject": "home city", "fact": "Kyiv"})[0].text == "home city: Kyiv"
+
+
+def test_facts_that_are_too_long_are_cut() -> None:
+    fact = facts_of({"subject": "s" * 1000, "fact": "a long tale " * 1000})[0]
+    assert (len(fact.subject), len(fact.text)) == (LONGEST_SUBJECT, LONGEST_FACT)
+
+
+def test_half_an_emoji_becomes_something_that_a_file_can_hold() -> None:
+    text = (
+        '{"history_entry": "Hi \\ud83d", "memory_update": "- \\ude00 Ann",'
+        ' "facts": [{"subject": "mood \\ud83d", "fact": "The user is \\ud83d glad."}]}'
+    )
+    parsed = parse_answer(text)
+    assert parsed is not None
+    for said in (parsed.history_entry, parsed.memory_update, parsed.facts[0].subject, parsed.facts[0].text):
+        assert said is not None
+        assert said.encode()
+
+
+def test_a_huge_answer_of_blanks_in_fences_is_read_in_no_time() -> None:
+    began = time.perf_counter()
+    assert parse_answer("```json\n" + "\n " * 100_000 + "x") is None
+    assert time.perf_counter() - began < 2
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+NEARLY_RIGHT = st.fixed_dictionaries(
+    {
+        "history_entry": JSON_VALUES | st.text(),
+        "memory_update": JSON_VALUES | st.text(),
+        "facts": st.lists(
+            st.fixed_dictionaries({"subject": JSON_VALUES, "fact": JSON_VALUES, "kind": JSON_VALUES}) | JSON_VALUES
+        ),
+    }
+).map(json.dumps)
+PIECES = st.lists(
+    st.sampled_from(["{", "}", '"', "\\", "history_entry", '"history_entry": "a"', ":", ",", "```", "\n"])
+)
+
+
+@given(
+    st.text()
+    | NEARLY_RIGHT
+    | st.tuples(st.text(max_size=5), NEARLY_RIGHT, st.integers(0, 200)).map(lambda t: (t[0] + t[1])[: -t[2] or None])
+    | PIECES.map("".join)
+)
+def test_any_text_at_all_gives_none_or_a_checked_answer(text: str) -> None:
+    parsed = parse_answer(text)
+    if parsed is None:
+        return
+    assert parsed.history_entry.strip()
+    assert len(parsed.history_entry) <= LONGEST_ENTRY
+    assert (parsed.history_entry + (parsed.memory_update or "")).encode() is not None
+    assert len(parsed.facts) <= MOST_FACTS
+    for fact in parsed.facts:
+        assert fact.subject.strip()
+        assert fact.text.strip()
+        assert len(fact.text.encode()) <= 4 * LONGEST_FACT
