@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
-from memory.entry_rows import bind_name, owner_number, require_free
+from memory.entry_rows import bind_name, owner_number
 from memory.index import touching_entries
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ VERSIONS = 50
 FILE_CHANGE = "edit"
 """The operation of a change of MEMORY.md."""
 # the newest row has the greatest batch; max(batch) would read them all
-_NEXT_BATCH = "coalesce((SELECT batch FROM changes ORDER BY id DESC LIMIT 1), 0) + 1"
+_LAST_BATCH = "(SELECT batch FROM changes ORDER BY id DESC LIMIT 1)"
+_NEXT_BATCH = f"coalesce({_LAST_BATCH}, 0) + 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,11 @@ class ChangeLog:
         before: Sequence[Snapshot],
     ) -> None:
         """Record one change, of one entry or of several at once, by what they were before it."""
-        rows = await connection.execute_fetchall(f"SELECT {_NEXT_BATCH}")
-        batch = int(next(iter(rows))[0])
         now = now_text(self._clock)
-        await connection.executemany(
-            "INSERT INTO changes (batch, owner_id, entry_id, operation, author, before, at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(batch, owner_id, was.entry_id, operation, author, was.state, now) for was in before],
-        )
+        insert = "INSERT INTO changes (owner_id, entry_id, operation, author, before, at, batch) VALUES (?,?,?,?,?,?, "
+        rows = [(owner_id, was.entry_id, operation, author, was.state, now) for was in before]
+        await connection.execute(f"{insert}{_NEXT_BATCH})", rows[0])
+        await connection.executemany(f"{insert}{_LAST_BATCH})", rows[1:])
 
     async def record_file(
         self, connection: aiosqlite.Connection, owner: str, author: Author, before: str, after: str
@@ -187,6 +185,5 @@ async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapsho
         (*(state["row"][column] for column in columns), was.entry_id),
     )
     for name, is_alias in state["names"]:
-        await require_free(connection, owner_id, name)
         await bind_name(connection, owner_id, was.entry_id, name, is_alias=bool(is_alias))
     return [name for name, is_alias in state["names"] if not is_alias]

@@ -55,7 +55,6 @@ class EntryStore:
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             name = name or await generated_name(connection, owner_id, new.stem, new.topic or content)
-            await require_free(connection, owner_id, name)
             new = replace(new, tags=tuple(json.loads(tags)), scope=scope)
             entry_id = await insert_entry(connection, owner_id, name, content, new, now)
             await self._changes.record(connection, owner_id, Operation.ADD, new.author, [Snapshot(entry_id, None)])
@@ -82,7 +81,6 @@ class EntryStore:
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             entry = await _writable(connection, owner_id, name, author)
-            await require_free(connection, owner_id, wanted)
             async with self._changing(connection, owner_id, entry, Operation.ALIAS, author):
                 await bind_name(connection, owner_id, entry.id, wanted, is_alias=True)
             return await find(connection, owner_id, wanted)

@@ -120,11 +120,13 @@ async def insert_entry(
 async def bind_name(
     connection: aiosqlite.Connection, owner_id: int, entry_id: int, name: str, *, is_alias: bool = False
 ) -> None:
-    """Give an entry a name that is free."""
-    await connection.execute(
-        "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?)",
+    """Give an entry a name. Raises MemoryRefused, naming the holder, when it is in use."""
+    cursor = await connection.execute(
+        "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (owner_id, name_key(name), name, entry_id, is_alias),
     )
+    if cursor.rowcount == 0:
+        await require_free(connection, owner_id, name)
 
 
 async def require_free(connection: aiosqlite.Connection, owner_id: int, name: str, but: int | None = None) -> None:
