@@ -25,6 +25,8 @@ def explain(error: sqlite3.Error, path: object) -> StoreError:
     said = str(error)
     if "full" in said:
         return StoreError(f"The disk with {path} is full: free some space; nothing that was saved is lost.")
+    if "disk I/O" in said:
+        return StoreError(f"{path} can't be read or written: the disk is full or failing; free some space, check it.")
     if "readonly" in said or "unable to open" in said:
         return StoreError(f"{path} can't be written: check the owner and the mode of its folder.")
     if "malformed" in said or "not a database" in said:
