@@ -45,7 +45,8 @@ class Said:
 def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
     """The facts that the user's own statements bear out."""
     said = Said(stated)
-    return [fact for fact in facts if said.grounds(fact.text)]
+    # the subject in front of a short fact is the model's own word for it
+    return [fact for fact in facts if said.grounds(fact.text.removeprefix(f"{fact.subject}: "))]
 
 
 def grounded_update(memory: str, update: str, said: Sequence[str]) -> str:

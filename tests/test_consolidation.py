@@ -558,3 +558,9 @@ async def test_questions_and_recalled_text_are_no_statements(bench: Bench, promp
     await bench.service.end_conversation(session)
     assert await bench.facts.current(OWNER, 10) == []
     assert json.dumps(prompt.asked).count("(none)") == 1
+
+
+async def test_a_fact_of_one_word_is_borne_out_by_that_word(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = [answered("a", None, ("home city", "Kyiv"))]
+    await ended(bench, "I live in Kyiv.")
+    assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["home city: Kyiv"]
