@@ -17,7 +17,7 @@ from memory.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation_prompt import consolidation_prompt, raw_fallback, statements
 from memory.entry import Author
 from memory.errors import MemoryRefused, StoreError
-from memory.grounding import grounded_facts, grounded_update, keeping_lines, with_learned
+from memory.grounding import grounded_facts, grounded_update, keeping_lines, with_fitting_subjects, with_learned
 from memory.messages import Message, Provenance, Role
 from memory.sessions import message_of
 from memory.words import is_small_talk
@@ -183,7 +183,9 @@ class ConsolidationService:
                 await self._mark_done(job)
             return Consolidated(len(job.messages), fell_back=True, memory_changed=False, learned=())
         await self._history.append(job.owner, self._clock(), answer.history_entry, job.key)
-        facts = grounded_facts(answer.facts, statements(job.messages))
+        stated = statements(job.messages)
+        known = {subject: entry.content for subject, entry in await self._facts.current(job.owner, KNOWN_FACTS)}
+        facts = with_fitting_subjects(grounded_facts(answer.facts, stated), known, stated)
         learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
         noted = await self._note_learned(job.owner, learned)
         memory_changed = memory_changed or noted

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory.naming import telling_words
+from memory.naming import name_key, telling_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from memory.consolidation_answer import Fact
     from memory.facts import Learned
@@ -47,6 +48,23 @@ def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
     said = Said(stated)
     # the subject in front of a short fact is the model's own word for it
     return [fact for fact in facts if said.grounds(fact.text.removeprefix(f"{fact.subject}: "))]
+
+
+def with_fitting_subjects(facts: Sequence[Fact], known: Mapping[str, str], stated: Sequence[str]) -> list[Fact]:
+    """`facts`, each under the known subject that it is about by the user's own words.
+
+    Small models file a change under the first subject they know. Where a fact shares no stated word with what is
+    known of its subject, but does with what is known of just one other, that one is meant. known: texts by subject.
+    """
+    said = set(telling_words(" ".join(stated), 100_000))
+    fitting = []
+    for fact in facts:
+        words = said.intersection(telling_words(fact.text, 200))
+        sharing = [subject for subject, text in known.items() if words.intersection(telling_words(text, 200))]
+        claimed = name_key(fact.subject)
+        misfiled = claimed in known and claimed not in sharing and len(sharing) == 1
+        fitting.append(replace(fact, subject=sharing[0]) if misfiled else fact)
+    return fitting
 
 
 def grounded_update(memory: str, update: str, said: Sequence[str]) -> str:

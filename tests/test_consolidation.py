@@ -564,3 +564,14 @@ async def test_a_fact_of_one_word_is_borne_out_by_that_word(bench: Bench, prompt
     prompt.answers = [answered("a", None, ("home city", "Kyiv"))]
     await ended(bench, "I live in Kyiv.")
     assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["home city: Kyiv"]
+
+
+async def test_a_change_filed_under_the_wrong_subject_supersedes_what_it_is_about(
+    bench: Bench, prompt: Scripted
+) -> None:
+    prompt.answers = [answered("a", None, ("name", "Olena"), ("home city", "Kyiv"))]
+    await ended(bench, "I am Olena and I live in Kyiv.")
+    prompt.answers = [answered("b", None, ("name", "Olena moved from Kyiv to Lviv."))]
+    await ended(bench, "I moved from Kyiv to Lviv yesterday.")
+    current = {subject: entry.content for subject, entry in await bench.facts.current(OWNER, 10)}
+    assert current == {"name": "name: Olena", "home city": "Olena moved from Kyiv to Lviv."}
