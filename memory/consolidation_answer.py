@@ -19,7 +19,7 @@ MOST_FACTS = 12
 """Facts of one consolidation (more is rarely memory and often noise)."""
 LONGEST_FACT = 300
 _NOTHING = frozenset(("null", "none", "unknown", "n/a", "-"))
-FEWEST_WORDS = 3
+FEWEST_WORDS = 4
 """A fact of fewer words is shown with its subject."""
 LONGEST_SUBJECT = 80
 LONGEST_ENTRY = 2_000
