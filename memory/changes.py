@@ -96,7 +96,8 @@ class ChangeLog:
         insert = "INSERT INTO changes (owner_id, entry_id, operation, author, before, at, batch) VALUES (?,?,?,?,?,?, "
         rows = [(owner_id, was.entry_id, operation, author, was.state, now) for was in before]
         await connection.execute(f"{insert}{_NEXT_BATCH})", rows[0])
-        await connection.executemany(f"{insert}{_LAST_BATCH})", rows[1:])
+        if rows[1:]:  # most changes are of one entry: each call costs a write a thread's round trip
+            await connection.executemany(f"{insert}{_LAST_BATCH})", rows[1:])
 
     async def record_file(
         self, connection: aiosqlite.Connection, owner: str, author: Author, before: str, after: str
