@@ -85,11 +85,6 @@ class Mailbox:
             InboxItem(r["id"], r["update_id"], r["session_id"], r["payload"], held=r["state"] == "held") for r in rows
         ]
 
-    async def newest_update_id(self) -> int | None:
-        """The highest update id that was ever kept."""
-        found = await self._database.value("SELECT max(update_id) FROM inbox WHERE channel = ?", (self._channel,))
-        return None if found is None else int(found)
-
     async def hold(self, ids: Iterable[int]) -> None:
         """Let updates wait for the user's next message, also over a restart."""
         await self._set_state(ids, "held")

@@ -86,13 +86,6 @@ async def test_held_mail_stays_held_over_a_restart_until_it_is_done(
     assert await waiting(mailbox) == []
 
 
-async def test_the_newest_update_id_is_remembered_after_everything_is_done(mailbox: Mailbox) -> None:
-    assert await mailbox.newest_update_id() is None
-    items = await mailbox.receive(updates(9, 12, 10))
-    await mailbox.done(item.id for item in items)
-    assert await mailbox.newest_update_id() == 12
-
-
 async def test_channels_have_mail_of_their_own(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
     other = Mailbox(database, "other", clock)
     await mailbox.receive(updates(7))
