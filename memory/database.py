@@ -13,6 +13,7 @@ import aiosqlite
 
 from memory.errors import StoreError, explain
 from memory.migrations import MIGRATIONS, Migration
+from memory.strength import stored_strength
 from memory.words import date_words, indexable
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ async def _connect(path: Path) -> aiosqlite.Connection:
         # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
         for function in (indexable, date_words):
             await connection.create_function(function.__name__, 1, function, deterministic=True)
+        await connection.create_function("strength", 3, stored_strength, deterministic=True)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
 
@@ -23,6 +24,43 @@ class Kind(StrEnum):
     PREFERENCE = "preference"
     FACT = "fact"
     EPISODE = "episode"
+
+
+TYPED_KINDS = (
+    Kind.POLICY,
+    Kind.WORKFLOW,
+    Kind.PITFALL,
+    Kind.ARCHITECTURE,
+    Kind.DECISION,
+    Kind.PREFERENCE,
+    Kind.FACT,
+)
+"""The kinds that activate, fade and are reinforced (S4)."""
+
+
+class Priority(StrEnum):
+    """How much an entry matters, highest first (S4)."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    NORMAL = "normal"
+
+
+DEFAULT_PRIORITY: Mapping[str, Priority] = {
+    Kind.POLICY: Priority.CRITICAL,
+    Kind.WORKFLOW: Priority.HIGH,
+    Kind.PITFALL: Priority.HIGH,
+    Kind.ARCHITECTURE: Priority.HIGH,
+    Kind.DECISION: Priority.MEDIUM,
+    Kind.PREFERENCE: Priority.MEDIUM,
+}
+"""The priority of a kind where none is given (S4); of all other kinds it is normal."""
+
+
+def default_priority(kind: Kind | str) -> Priority:
+    """The priority of an entry of that kind to which nobody gave another."""
+    return DEFAULT_PRIORITY.get(kind, Priority.NORMAL)
 
 
 class Author(StrEnum):
@@ -45,6 +83,8 @@ class Operation(StrEnum):
     WRITE = "write"
     REMOVE = "remove"
     LEARN = "learn"
+    RECORD = "record"
+    CONSOLIDATE = "consolidate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +104,11 @@ class Entry:
     trusted: bool
     source_message_id: int | None
     reinforcement_count: int
+    last_reinforced_at: datetime
+    outcome: str | None
+    steps: tuple[str, ...]
+    success_count: int
+    failure_count: int
     created_at: datetime
     subject: str | None
     valid_from: datetime
@@ -73,7 +118,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What Add is given. name None: one is made of `stem` and the telling words of `topic`, or else of the content."""
+    """What Add is given.
+
+    name None: one is made of `stem` and the telling words of `topic`, or else of the content. priority None: that of
+    the kind. outcome: how an episode ended. steps: what a workflow does, one after the other.
+    """
 
     content: str
     name: str | None = None
@@ -83,7 +132,9 @@ class NewEntry:
     author: Author = Author.USER
     tags: tuple[str, ...] = ()
     scope: str | None = None
-    priority: str = "normal"
+    priority: Priority | None = None
+    outcome: str | None = None
+    steps: tuple[str, ...] = ()
     source_message_id: int | None = None
     trusted: bool = True
     subject: str | None = None

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
-from memory.entry import Entry, Kind
+from memory.entry import Entry, Kind, default_priority
 from memory.errors import MemoryRefused
 from memory.index import enter_entries
 from memory.messages import storable
@@ -50,6 +50,11 @@ def entry_of(row: Row) -> Entry:
         trusted=bool(row["trusted"]),
         source_message_id=row["source_message_id"],
         reinforcement_count=row["reinforcement_count"],
+        last_reinforced_at=from_text(row["last_reinforced_at"]),
+        outcome=row["outcome"],
+        steps=tuple(json.loads(row["steps"] or "[]")),
+        success_count=row["success_count"],
+        failure_count=row["failure_count"],
         created_at=from_text(row["created_at"]),
         subject=row["subject"],
         valid_from=from_text(row["valid_from"]),
@@ -94,14 +99,15 @@ async def insert_entry(
     """Write a new entry with its name into the table and the index; its id."""
     cursor = await connection.execute(
         "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
-        " source_message_id, author, trusted, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " source_message_id, author, trusted, created_at, outcome, steps)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             owner_id,
             new.kind,
             content,
             json.dumps(new.tags, ensure_ascii=False),
             new.scope,
-            new.priority,
+            new.priority or default_priority(new.kind),
             now,
             to_text(new.valid_from) if new.valid_from else now,
             name_key(new.subject) if new.subject else None,
@@ -109,6 +115,8 @@ async def insert_entry(
             new.author,
             new.trusted,
             now,
+            new.outcome,
+            json.dumps(new.steps, ensure_ascii=False) if new.steps else None,
         ),
     )
     entry_id = int(cursor.lastrowid or 0)

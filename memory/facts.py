@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from typing import TYPE_CHECKING
 
-from memory.changes import ChangeLog, Snapshot, snapshot
+from memory.changes import ChangeLog, Snapshot
 from memory.clock import Clock, now_text
 from memory.entry import Author, Entry, NewEntry, Operation
 from memory.entry_rows import (
     ENTRY_ROWS,
-    bind_name,
     entry_of,
     free_name_for,
     insert_entry,
@@ -20,8 +19,8 @@ from memory.entry_rows import (
     usable_name,
 )
 from memory.errors import MemoryRefused
-from memory.index import touching_entries
 from memory.naming import name_key
+from memory.superseding import supersede
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,10 +94,6 @@ class FactStore:
         former = entry_of(rows[0]) if rows else None
         if former is not None and name_key(former.content) == name_key(content):
             return None
-        if former is not None:
-            before.append(await snapshot(connection, former.id))
-            await self._give_way(connection, owner_id, former)
-        name = await free_name_for(connection, owner_id, subject)
         since = datetime.combine(fact.since, time(), self._zone) if fact.since else None
         new = NewEntry(
             content,
@@ -108,15 +103,10 @@ class FactStore:
             subject=subject,
             valid_from=since,
         )
-        entry_id = await insert_entry(connection, owner_id, name, content, new, now_text(self._clock))
-        before.append(Snapshot(entry_id, None))
+        now = now_text(self._clock)
         if former is not None:
-            await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (entry_id, former.id))
+            before += await supersede(connection, owner_id, former, new, now, self._zone)
+        else:
+            name = await free_name_for(connection, owner_id, subject)
+            before.append(Snapshot(await insert_entry(connection, owner_id, name, content, new, now), None))
         return Learned(content, former.content if former else None)
-
-    async def _give_way(self, connection: aiosqlite.Connection, owner_id: int, former: Entry) -> None:
-        """Free the name of a fact that is about to be superseded: the newer one goes by it."""
-        async with touching_entries(connection, [former.id]):
-            await connection.execute("DELETE FROM names WHERE entry_id = ?", (former.id,))
-            dated = f"{former.name} until {self._clock().astimezone(self._zone):%Y-%m-%d}"
-            await bind_name(connection, owner_id, former.id, await free_name_for(connection, owner_id, dated))

@@ -257,6 +257,57 @@ CONSOLIDATION: Migration = (
     "CREATE INDEX due_conversations ON conversations (id) WHERE consolidation_due > consolidated_through",
 )
 
+ACTIVATION: Migration = (
+    # until now nobody could give a priority: each kind gets its own
+    """
+    UPDATE entries SET priority = CASE kind WHEN 'policy' THEN 'critical' WHEN 'workflow' THEN 'high'
+        WHEN 'pitfall' THEN 'high' WHEN 'architecture' THEN 'high' WHEN 'decision' THEN 'medium'
+        WHEN 'preference' THEN 'medium' ELSE 'normal' END
+    """,
+    "ALTER TABLE entries ADD COLUMN failure_count INTEGER NOT NULL DEFAULT 0",
+    # The strength of an entry in half-lives, which time does not change: an index can give the strongest. It is
+    # derived, and the triggers are the only ones who write it. `strength` is memory/strength.py's.
+    "ALTER TABLE entries ADD COLUMN strength REAL NOT NULL DEFAULT 0",
+    "CREATE TABLE decay (half_life_days REAL NOT NULL)",
+    "INSERT INTO decay VALUES (90)",
+    """
+    CREATE TRIGGER strength_of_new AFTER INSERT ON entries BEGIN
+        UPDATE entries SET strength =
+            strength(reinforcement_count, last_reinforced_at, (SELECT half_life_days FROM decay)) WHERE id = new.id;
+    END
+    """,
+    """
+    CREATE TRIGGER strength_of_reinforced AFTER UPDATE OF reinforcement_count, last_reinforced_at ON entries BEGIN
+        UPDATE entries SET strength =
+            strength(reinforcement_count, last_reinforced_at, (SELECT half_life_days FROM decay)) WHERE id = new.id;
+    END
+    """,
+    """
+    CREATE TRIGGER strength_of_all AFTER UPDATE ON decay BEGIN
+        UPDATE entries SET strength = strength(reinforcement_count, last_reinforced_at, new.half_life_days);
+    END
+    """,
+    "UPDATE decay SET half_life_days = 90",
+    """
+    CREATE INDEX strongest_entries ON entries (owner_id, kind, priority, strength)
+    WHERE superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL
+    """,
+    # what the last turn of a session had in its request, as JSON, for /memory why
+    "ALTER TABLE sessions ADD COLUMN activated TEXT",
+    # quiet lines that wait for a session's next reply
+    """
+    CREATE TABLE notices (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+        text TEXT NOT NULL,
+        at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX notices_of_owner ON notices (owner_id, id)",
+    # when the scheduler's jobs ran last, so that they catch up after a downtime
+    "CREATE TABLE jobs (name TEXT PRIMARY KEY, ran_at TEXT NOT NULL) WITHOUT ROWID",
+)
+
 REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)
 """Makes the search index anew; follows every change of what memory/words.py makes of a text."""
 
@@ -275,4 +326,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     PURGE,
     REBUILD,
     CONSOLIDATION,
+    ACTIVATION,
 )

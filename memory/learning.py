@@ -1,0 +1,152 @@
+"""Typed memories (S4): a new one is written, a known one reinforced, a corrected one superseded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory.changes import Snapshot
+from memory.clock import Clock, now_text
+from memory.entry import TYPED_KINDS, Entry, Operation
+from memory.entry_rows import (
+    ENTRY_ROWS,
+    entry_of,
+    find,
+    generated_name,
+    insert_entry,
+    owner_number,
+    refuse_secret,
+    usable_content,
+    usable_name,
+)
+from memory.errors import MemoryRefused
+from memory.naming import name_key, telling_words
+from memory.reinforcement import reinforce
+from memory.scope import usable_scope
+from memory.search import Filter
+from memory.superseding import supersede
+from memory.words import landmarks
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    import aiosqlite
+
+    from memory.changes import ChangeLog
+    from memory.database import Database
+    from memory.entry import NewEntry
+    from memory.search import Search
+
+ALIKE = 10
+"""Memories that are looked at for one that says the same, or that is corrected."""
+SHORTEST_SHARE = 1 / 3
+"""The part of a memory's telling words that what corrects it must share, where it does not name the wrong ones."""
+CLEARLY = 1.5
+"""How many times better the memory that is corrected fits than the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What became of something to be learned. known: it was there already. superseded: what it took the place of."""
+
+    entry: Entry
+    known: bool = False
+    superseded: Entry | None = None
+
+
+class Learning:
+    """Learns typed memories, each in one transaction that one undo takes back."""
+
+    def __init__(self, database: Database, search: Search, changes: ChangeLog, clock: Clock, zone: ZoneInfo) -> None:
+        self._database = database
+        self._search = search
+        self._changes = changes
+        self._clock = clock
+        self._zone = zone
+
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learnt:
+        """Write a memory. replaces: the name of the one that it supersedes.
+
+        What is known in the same words is reinforced, and its decay begins anew. Raises MemoryRefused for what may
+        not be stored, a scope that is no pattern, and a name that nothing has.
+        """
+        new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
+        refuse_secret(" ".join(new.tags))
+        known = await self._known(owner, new)
+        now = now_text(self._clock)
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            if known is not None:
+                await reinforce(connection, known.id, now)
+                return Learnt(await find(connection, owner_id, known.name), known=True)
+            former = await _replaceable(connection, owner_id, replaces) if replaces else None
+            if former is not None:
+                before = await supersede(connection, owner_id, former, new, now, self._zone)
+            else:
+                name = usable_name(new.name) if new.name else None
+                name = name or await generated_name(connection, owner_id, new.stem, new.topic or new.content)
+                before = [Snapshot(await insert_entry(connection, owner_id, name, new.content, new, now), None)]
+            await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
+            return Learnt(await _by_id(connection, before[-1].entry_id), superseded=former)
+
+    async def reinforce_known(self, owner: str, content: str) -> Entry | None:
+        """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
+        known = await self._saying(owner, content)
+        if known is not None:
+            async with self._database.transaction() as connection:
+                await reinforce(connection, known.id, now_text(self._clock))
+        return known
+
+    async def corrected_by(self, owner: str, text: str, corrects: str | None) -> Entry | None:
+        """The memory that `text` corrects; None unless it is clear which one. corrects: the words that are wrong."""
+        alike = await self._alike(owner, f"{corrects or ''} {text}")
+        if corrects:
+            wrong = set(landmarks(corrects))
+            alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
+        said = _landmarks_of(text)
+        shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
+        if not shares or shares[0][0] < SHORTEST_SHARE:
+            return None
+        if not corrects and len(said & _landmarks_of(shares[0][2].content)) < 2:
+            return None
+        return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
+
+    async def _known(self, owner: str, new: NewEntry) -> Entry | None:
+        known = await self._saying(owner, new.content)
+        return known if known is not None and known.kind == new.kind and (known.scope or None) == new.scope else None
+
+    async def _saying(self, owner: str, content: str) -> Entry | None:
+        said = name_key(content).rstrip(".!。！")
+        alike = await self._alike(owner, content)
+        return next((entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said), None)
+
+    async def _alike(self, owner: str, text: str) -> list[Entry]:
+        """The typed memories that still hold and that speak of the same."""
+        only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
+        hits = await self._search.find(text, owner, only=only, limit=ALIKE)
+        ids = ", ".join(str(hit.id) for hit in hits)
+        return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
+
+
+async def _replaceable(connection: aiosqlite.Connection, owner_id: int, name: str) -> Entry:
+    former = await find(connection, owner_id, name)
+    if former.superseded_by is not None:
+        raise MemoryRefused(f"{former.name} was superseded already: replace the one that took its place.")
+    if former.kind not in TYPED_KINDS:
+        raise MemoryRefused(f"{former.name} is a {former.kind}, which no memory replaces: change it instead.")
+    return former
+
+
+async def _by_id(connection: aiosqlite.Connection, entry_id: int) -> Entry:
+    rows = await connection.execute_fetchall(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
+    return entry_of(next(iter(rows)))
+
+
+def _landmarks_of(text: str) -> set[str]:
+    return set(landmarks(" ".join(telling_words(text, 100)) or text))
+
+
+def _share(content: str, said: set[str]) -> float:
+    """The part of what tells in `content` that was said."""
+    telling = _landmarks_of(content)
+    return len(telling & said) / len(telling) if telling else 0.0
