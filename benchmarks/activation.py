@@ -1,3 +1,215 @@
-"""How good the ranking of layer B is on the labelled cases, and how long activation takes among many memories."""
+"""How well layer B ranks on the labelled cases, and how long activation takes among many memories of one owner."""
 
 from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import random
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from benchmarks.search_scale import a_query, a_text
+from memory.activation import Activation, Layer
+from memory.changes import ChangeLog
+from memory.clock import to_text
+from memory.database import Database
+from memory.entries import EntryStore
+from memory.entry import TYPED_KINDS, Kind, NewEntry, default_priority
+from memory.search import Search
+from memory.strength import Decay
+from memory.tokens import TokenCounter
+
+CASES = Path(__file__).parent.parent / "tests" / "activation_cases.json"
+NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
+ROOM = 200
+"""Tokens for the memories of one case: about half of them, so that something is pushed out."""
+BUDGET = 800
+MESSAGES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A message, an owner's memories with their age in days and count, and which of them are wanted, best first."""
+
+    id: str
+    half: str
+    situation: str
+    message: str
+    memories: tuple[tuple[NewEntry, float, int], ...]
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """first: the share of cases with the most wanted memory on top. ndcg: over the first five places.
+    kept: the share of wanted memories that a room of 200 tokens holds.
+    """
+
+    cases: int
+    first: float
+    ndcg: float
+    kept: float
+
+    def __str__(self) -> str:
+        return f"{self.cases:3} cases: first {self.first:4.0%}, nDCG@5 {self.ndcg:4.0%}, kept {self.kept:4.0%}"
+
+
+def load_cases() -> list[Case]:
+    """The labelled cases."""
+    read = json.loads(CASES.read_text(encoding="utf-8"))
+    cases = []
+    for case in read["cases"]:
+        memories: list[tuple[NewEntry, float, int]] = []
+        for memory in (*read["pools"][case["pool"]], *case.get("memories", ())):
+            aged = memory | case.get("set", {}).get(memory["name"], {})
+            # the labels' names would give the answers away to the search
+            new = NewEntry(aged["content"], name=f"m{len(memories)}", kind=Kind(aged["kind"]), topic=memory["name"])
+            memories.append((new, aged["days"], aged["count"]))
+        cases.append(
+            Case(case["id"], case["half"], case["situation"], case["message"], tuple(memories), tuple(case["wanted"]))
+        )
+    return cases
+
+
+async def store_cases(database: Database, cases: list[Case]) -> None:
+    """Write each case as an owner of its own, as many days ago as its memories are old."""
+    entries = EntryStore(database, ChangeLog(lambda: NOW), lambda: NOW)
+    for case in cases:
+        for new, days, count in case.memories:
+            added = await entries.add(case.id, new)
+            async with database.transaction() as connection:
+                await connection.execute(
+                    "UPDATE entries SET reinforcement_count = ?, last_reinforced_at = ? WHERE id = ?",
+                    (count, to_text(NOW - timedelta(days=days)), added.id),
+                )
+
+
+async def ranked(activation: Activation, case: Case, tokens: int) -> list[str]:
+    """The labels of the memories that activate in layer B for a case, in their order."""
+    found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().text)
+    labels = {new.content: new.topic for new, _, _ in case.memories}
+    lines = [one.line for one in found if one.layer is Layer.CONTEXT]
+    return [labels[line.partition("] ")[2]] for line in lines]
+
+
+async def figures(activation: Activation, cases: list[Case]) -> Figures:
+    """The figures over some of the cases."""
+    first, ndcg, kept, wanted = 0.0, 0.0, 0, 0
+    for case in cases:
+        order = await ranked(activation, case, 10_000)
+        held = set(await ranked(activation, case, ROOM))
+        first += order[:1] == [case.wanted[0]]
+        ndcg += _ndcg(order[:5], case.wanted)
+        kept += len(held.intersection(case.wanted))
+        wanted += len(case.wanted)
+    return Figures(len(cases), first / len(cases), ndcg / len(cases), kept / wanted)
+
+
+def _ndcg(order: list[str], wanted: tuple[str, ...]) -> float:
+    gains = {name: len(wanted) - place for place, name in enumerate(wanted)}
+    best = sum(gain / math.log2(place + 2) for place, gain in enumerate(sorted(gains.values(), reverse=True)[:5]))
+    return sum(gains.get(name, 0) / math.log2(place + 2) for place, name in enumerate(order)) / best
+
+
+async def main() -> None:
+    """Print the figures of the ranking, then the times for each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000], help="memories of one owner")
+    sizes = sorted(parser.parse_args().sizes)
+    with tempfile.TemporaryDirectory() as folder:
+        await _rank(Path(folder) / "cases.db")
+        for others in (0, 4):
+            await _time(Path(folder) / f"times-{others}.db", sizes, others)
+
+
+async def _rank(path: Path) -> None:
+    database = await Database.open(path)
+    try:
+        cases = load_cases()
+        await store_cases(database, cases)
+        activation = _activation(database)
+        for half in ("tune", "holdout"):
+            print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")
+        for situation in sorted({case.situation for case in cases}):
+            print(f"{situation:8} {await figures(activation, [case for case in cases if case.situation == situation])}")
+    finally:
+        await database.close()
+
+
+async def _time(path: Path, sizes: list[int], others: int) -> None:
+    database = await Database.open(path)
+    try:
+        async with database.transaction() as connection:
+            await connection.executemany(
+                "INSERT INTO owners (id, name) VALUES (?, ?)", [(1 + n, f"bench:{n}") for n in range(1 + others)]
+            )
+        done = 0
+        for number in range(1, 1 + others):
+            await _fill(database, 1 + number, done, done + 1_000)
+            done += 1_000
+        first = done
+        for size in sizes:
+            await _fill(database, 1, done, first + size)
+            done = first + size
+            print(f"{size:>8,} memories, {others} other owners: {await _latency(_activation(database))}")
+    finally:
+        await database.close()
+
+
+async def _fill(database: Database, owner_id: int, first: int, last: int) -> None:
+    """Add memories of all kinds, ages and counts in bulk, in the way in which the store keeps them."""
+    source = random.Random(first)
+    for start in range(first, last, 10_000):
+        numbers = range(start + 1, min(last, start + 10_000) + 1)
+        rows = []
+        for number in numbers:
+            kind = source.choice(TYPED_KINDS)
+            moment = to_text(NOW - timedelta(days=source.random() * 365))
+            count = 1 + int(source.expovariate(1))
+            rows.append((number, owner_id, kind, default_priority(kind), a_text(source), moment, moment, count, moment))
+        async with database.transaction() as connection:
+            await connection.executemany(
+                "INSERT INTO entries (id, owner_id, kind, priority, content, last_reinforced_at, valid_from,"
+                " reinforcement_count, author, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'import', ?)",
+                rows,
+            )
+            await connection.executemany(
+                "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
+                [(owner_id, f"memory {n}", f"memory {n}", n) for n in numbers],
+            )
+            await connection.execute(
+                "INSERT INTO search (rowid, owner, body, name, tags, scope, speaker, date, previous, next,"
+                " second_previous, second_next) SELECT row, owner, body, name, tags, scope, speaker, date, previous,"
+                " next, second_previous, second_next FROM searchable_entries WHERE id BETWEEN ? AND ?",
+                (numbers[0], numbers[-1]),
+            )
+
+
+async def _latency(activation: Activation) -> str:
+    source = random.Random(2)
+    count = TokenCounter().text
+    times: list[float] = []
+    for _ in range(MESSAGES):
+        message = a_query(source)
+        started = time.perf_counter()
+        baseline = await activation.baseline("bench:0", BUDGET // 2, count)
+        left = BUDGET - sum(one.tokens for one in baseline)
+        await activation.contextual("bench:0", message, baseline, left, count)
+        times.append(1000 * (time.perf_counter() - started))
+    times.sort()
+    return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"
+
+
+def _activation(database: Database) -> Activation:
+    return Activation(database, Search(database), Decay(), lambda: NOW, ZoneInfo("UTC"))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

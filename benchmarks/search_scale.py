@@ -52,11 +52,12 @@ WORDS = [f"w{rank}x" for rank in range(VOCABULARY)]
 WEIGHTS = list(itertools.accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
 
 
-def _text(source: random.Random) -> str:
+def a_text(source: random.Random) -> str:
+    """Words as they occur in texts."""
     return " ".join(source.choices(WORDS, cum_weights=WEIGHTS, k=WORDS_PER_ENTRY))
 
 
-def _query(source: random.Random) -> str:
+def a_query(source: random.Random) -> str:
     """Words as they occur in texts, without the function words."""
     words = source.choices(WORDS, cum_weights=WEIGHTS, k=WORDS_PER_QUERY * 20)
     return " ".join([word for word in words if int(word[1:-1]) >= FUNCTION_WORDS][:WORDS_PER_QUERY])
@@ -65,7 +66,7 @@ def _query(source: random.Random) -> str:
 async def _seconds_to_add(entries: EntryStore, source: random.Random) -> float:
     started = time.perf_counter()
     for number in range(ADDS):
-        await entries.add(f"bench:{number % OWNERS}", NewEntry(_text(source), name=f"added {number}"))
+        await entries.add(f"bench:{number % OWNERS}", NewEntry(a_text(source), name=f"added {number}"))
     return time.perf_counter() - started
 
 
@@ -79,7 +80,7 @@ async def _fill(database: Database, first: int, size: int) -> None:
             await connection.executemany(
                 "INSERT INTO entries (id, owner_id, kind, content, last_reinforced_at, valid_from, author, created_at)"
                 " VALUES (?, ?, 'note', ?, ?, ?, 'import', ?)",
-                [(n + 1, n % OWNERS + 1, _text(source), now, now, now) for n in numbers],
+                [(n + 1, n % OWNERS + 1, a_text(source), now, now, now) for n in numbers],
             )
             await connection.executemany(
                 "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
@@ -97,7 +98,7 @@ async def _latency(search: Search) -> str:
     source = random.Random(2)
     times: list[float] = []
     for number in range(QUERIES):
-        query = _query(source)
+        query = a_query(source)
         started = time.perf_counter()
         await search.find(query, f"bench:{number % OWNERS}", limit=10)
         times.append(1000 * (time.perf_counter() - started))

@@ -7,23 +7,23 @@ share one budget of tokens: A fills it first, then B, then C.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING
 
-from memory.entry import TYPED_KINDS, Entry, Kind, Priority
-from memory.entry_rows import ENTRY_ROWS, entry_of
+from memory.clock import from_text
+from memory.entry import TYPED_KINDS, Kind, Priority
 from memory.search import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
-    from datetime import datetime
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
-    from memory.database import Database
+    from memory.database import Database, Row
     from memory.search import Search
     from memory.strength import Decay
 
@@ -32,11 +32,10 @@ TokenCount = Callable[[str], int]
 
 BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
-MOST_BASELINE = 200
-"""Baseline memories that are looked at: more never fit into a prompt."""
-RELEVANT_CANDIDATES = 60
-STRONGEST_CANDIDATES = 60
-"""Memories that layer B ranks: those that fit the message best, and the strongest ones."""
+MOST_SHOWN = 48
+"""Memories of a layer that are looked at for a prompt: more don't fit into it."""
+CANDIDATES = 32
+"""Memories that layer B ranks: so many that fit the message best, and so many of the strongest."""
 MOST_WORKFLOWS = 3
 """Workflows of layer C (S4)."""
 FITTING_WORKFLOW = 0.4
@@ -45,7 +44,11 @@ LINE_CHARACTERS = 400
 """How much of one memory is shown."""
 
 _LIVE = "superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL"
-_ORDER = {priority: rank for rank, priority in enumerate(Priority)}
+_CANDIDATES = (
+    "SELECT e.id, n.name, e.kind, e.priority, e.content, e.author, e.valid_from, e.success_count, e.failure_count,"
+    " e.reinforcement_count, e.last_reinforced_at FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
+)
+_RANK: dict[str, int] = {priority: rank for rank, priority in enumerate(Priority)}
 
 
 class Layer(StrEnum):
@@ -57,23 +60,32 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Activated:
-    """A memory in a request, with what it cost there. relevance: of 1 to the message; the best one has 1."""
+class Candidate:
+    """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none."""
 
-    entry: Entry
+    id: int
+    name: str
+    kind: str
+    priority: str
+    content: str
+    author: str
+    valid_from: str
+    success_count: int
+    failure_count: int
+    score: float
+    relevance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """A memory in a request, as its line there, and what that cost in tokens."""
+
+    id: int
     layer: Layer
     score: float
     relevance: float
     line: str
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Layer A. waiting: how many of its memories the budget had no room for."""
-
-    memories: tuple[Activated, ...] = ()
-    waiting: int = 0
 
 
 class Activation:
@@ -86,19 +98,26 @@ class Activation:
         self._clock = clock
         self._zone = zone
 
-    async def baseline(self, owner: str, tokens: int, count: TokenCount) -> Baseline:
+    async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
         """Layer A in at most `tokens`: the highest priority first, of one priority the strongest."""
         owner_id = await self._owner_id(owner)
         if owner_id is None or tokens <= 0:
-            return Baseline()
+            return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
-        found = await self._strongest(owner_id, places, MOST_BASELINE, trusted=True)
-        now = self._clock()
-        ranked = sorted(found, key=lambda e: (_ORDER[Priority(e.priority)], -self._decay.score(e, now), e.id))
+        found = await self._strongest(owner_id, places, MOST_SHOWN, by_priority=True)
+        ranked = sorted(found.values(), key=lambda c: (_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
-        lines = [(entry, 0.0, f"- [{entry.kind}] {_shown(entry.content)}") for entry in ranked]
-        chosen = self._filled(lines, Layer.BASELINE, tokens, count, now)
-        return Baseline(chosen, len(ranked) - len(chosen))
+        return self._filled(ranked, Layer.BASELINE, tokens, count)
+
+    async def baseline_count(self, owner: str) -> int:
+        """How many memories layer A would hold, had it room for all."""
+        kinds, priorities = (", ".join(f"'{one}'" for one in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
+        found = await self._database.value(
+            f"SELECT count(*) FROM entries WHERE owner_id = ? AND kind IN ({kinds}) AND priority IN ({priorities})"
+            f" AND {_LIVE} AND trusted",
+            (await self._owner_id(owner),),
+        )
+        return int(found)
 
     async def contextual(
         self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
@@ -107,90 +126,103 @@ class Activation:
         owner_id = await self._owner_id(owner)
         if owner_id is None or tokens <= 0:
             return ()
-        taken = {one.entry.id for one in baseline}
-        relevance = await self._relevance(owner, message)
-        ids = [entry_id for entry_id in relevance if entry_id not in taken]
-        fitting = await self._entries(ids)
-        others = [kind for kind in TYPED_KINDS if kind != Kind.WORKFLOW]
-        strongest = await self._strongest(owner_id, list(product(others, Priority)), STRONGEST_CANDIDATES)
-        now = self._clock()
-        candidates = {e.id: e for e in (*fitting, *strongest) if e.id not in taken and e.kind != Kind.WORKFLOW}
-        ranked = ranked_memories(candidates.values(), relevance, self._decay, now)
-        lines = [(entry, relevance.get(entry.id, 0.0), self._line(entry)) for entry in ranked]
-        context = self._filled(lines, Layer.CONTEXT, tokens, count, now)
+        taken = {one.id for one in baseline}
+        places = [(kind, priority) for kind, priority in product(TYPED_KINDS, Priority) if kind != Kind.WORKFLOW]
+        found = await self._strongest(owner_id, places, CANDIDATES + len(taken))
+        found |= await self._fitting(owner, message)
+        candidates = [candidate for candidate in found.values() if candidate.id not in taken]
+        memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
+        context = self._filled(memories, Layer.CONTEXT, tokens, count)
         left = tokens - sum(one.tokens for one in context)
-        workflows = ranked_workflows([e for e in fitting if e.kind == Kind.WORKFLOW], relevance)
-        lines = [(entry, relevance[entry.id], workflow_line(entry)) for entry in workflows]
-        return (*context, *self._filled(lines, Layer.PROCEDURES, left, count, now))
+        workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
+        return (*context, *self._filled(workflows, Layer.PROCEDURES, left, count))
 
     def _filled(
-        self,
-        lines: Sequence[tuple[Entry, float, str]],
-        layer: Layer,
-        tokens: int,
-        count: TokenCount,
-        now: datetime,
+        self, ranked: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount
     ) -> tuple[Activated, ...]:
-        """As many of the lines as fit; one that is too long does not keep out the shorter ones after it."""
-        chosen = []
-        for entry, relevance, line in lines:
+        """As many as fit, in their order; one that is too long does not keep out the shorter ones after it."""
+        chosen: list[Activated] = []
+        for candidate in ranked:
+            line = self._line(candidate, layer)
             cost = count(line) + 1  # the line break
             if cost <= tokens:
                 tokens -= cost
-                chosen.append(Activated(entry, layer, self._decay.score(entry, now), relevance, line, cost))
+                chosen.append(Activated(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
         return tuple(chosen)
 
     async def _owner_id(self, owner: str) -> int | None:
         found = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
         return None if found is None else int(found)
 
-    async def _relevance(self, owner: str, message: str) -> dict[int, float]:
-        """The entries that fit a message, best first, each with its relevance as a part of the best one's."""
+    async def _fitting(self, owner: str, message: str) -> dict[int, Candidate]:
+        """What fits a message best."""
         only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
-        hits = await self._search.find(message, owner, only=only, limit=RELEVANT_CANDIDATES)
-        return {hit.id: hit.score / hits[0].score for hit in hits}
+        scores = await self._search.scores(message, owner, only, CANDIDATES)
+        best = max(scores.values(), default=0.0)
+        rows = await self._database.rows(f"{_CANDIDATES} WHERE e.id IN ({', '.join(map(str, scores))})")
+        return {row["id"]: self._candidate(row, scores[row["id"]] / best) for row in rows}
 
     async def _strongest(
-        self, owner_id: int, places: Iterable[tuple[str, str]], limit: int, *, trusted: bool = False
-    ) -> list[Entry]:
-        """The strongest memories of each kind and priority in `places`: the index has them in this order."""
+        self, owner_id: int, places: Sequence[tuple[str, str]], limit: int, *, by_priority: bool = False
+    ) -> dict[int, Candidate]:
+        """The strongest memories of the kinds and priorities in `places`, as the index has them.
+
+        by_priority: only what is trusted, and the higher priority before the stronger.
+        """
         each = (
-            f"SELECT id FROM (SELECT id FROM entries WHERE owner_id = {owner_id} AND kind = '{kind}'"
-            f" AND priority = '{priority}' AND {_LIVE}{' AND trusted' if trusted else ''}"
-            f" ORDER BY strength DESC, id DESC LIMIT {limit})"
+            f"SELECT id, {math.log2(self._decay.weight(kind))} + strength AS strength,"
+            f" {_RANK[priority] if by_priority else 0} AS rank FROM (SELECT id, strength FROM entries"
+            f" WHERE owner_id = {owner_id} AND kind = '{kind}' AND priority = '{priority}' AND {_LIVE}"
+            f"{' AND trusted' if by_priority else ''} ORDER BY strength DESC LIMIT {limit})"
             for kind, priority in places
         )
-        rows = await self._database.rows(" UNION ALL ".join(each))
-        return await self._entries([row[0] for row in rows])
+        strongest = f"SELECT id FROM ({' UNION ALL '.join(each)} ORDER BY rank, strength DESC LIMIT {limit})"
+        rows = await self._database.rows(f"{_CANDIDATES} WHERE e.id IN ({strongest})")
+        return {row["id"]: self._candidate(row) for row in rows}
 
-    async def _entries(self, ids: Sequence[int]) -> list[Entry]:
-        wanted = ", ".join(map(str, ids))
-        return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({wanted})")]
+    def _candidate(self, row: Row, relevance: float = 0.0) -> Candidate:
+        last = from_text(row["last_reinforced_at"])
+        score = self._decay.score(row["kind"], row["reinforcement_count"], last, self._clock())
+        return Candidate(
+            id=row["id"],
+            name=row["name"],
+            kind=row["kind"],
+            priority=row["priority"],
+            content=row["content"],
+            author=row["author"],
+            valid_from=row["valid_from"],
+            success_count=row["success_count"],
+            failure_count=row["failure_count"],
+            score=score,
+            relevance=relevance,
+        )
 
-    def _line(self, entry: Entry) -> str:
-        since = entry.valid_from.astimezone(self._zone)
-        return f"- [{since:%Y-%m-%d}, {entry.kind} by {entry.author}] {_shown(entry.content)}"
+    def _line(self, memory: Candidate, layer: Layer) -> str:
+        if layer is Layer.BASELINE:
+            return f"- [{memory.kind}] {_shown(memory.content)}"
+        if layer is Layer.PROCEDURES:
+            record = written_record(memory.success_count, memory.failure_count)
+            return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
+        since = from_text(memory.valid_from).astimezone(self._zone)
+        return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}] {_shown(memory.content)}"
 
 
-def ranked_memories(entries: Iterable[Entry], relevance: dict[int, float], decay: Decay, now: datetime) -> list[Entry]:
+def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
     """Layer B: what passes the threshold, best first."""
-    scores = {entry.id: decay.score(entry, now) for entry in entries}
-    strong = [entry for entry in entries if scores[entry.id] >= decay.threshold]
-    return sorted(strong, key=lambda e: (relevance.get(e.id, 0.0), scores[e.id], e.id), reverse=True)
+    strong = (candidate for candidate in candidates if candidate.score >= threshold)
+    return sorted(strong, key=lambda c: (c.relevance, c.score, c.id), reverse=True)
 
 
-def ranked_workflows(workflows: Iterable[Entry], relevance: dict[int, float]) -> list[Entry]:
+def ranked_workflows(workflows: Iterable[Candidate]) -> list[Candidate]:
     """Layer C: of the workflows that fit the task, those that have worked first."""
-    ranked = sorted(workflows, key=lambda e: (-relevance[e.id], e.id))
-    fitting = [e for e in ranked if relevance[e.id] >= FITTING_WORKFLOW * relevance[ranked[0].id]]
-    return sorted(fitting, key=lambda e: (e.success_count == 0, -relevance[e.id], e.id))[:MOST_WORKFLOWS]
+    best = max((workflow.relevance for workflow in workflows), default=0.0)
+    fitting = [workflow for workflow in workflows if workflow.relevance >= FITTING_WORKFLOW * best]
+    return sorted(fitting, key=lambda c: (c.success_count == 0, -c.relevance, c.id))[:MOST_WORKFLOWS]
 
 
-def workflow_line(entry: Entry) -> str:
-    """A workflow with how often it has worked."""
-    worked = f"worked {entry.success_count} of {entry.success_count + entry.failure_count} times"
-    record = worked if entry.success_count + entry.failure_count else "not tried yet"
-    return f"- [workflow {entry.name}, {record}] {_shown(entry.content)}"
+def written_record(successes: int, failures: int) -> str:
+    """How often a workflow has worked."""
+    return f"worked {successes} of {successes + failures} times" if successes + failures else "not tried yet"
 
 
 def _shown(content: str) -> str:

@@ -123,8 +123,7 @@ class Learning:
     async def _alike(self, owner: str, text: str) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
         only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
-        hits = await self._search.find(text, owner, only=only, limit=ALIKE)
-        ids = ", ".join(str(hit.id) for hit in hits)
+        ids = ", ".join(map(str, await self._search.scores(text, owner, only, ALIKE)))
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 
 

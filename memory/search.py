@@ -36,30 +36,43 @@ MESSAGE_KIND = "message"
 """The kind under which the log's messages are asked for and shown."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
-_FOUND = f"""
-WITH found AS (SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match),
-hits AS (
-    SELECT f.row, f.score, n.name, e.kind, e.content, e.created_at, e.owner_id, e.author AS source, e.scope,
-        NULL AS conversation_id, NULL AS turn_id, e.archived_at IS NOT NULL AS archived, e.superseded_by,
-        e.valid_from, (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by) AS superseded_at
-    FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
-    JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
-    UNION ALL
-    SELECT f.row, f.score, NULL, '{MESSAGE_KIND}', m.content, m.created_at, c.owner_id,
-        coalesce(m.speaker, m.role), NULL, m.conversation_id, m.turn_id, 0, NULL, NULL, NULL
-    FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2
-    JOIN conversations c ON c.id = m.conversation_id
-)
-SELECT h.*, o.name AS owner FROM hits h JOIN owners o ON o.id = h.owner_id
+# First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
+# Materialized, or else each score is computed twice.
+_FIRST = 10
+"""How many times as many rows as are wanted are looked at before all are."""
+_FOUND = f"SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC LIMIT :first"
+_ENTRIES = """
+SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.archived_at IS NOT NULL AS archived,
+    e.superseded_by IS NOT NULL AS superseded
+FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
+_MESSAGES = f"""
+SELECT f.row, f.score, '{MESSAGE_KIND}', m.created_at, c.owner_id, NULL, 0, 0
+FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
+"""
+_DECORATED = """
+SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owner, n.name,
+    coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
+    m.conversation_id, m.turn_id, e.superseded_by, e.valid_from,
+    (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by) AS superseded_at
+FROM best b JOIN owners o ON o.id = b.owner_id
+LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
+LEFT JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
+LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2
+"""
+_SCORES = "SELECT b.row, b.score FROM best b"
+_ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What may be found. kinds None: all; since and until bound when it was made; archived None: both."""
+    """What may be found.
+
+    kinds None: all. path: entries whose scope it lies in. since and until bound when it was made. archived None: both.
+    """
 
     kinds: Collection[str] | None = None
-    scope: str | None = None
+    path: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     archived: bool | None = None
@@ -97,21 +110,37 @@ class Search:
         self, query: str, owner: str | None = None, *, only: Filter | None = None, limit: int | None = None
     ) -> list[Hit]:
         """What fits `query`, best first, of one owner or of all; equal scores newest first."""
-        only = only or Filter()
-        owner_id = None
-        if owner is not None:
-            owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
-            if owner_id is None:
-                return []
-        match = match_expression(owner_id, query)
+        rows = await self._best(query, owner, only or Filter(), limit, _DECORATED)
+        return [_hit(row) for row in rows]
+
+    async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
+        """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
+        rows = await self._best(query, owner, only, limit, _SCORES)
+        return {source_of(row["row"])[1]: row["score"] for row in rows}
+
+    async def _best(self, query: str, owner: str | None, only: Filter, limit: int | None, columns: str) -> list[Row]:
+        known = await self._database.row(
+            "SELECT (SELECT id FROM owners WHERE name = ?), (SELECT count(*) FROM (SELECT 1 FROM owners LIMIT 2))",
+            (owner,),
+        )
+        owner_id, owners = known or (None, 0)
+        if owner is not None and owner_id is None:
+            return []
+        # of an owner who is alone everything is his, and his number's long list need not be walked
+        match = match_expression(None if owners == 1 else owner_id, query)
         if match is None:
             return []
         where, parameters = _conditions(only)
-        rows = await self._database.rows(
-            f"{_FOUND} {where} ORDER BY h.score DESC, h.created_at DESC, h.row DESC LIMIT :limit",
-            {"match": match, "limit": -1 if limit is None else limit} | parameters,
+        sql = (
+            f"WITH found AS MATERIALIZED ({_FOUND}), hits AS ({_sources(only)}),"
+            f" best AS (SELECT * FROM hits b {where} {_ORDER} LIMIT :limit) {columns} {_ORDER}"
         )
-        return [_hit(row) for row in rows]
+        most = -1 if limit is None else limit
+        parameters |= {"match": match, "limit": most}
+        rows = await self._database.rows(sql, parameters | {"first": max(-1, most * _FIRST)})
+        if len(rows) < most:
+            rows = await self._database.rows(sql, parameters | {"first": -1})
+        return rows
 
     async def reindex(self) -> None:
         """Make the index anew from the entries and the log."""
@@ -119,24 +148,33 @@ class Search:
             await rebuild(connection)
 
 
+def _sources(only: Filter) -> str:
+    """What is searched: entries, messages, or both."""
+    if only.kinds is None:
+        return f"{_ENTRIES} UNION ALL {_MESSAGES}"
+    sources = [_ENTRIES] if set(only.kinds) - {MESSAGE_KIND} else []
+    sources += [_MESSAGES] if MESSAGE_KIND in only.kinds else []
+    return " UNION ALL ".join(sources or [_ENTRIES])
+
+
 def _conditions(only: Filter) -> tuple[str, dict[str, object]]:
     conditions: list[str] = []
     parameters: dict[str, object] = {}
     if only.kinds is not None:
         names = {f"kind{number}": str(kind) for number, kind in enumerate(only.kinds)}
-        conditions.append(f"h.kind IN ({', '.join(f':{name}' for name in names)})")
+        conditions.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
         parameters |= names
     for name, value, condition in (
-        ("scope", only.scope, "h.scope = :scope"),
-        ("since", to_text(only.since) if only.since else None, "h.created_at >= :since"),
-        ("until", to_text(only.until) if only.until else None, "h.created_at < :until"),
-        ("archived", only.archived, "h.archived = :archived"),
+        ("path", only.path, "scope_matches(b.scope, :path)"),
+        ("since", to_text(only.since) if only.since else None, "b.created_at >= :since"),
+        ("until", to_text(only.until) if only.until else None, "b.created_at < :until"),
+        ("archived", only.archived, "b.archived = :archived"),
     ):
         if value is not None:
             conditions.append(condition)
             parameters[name] = value
     if not only.superseded:
-        conditions.append("h.superseded_by IS NULL")
+        conditions.append("NOT b.superseded")
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 

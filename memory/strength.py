@@ -13,7 +13,6 @@ from memory.entry import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memory.entry import Entry
 
 TYPE_WEIGHTS: Mapping[str, float] = {
     Kind.POLICY: 2.0,
@@ -48,14 +47,13 @@ class Decay:
     threshold: float = THRESHOLD
     archive_below: float = ARCHIVE_BELOW
 
-    def score(self, entry: Entry, now: datetime) -> float:
+    def score(self, kind: str, count: int, last_reinforced_at: datetime, now: datetime) -> float:
         """`type_weight x 0.5^(days since reinforced / half-life) x reinforcement_count` (S4).
 
-        An entry from the future, as a clock that was set back leaves it, counts as of now.
+        What comes from the future, as a clock that was set back leaves it, counts as of now.
         """
-        days = max(0.0, (now - entry.last_reinforced_at) / _DAY)
-        count = min(max(1, entry.reinforcement_count), MOST_REINFORCED)
-        return self.weight(entry.kind) * math.exp2(-days / self.half_life_days) * count
+        days = max(0.0, (now - last_reinforced_at) / _DAY)
+        return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
 
     def weight(self, kind: str) -> float:
         """What a kind counts by."""
@@ -67,5 +65,8 @@ def stored_strength(count: int, last_reinforced_at: str, half_life_days: float) 
 
     Of two entries of one kind that with the greater strength has the greater score, whenever that is asked.
     """
-    bounded = min(max(1, count), MOST_REINFORCED)
-    return math.log2(bounded) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
+    return math.log2(_bounded(count)) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
+
+
+def _bounded(count: int) -> int:
+    return min(max(1, count), MOST_REINFORCED)
