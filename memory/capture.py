@@ -114,18 +114,20 @@ def _sentences(text: str) -> Iterator[tuple[str, str]]:
 def _ends(masked: str) -> Iterator[int]:
     for boundary in _BOUNDARY.finditer(masked):
         mark = boundary.group()
-        if mark == "." and _is_abbreviated(masked[: boundary.start()][-14:]):
+        if mark == "." and _is_abbreviated(
+            masked[max(0, boundary.start() - 14) : boundary.start()], masked[boundary.end() : boundary.end() + 14]
+        ):
             continue
         yield boundary.end()
 
 
-def _is_abbreviated(before: str) -> bool:
-    """Whether a full stop after these words belongs to the last of them: "Dr.", "J.", "am 4. März"."""
+def _is_abbreviated(before: str, after: str) -> bool:
+    """Whether a full stop between these words belongs to the first: "Dr. Ann", "J. Ann", "am 4. März"."""
     last = _LAST_WORD.search(before)
     if last is None:
         return False
     word = last.group().casefold()
-    is_day = word.isdigit() and len(word) < 3
+    is_day = word.isdigit() and (after.lstrip()[:1].islower() or CALENDAR.match(after.lstrip()) is not None)
     return is_day or (len(word) == 1 and word.isalpha() and not _HAN.match(word)) or word in ABBREVIATIONS
 
 

@@ -62,7 +62,7 @@ def _any(words: str) -> str:
 
 
 OPENERS = _compiled(
-    r"[-–—•*·…,.:!(_]*(?:(?:"
+    r"(?:\d{1,2}[.)]_)?[-–—•*·…,.:!(_]*(?:(?:"
     # English
     r"please|pls|plz|hey|hi|hello|okay|ok|well|so|and|but|also|oh|ah|yes|yeah|btw|by_the_way|fyi|honestly|"
     r"to_be_honest|tbh|personally|frankly|sorry|generally|in_general|as_a_rule|for_the_record|one_more_thing|thanks|"
@@ -81,9 +81,9 @@ OPENERS = _compiled(
     # French
     r"s'il_(?:te|vous)_pla[iî]t|stp|svp|salut|bonjour|alors|bon|ben|oui|et|mais|au_fait|franchement|honnêtement|"
     r"pardon|désolée?|en_général|pour_info|pour_information|sache_que|note_que|merci|moi"
-    r")\b[,.:!…–—_-]*){1,4}"
+    r")\b[,.:!…–—_-]*"
     # Chinese
-    r"|(?:(?:请|麻烦你?|你好|嗯|哦|对了|顺便说一下|顺便|说实话|老实说|跟你说一下|另外|还有|拜托|不好意思|抱歉)[，,：:。！_]*){1,4}"
+    r"|(?:请|麻烦你?|你好|嗯|哦|对了|顺便说一下|顺便|说实话|老实说|跟你说一下|另外|还有|拜托|不好意思|抱歉)[，,：:。！_]*){0,4}"
 )
 ACTUALLY = _compiled(
     r"(?:(?:actually|in_fact|на_самом_деле|насправді|eigentlich|en_realidad|de_hecho|en_fait|en_réalité)\b|其实|实际上)[,，_]*"
@@ -206,6 +206,10 @@ _RU_PASSING = (
     r"(?!,?_+(?:(?:перв|втор|треть|последн|друг|ваш|тво)\w+|тебя|вас|его|её|ее|их|это\w*|этот|эту|эта|эти|тот|та|то|как|"
     r"ход\b|спасибо|иде[яюи]|вариант|идти|пойти|когда_ты_так)\b)"
 )
+_UK_PASSING = (
+    r"(?!,?_+(?:(?:перш|друг|трет|останн|інш|ваш|тво)\w+|тебе|вас|його|її|їх|це\w*|цей|цю|ця|ці|той|та|те|як|хід\b|дякую|"
+    r"іде[яюї]|варіант|дуже_дякую|йти|піти)\b)"
+)
 _RU_THINGS = (
     r"(?:ответы?|цены|даты|тексты?|сообщени[ея]|отчёты?|отчеты?|единицы|рецепты?|письма|переводы?|списки|заголовки|"
     r"код|имена|суммы|числа|заметки|цитаты|источники|тесты|документы|резюме)"
@@ -262,7 +266,7 @@ RUSSIAN = _phrases(
     infinitive=_RU_INFINITIVE,
     now=_RU_NOW,
     i=_RU_I,
-    passing=_RU_PASSING,
+    passing=_RU_PASSING + _UK_PASSING,  # they share verbs
     things=_RU_THINGS,
     said=_RU_SAID,
     moved=_RU_MOVED,
@@ -286,10 +290,6 @@ _UK_NOW = (
 )
 _UK_I = r"(?:(?:я|ми)_(?:(?:б|би|дуже|взагалі|завжди|більше|просто|особисто|зазвичай|справді|сильно|все_ж)_){0,3}|"
 _UK_I += r"(?:(?:більше|дуже|просто)_)?)(?:не_)?"
-_UK_PASSING = (
-    r"(?!,?_+(?:(?:перш|друг|трет|останн|інш|ваш|тво)\w+|тебе|вас|його|її|їх|це\w*|цей|цю|ця|ці|той|та|те|як|хід\b|дякую|"
-    r"іде[яюї]|варіант|дуже_дякую|йти|піти)\b)"
-)
 _UK_THINGS = (
     r"(?:відповід[іь]|ціни|дати|тексти?|повідомлення|звіти?|одиниці|рецепти?|листи|переклади?|списки|заголовки|код|імена|"
     r"суми|числа|нотатки|цитати|джерела|тести|документи|резюме)"
@@ -347,7 +347,7 @@ UKRAINIAN = _phrases(
     infinitive=_UK_INFINITIVE,
     now=_UK_NOW,
     i=_UK_I,
-    passing=_UK_PASSING,
+    passing=_RU_PASSING + _UK_PASSING,
     things=_UK_THINGS,
     said=_UK_SAID,
     moved=_UK_MOVED,
@@ -739,7 +739,7 @@ EMPTY_HAN = frozenset("我你您他她它们的了是不这那个在也都就吧
 
 CALENDAR = _compiled(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october|"
-    r"november|december|понедельник\w*|вторник\w*|сред[ауые]|четверг\w*|пятниц\w*|суббот\w*|воскресень\w*|понеділ\w+|"
+    r"november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|понедельник\w*|вторник\w*|сред[ауые]|четверг\w*|пятниц\w*|суббот\w*|воскресень\w*|понеділ\w+|"
     r"вівтор\w+|серед[ауи]|четвер\w*|п'ятниц\w+|субот\w+|неділ\w+|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|"
     r"lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|"
     r"января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря|січня|лютого|березня|квітня|травня|"
