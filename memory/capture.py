@@ -174,7 +174,9 @@ def _names(said: str) -> bool:
     """Whether there is a name, a number, a date or a quotation beyond the first word."""
     _, _, rest = said.partition(" ")
     capitals = (word for word in _WORD.findall(rest) if word[0].isupper() and len(word) > 1)
-    return any(not word.startswith("I'") for word in capitals) or bool(_TELLING_MARK.search(said) or CALENDAR.search(said))
+    return any(not word.startswith("I'") for word in capitals) or bool(
+        _TELLING_MARK.search(said) or CALENDAR.search(said)
+    )
 
 
 def _corrected(sentence: str, found: re.Match[str]) -> str | None:

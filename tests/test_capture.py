@@ -304,21 +304,22 @@ def test_a_sentence_that_the_bound_cuts_is_not_captured() -> None:
     assert captured("\n" * (LONGEST_LOOKED_AT - 20) + "I prefer tea over coffee, except on Sundays") == []
 
 
+_HOSTILE = """
+    |\\n|\\t|. |"| "a|'| 'a|`|```\\n|> \\n|-_|please, |no, no, no,|not a but |always use |my a is |all answers |I prefer |
+    я больше не |обов'язково використовуй |ich nicht mehr |antworte mir |verwenden|no uses |chaque a |ne plus |不是|我不是我不
+"""
+
+
 @pytest.mark.parametrize(
-    "piece",
-    [
-        *[" ", "\n", "\t", ". ", '"', ' "a', "'", " 'a", "`", "```\n", "> \n", "-_", "please, ", "no, no, no,", "not a but "],
-        *["always use ", "my a is ", "all answers ", "I prefer ", "я больше не ", "обов'язково використовуй "],
-        *["ich nicht mehr ", "antworte mir ", "verwenden", "no uses ", "chaque a ", "ne plus ", "不是", "我不是我不"],
-    ],
+    "piece", [" ", *_HOSTILE.replace("\n    ", "").replace("\\n", "\n").replace("\\t", "\t").strip("\n").split("|")[1:]]
 )
 def test_hostile_repetition_is_looked_through(piece: str) -> None:
     assert len(captured(piece * (1_000_000 // len(piece)))) <= MOST_CAPTURES
 
 
 _PIECES = st.sampled_from(
-    ["I prefer ", "tea", "Olga", ", ", "not ", "but ", ". ", "\n", '"', "«", "> ", "```", "    ", "always use ", "нет, ", "не "]
-    + ["а ", "я больше не ", "ich bin von ", "nach ", "gezogen", "no es ", "sino ", "我", "不是", "，", "İ", "ﬁ", "\u2028", "  "]
+    'I prefer |tea|Olga|, |not |but |. |\n|"|«|> |```|    |always use |нет, |не |а |я больше не |ich bin von |nach |'
+    "gezogen|no es |sino |我|不是|，|İ|ﬁ|\u2028|  ".split("|")
 )
 
 
