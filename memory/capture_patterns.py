@@ -5,8 +5,8 @@ reports, questions and hypotheses out: "he never calls" and "if I prefer tea" be
 "always" or "never" must be a verb that one says to an assistant: "never mind" and "never give up" have none.
 
 Every repetition is bounded, so no sentence makes matching slow. `{old}` stands for words that hold no longer, the
-other names in braces for the lists of words above each table. In the tables, `_` stands for a gap between words, and a line
-that is indented further continues the one before it.
+other names in braces for the lists of words above each table. In the tables, `_` stands for a gap between words, and a
+line that is indented further continues the one before it.
 """
 
 from __future__ import annotations
@@ -85,22 +85,26 @@ OPENERS = _compiled(
     r"pardon|désolée?|en_général|pour_info|pour_information|sache_que|note_que|merci|moi"
     r")\b[,.:!…–—_-]*"
     # Chinese
-    r"|(?:请|麻烦你?|你好|嗯|哦|对了|顺便说一下|顺便|说实话|老实说|跟你说一下|另外|还有|拜托|不好意思|抱歉)[，,：:。！_]*){0,4}"
+    r"|(?:请|麻烦你?|你好|嗯|哦|对了|顺便说一下|顺便|说实话|老实说|跟你说一下|另外|还有|拜托|不好意思|"
+    r"抱歉)[，,：:。！_]*){0,4}"
 )
 ACTUALLY = _compiled(
-    r"(?:(?:actually|in_fact|на_самом_деле|насправді|eigentlich|en_realidad|de_hecho|en_fait|en_réalité)\b|其实|实际上)[,，_]*"
+    r"(?:(?:actually|in_fact|на_самом_деле|насправді|eigentlich|en_realidad|de_hecho|en_fait|"
+    r"en_réalité)\b|其实|实际上)[,，_]*"
 )
 
 # --- English ---------------------------------------------------------------------------------------------------------
 _EN_VERBS = _any(
     "use answer reply respond write call_me call_us call_it call_him call_her tell say(?!_never) ask show include add "
     "put keep start begin end send share mention remind speak talk address refer translate convert format sign cite "
-    "quote link explain check(?!_out) confirm verify delete remove erase store save make(?!_it\\b) suggest recommend propose "
+    "quote link explain check(?!_out) confirm verify delete remove erase store save make(?!_it\\b) "
+    "suggest recommend propose "
     "offer list sort round spell capitali[sz]e avoid apologi[sz]e repeat lecture flatter summari[sz]e provide state "
     "name count treat read search compare leave skip omit greet thank pretend guess invent assume default follow stick "
     "wait warn notify schedule book order buy stop change edit rename run commit push discuss bring_up book reveal "
     "give(?!_up) let_me disclose publish post forward copy number indent prefix wrap test document shorten limit "
-    "return output print render display consider prioriti[sz]e round correct ignore double-check look_up be_(?:brief|concise|"
+    "return output print render display consider prioriti[sz]e round correct ignore double-check "
+    "look_up be_(?:brief|concise|"
     "formal|polite|honest|specific|direct|rude|sarcastic) do_(?:that|this|it|the) go_over"
 )
 _EN_THINGS = _any(
@@ -118,9 +122,11 @@ _EN_I = (
 )
 # what follows a liking that is about the moment or the talk itself
 _EN_PASSING = (
-    r"(?!_+(?:(?:the_|that_|this_|your_)?(?:first|second|third|last|former|latter|other|next)\b|it\b(?!_when)|this\b|that\b|"
+    r"(?!_+(?:(?:the_|that_|this_|your_)?(?:first|second|third|last|former|latter|other|next)\b|"
+    r"it\b(?!_when)|this\b|that\b|"
     r"these\b|those\b|them\b|him\b|her\b|you\b(?!_to\b|_not\b|r?_\w+ed\b|_\w+ing\b|_wrote)|your\b|how\b|where\b|what\b|"
-    r"the_(?:idea|way|look|sound|one)\b|option\b|not_to\b|to_(?:think|say|admit|break|bother|ask|know|see|hear|go|do)\b|"
+    r"the_(?:idea|way|look|sound|one)\b|option\b|not_to\b|to_(?:think|say|admit|break|bother|ask|"
+    r"know|see|hear|go|do)\b|"
     r"so\b|a_lot\b|if\b|everything\b|nothing\b))"
 )
 _EN_SAID = (
@@ -227,17 +233,22 @@ _RU_IMPERATIVE = _RU_ASKED + r"\w{0,4}?(?:[йиь]|йте|ите|ьте|йся|�
 _RU_INFINITIVE = (
     r"(?:" + _RU_ASKED + r"|писа|указа|доба|зва|бра|упомян|нача|закон|иска|сказа)\w{0,8}?(?:ть|ться|чь|ти)\b"
 )
-_RU_NOW = r"(?:отныне|с_этого_момента|с_сегодняшнего_дня|с_этого_дня|впредь|в_дальнейшем|в_будущем|теперь|на_будущее|больше_не)"
+_RU_NOW = (
+    r"(?:отныне|с_этого_момента|с_сегодняшнего_дня|с_этого_дня|впредь|в_дальнейшем|в_будущем|"
+    r"теперь|на_будущее|больше_не)"
+)
 _RU_I = (
     r"(?:(?:я|мы)_(?:(?:бы|очень|вообще|всегда|больше|просто|лично|обычно|действительно|реально|сильно|всё_же)_){0,3}|"
     r"(?:(?:больше|очень|просто)_)?)(?:не_)?"
 )
 _RU_PASSING = (
-    r"(?!,?_+(?:(?:перв|втор|треть|последн|друг|ваш|тво)\w+|тебя|вас|его|её|ее|их|это\w*|этот|эту|эта|эти|тот|та|то|как|"
+    r"(?!,?_+(?:(?:перв|втор|треть|последн|друг|ваш|тво)\w+|тебя|вас|его|её|ее|их|это\w*|этот|эту|"
+    r"эта|эти|тот|та|то|как|"
     r"ход\b|спасибо|иде[яюи]|вариант|идти|пойти|когда_ты_так)\b)"
 )
 _UK_PASSING = (
-    r"(?!,?_+(?:(?:перш|друг|трет|останн|інш|ваш|тво)\w+|тебе|вас|його|її|їх|це\w*|цей|цю|ця|ці|той|та|те|як|хід\b|дякую|"
+    r"(?!,?_+(?:(?:перш|друг|трет|останн|інш|ваш|тво)\w+|тебе|вас|його|її|їх|це\w*|цей|цю|ця|ці|той|"
+    r"та|те|як|хід\b|дякую|"
     r"іде[яюї]|варіант|дуже_дякую|йти|піти)\b)"
 )
 _RU_THINGS = (
@@ -245,7 +256,8 @@ _RU_THINGS = (
     r"код|имена|суммы|числа|заметки|цитаты|источники|тесты|документы|резюме)"
 )
 _RU_SAID = (
-    r"(?:(?:её|ее|его|их|меня)_+(?:зовут|звать)_|(?:моя|мой|мою|моего|мое|моё|мои|наш\w*|его|её|ее)_[^,]{2,40}?_(?:зовут|звать)_"
+    r"(?:(?:её|ее|его|их|меня)_+(?:зовут|звать)_|(?:моя|мой|мою|моего|мое|моё|мои|наш\w*|его|её|"
+    r"ее)_[^,]{2,40}?_(?:зовут|звать)_"
     r"|(?:мой|его|её|ее)_день_рождени[яе]_|я_+(?:живу|работаю|родил\w+|учусь|из)_)"
 )
 _RU_MOVED = r"(?:(?:я|мы)_+)?(?:(?:уже|недавно|только_что|наконец|теперь|вот)_){0,2}"
@@ -317,7 +329,8 @@ _UK_ASKED = (
     "зверта|почина|закінчу|став|дава|перевіря|попереджа|переклада|округлю|пояснюй|поясню|наводь|нагаду|проси|видаля|"
     "міня|змінюй|зберіга|клич|бер|користу|створю|склада|пропону|радь|рекоменду|посила|циту|вибача|дяку|віта|виділя|"
     "оформлю|познача|сорту|групу|скорочу|уника|врахову|шука|жарту|повторю|розповіда|чіпа|дзвон|розкрива|діли|переда|"
-    "повідомля|публіку|обговорю|прихову|вигаду|вставля|формату|підпису|записуй|записува|роби|дотриму|спита|звер|запитуй)"
+    "повідомля|публіку|обговорю|прихову|вигаду|вставля|формату|підпису|записуй|записува|роби|"
+    "дотриму|спита|звер|запитуй)"
 )
 _UK_IMPERATIVE = _UK_ASKED + r"\w{0,4}?(?:[йиь]|йте|іть|ьте|йся|йтеся|ися|іться|ш)\b"
 _UK_INFINITIVE = (
@@ -332,7 +345,8 @@ _UK_I = (
     r"(?:(?:більше|дуже|просто)_)?)(?:не_)?"
 )
 _UK_THINGS = (
-    r"(?:відповід[іь]|ціни|дати|тексти?|повідомлення|звіти?|одиниці|рецепти?|листи|переклади?|списки|заголовки|код|імена|"
+    r"(?:відповід[іь]|ціни|дати|тексти?|повідомлення|звіти?|одиниці|рецепти?|листи|переклади?|"
+    r"списки|заголовки|код|імена|"
     r"суми|числа|нотатки|цитати|джерела|тести|документи|резюме)"
 )
 _UK_SAID = (
@@ -406,8 +420,10 @@ UKRAINIAN = _phrases(
 
 # --- German ----------------------------------------------------------------------------------------------------------
 _DE_ASKED = (
-    "(?:antwort|schreib|verwend|benutz|nutz|nenn|sag|frag|gib|geb|zeig|füg|mach|erwähn|schick|send|rechn|übersetz|duz|siez|"
-    "sprich|sprech|red|erklär|nimm|nehm|setz|stell|beginn|fang|hör|prüf|lösch|speicher|erinner|zitier|verlink|formatier|"
+    "(?:antwort|schreib|verwend|benutz|nutz|nenn|sag|frag|gib|geb|zeig|füg|mach|erwähn|schick|send|"
+    "rechn|übersetz|duz|siez|"
+    "sprich|sprech|red|erklär|nimm|nehm|setz|stell|beginn|fang|hör|prüf|lösch|speicher|erinner|"
+    "zitier|verlink|formatier|"
     "kürz|halt|vermeid|ruf|fass|teil|rund|ergänz|beend|end|nummerier|sortier|bezeichn|wiederhol|entschuldig|lob|warn|"
     "empfiehl|empfehl|schlag|ersetz|markier|veröffentlich|verrat|verrät|behandel|weitergeb|weitergib|angeb|hinzufüg|"
     "nachfrag|weiterleit|leit|lass|änder|buch|bestell|mitteil|offenleg|denk|geh)"
@@ -417,16 +433,21 @@ _DE_INFINITIVE = r"(?:(?:an|ab|auf|aus|ein|hinzu|mit|nach|vor|weiter|zurück|zu)
 _DE_NOW = r"(?:ab_jetzt|ab_sofort|ab_heute|von_(?:nun|jetzt)_an|künftig|zukünftig|in_zukunft|fortan|für_die_zukunft)"
 _DE_NEVER = r"(?:immer|stets|grundsätzlich|niemals|nie|nie_wieder|nie_mehr)"
 _DE_PASSING = (
-    r"(?!_+(?:(?:die|das|den|der|dein\w*|dies\w*)_(?:erste|zweite|dritte|letzte|andere|idee|art|option)\w*|dich|euch|es$|"
+    r"(?!_+(?:(?:die|das|den|der|dein\w*|dies\w*)_(?:erste|zweite|dritte|letzte|andere|idee|art|"
+    r"option)\w*|dich|euch|es$|"
     r"es_(?:sehr|nicht$)|dies\w*|das\b(?!_\w)|dein\w*|nicht_mehr|wie|ihn|sie\b|option)\b)"
 )
 _DE_THINGS = (
-    r"(?:antwort(?:en)?|preise?|daten|datum|texte?|nachrichten?|berichte?|einheiten|rezepte?|e?-?mails?|übersetzung(?:en)?|"
-    r"listen?|überschriften|code|namen|summen?|beträge|zahlen|notizen|zitate?|quellen|tests?|dokumente|zusammenfassung(?:en)?)"
+    r"(?:antwort(?:en)?|preise?|daten|datum|texte?|nachrichten?|berichte?|einheiten|rezepte?|"
+    r"e?-?mails?|übersetzung(?:en)?|"
+    r"listen?|überschriften|code|namen|summen?|beträge|zahlen|notizen|zitate?|quellen|tests?|"
+    r"dokumente|zusammenfassung(?:en)?)"
 )
 _DE_SAID = (
-    r"(?:(?:sie|er|es|ich)_+heißt?e?_|heißt_(?:sie|er|es|mein\w*)_|heiße_ich_|(?:mein|unser|sein|ihr)\w*_[^,]{2,40}?_(?:heißt|ist)_(?!nicht|gut|egal|schon)|"
-    r"ich_+(?:wohne|arbeite|lebe|komme_aus|studiere)_|(?:wohne|arbeite|lebe)_ich_|(?:hat|habe)_(?:ich|sie|er|mein\w*_\w+)_[^,]{2,40}?_geburtstag)"
+    r"(?:(?:sie|er|es|ich)_+heißt?e?_|heißt_(?:sie|er|es|mein\w*)_|heiße_ich_|(?:mein|unser|sein|"
+    r"ihr)\w*_[^,]{2,40}?_(?:heißt|ist)_(?!nicht|gut|egal|schon)|"
+    r"ich_+(?:wohne|arbeite|lebe|komme_aus|studiere)_|(?:wohne|arbeite|lebe)_ich_|(?:hat|"
+    r"habe)_(?:ich|sie|er|mein\w*_\w+)_[^,]{2,40}?_geburtstag)"
 )
 GERMAN = _phrases(
     r"""
@@ -509,7 +530,8 @@ GERMAN = _phrases(
 # --- Spanish ---------------------------------------------------------------------------------------------------------
 _ES_ASKED = _any(
     "responde contesta escribe usa utiliza emplea llámame llámanos dime di indica pregúntame pregunta pon ponme añade "
-    "agrega incluye cita muestra muéstrame dame da haz habla háblame trátame evita convierte pasa traduce envía envíame "
+    "agrega incluye cita muestra muéstrame dame da haz habla háblame trátame evita convierte pasa "
+    "traduce envía envíame "
     "manda mándame menciona termina empieza explica explícame redondea avísame recuérdame busca comprueba verifica "
     "consulta guarda tutéame escríbeme respóndeme contéstame resume formatea cuenta calcula corrige ordena propón "
     "recomiéndame limita deja omite añádeme responda conteste escriba use utilice"
@@ -522,20 +544,26 @@ _ES_NOT = _any(
     "le_(?:digas|des|escribas|mandes|envíes) se_lo_digas"
 )
 _ES_INFINITIVE = _any(
-    "responder contestar escribir usar utilizar llamarme decir indicar preguntar(?:me)? poner añadir agregar incluir citar "
+    "responder contestar escribir usar utilizar llamarme decir indicar preguntar(?:me)? poner "
+    "añadir agregar incluir citar "
     "mostrar dar hacer hablar tratar(?:me)? evitar convertir pasar traducir enviar mandar mencionar terminar empezar "
-    "explicar redondear avisar(?:me)? guardar tutear(?:me)? resumir calcular compartir borrar revelar respetar ser_breve"
+    "explicar redondear avisar(?:me)? guardar tutear(?:me)? resumir calcular compartir borrar "
+    "revelar respetar ser_breve"
 )
 _ES_NOW = (
     r"(?:a_partir_de_(?:ahora|hoy|este_momento)|de_ahora_en_adelante|desde_(?:ahora|hoy)|en_adelante|en_lo_sucesivo)"
 )
 _ES_PASSING = (
-    r"(?!_+(?:(?:el|la|lo|los|las|tu|su|est\w|es[aoe]s?|aquel\w*)_(?:primer\w*|segund\w+|tercer\w*|últim\w+|otr\w+|de_antes|"
-    r"idea|forma|opción)|est[aeo]s?\b|es[aeo]s?\b|aquel\w*|cómo|tu\b|tus\b|lo_que\b|mucho$|mucho,|más_el_(?:primer|segund)|"
-    r"más_la_(?:primer|segund)|más_(?:est|es[aeo])|la_idea|saber|que_no_hablemos|irme|ir\b|no_hablar|verte|verlo|saberlo|la_opción)\w*)"
+    r"(?!_+(?:(?:el|la|lo|los|las|tu|su|est\w|es[aoe]s?|aquel\w*)_(?:primer\w*|segund\w+|tercer\w*|"
+    r"últim\w+|otr\w+|de_antes|"
+    r"idea|forma|opción)|est[aeo]s?\b|es[aeo]s?\b|aquel\w*|cómo|tu\b|tus\b|lo_que\b|mucho$|mucho,|"
+    r"más_el_(?:primer|segund)|"
+    r"más_la_(?:primer|segund)|más_(?:est|es[aeo])|la_idea|saber|que_no_hablemos|irme|ir\b|"
+    r"no_hablar|verte|verlo|saberlo|la_opción)\w*)"
 )
 _ES_THINGS = (
-    r"(?:respuestas?|precios?|fechas?|textos?|mensajes?|informes?|unidades|recetas?|correos?|traducciones|listas?|títulos?|"
+    r"(?:respuestas?|precios?|fechas?|textos?|mensajes?|informes?|unidades|recetas?|correos?|"
+    r"traducciones|listas?|títulos?|"
     r"código|nombres?|cantidades|números?|notas?|citas?|fuentes?|pruebas|documentos?|resúmenes)"
 )
 _ES_SAID = (
@@ -609,29 +637,40 @@ SPANISH = _phrases(
 
 # --- French ----------------------------------------------------------------------------------------------------------
 _FR_ASKED = (
-    r"(?:(?:répond|écri|écriv|utilis|emploi|employ|indiqu|demand|di|dit|met|mett|ajout|inclu|cit|montr|donn|fai|fait|parl|"
-    r"évit|converti|convertiss|tradui|traduis|envoi|envoy|mentionn|termin|commenc|expliqu|arrondi|prévien|préven|rappell|"
-    r"rappel|cherch|vérifi|gard|tutoi|tutoy|vouvoi|vouvoy|précis|partag|effac|supprim|divulgu|appell|appel|résum|propos|"
-    r"recommand|corrig|compt|calcul|trait|laiss|signal|suppos|invent|répèt|répét|publi|révèl|touch|chang|rédig|pass|prend|"
+    r"(?:(?:répond|écri|écriv|utilis|emploi|employ|indiqu|demand|di|dit|met|mett|ajout|inclu|cit|"
+    r"montr|donn|fai|fait|parl|"
+    r"évit|converti|convertiss|tradui|traduis|envoi|envoy|mentionn|termin|commenc|expliqu|arrondi|"
+    r"prévien|préven|rappell|"
+    r"rappel|cherch|vérifi|gard|tutoi|tutoy|vouvoi|vouvoy|précis|partag|effac|supprim|divulgu|"
+    r"appell|appel|résum|propos|"
+    r"recommand|corrig|compt|calcul|trait|laiss|signal|suppos|invent|répèt|répét|publi|révèl|touch|"
+    r"chang|rédig|pass|prend|"
     r"pren)(?:e|es|s|ds|ts|ez|dez|ons)?)"
 )
 _FR_INFINITIVE = _any(
-    "(?:m'|me_|l'|le_|les_)?(?:répondre écrire utiliser employer indiquer demander dire mettre ajouter inclure citer montrer "
-    "donner parler éviter convertir traduire envoyer mentionner terminer commencer expliquer arrondir prévenir vérifier "
-    "garder tutoyer vouvoyer préciser partager effacer supprimer divulguer appeler résumer proposer recommander corriger "
+    "(?:m'|me_|l'|le_|les_)?(?:répondre écrire utiliser employer indiquer demander dire mettre "
+    "ajouter inclure citer montrer "
+    "donner parler éviter convertir traduire envoyer mentionner terminer commencer expliquer "
+    "arrondir prévenir vérifier "
+    "garder tutoyer vouvoyer préciser partager effacer supprimer divulguer appeler résumer proposer "
+    "recommander corriger "
     "calculer respecter laisser révéler être_bref)"
 )
 _FR_NOW = r"(?:à_partir_de_(?:maintenant|aujourd'hui)|dorénavant|désormais|à_compter_d[e']_?(?:maintenant|aujourd'hui))"
 _FR_PASSING = (
-    r"(?!_+(?:(?:la|le|l'|ta|ton|cette|ce)_?(?:premi\w+|deuxi\w+|second\w*|troisi\w+|derni\w+|autre|idée|façon|option|fait_que_tu)|"
-    r"ça$|ça,|cel\w+|ceci|cette|ce\b|ces\b|ta\b|ton\b|tes\b|ne_pas_en|comment|merci|bien,|bien$|y_aller|partir|rester|te\b|toi\b|l'option)\b)"
+    r"(?!_+(?:(?:la|le|l'|ta|ton|cette|ce)_?(?:premi\w+|deuxi\w+|second\w*|troisi\w+|derni\w+|autre|"
+    r"idée|façon|option|fait_que_tu)|"
+    r"ça$|ça,|cel\w+|ceci|cette|ce\b|ces\b|ta\b|ton\b|tes\b|ne_pas_en|comment|merci|bien,|bien$|"
+    r"y_aller|partir|rester|te\b|toi\b|l'option)\b)"
 )
 _FR_THINGS = (
-    r"(?:réponses?|prix|dates?|textes?|messages?|rapports?|unités|recettes?|e?-?mails?|traductions?|listes?|titres?|code|noms?|"
+    r"(?:réponses?|prix|dates?|textes?|messages?|rapports?|unités|recettes?|e?-?mails?|traductions?|"
+    r"listes?|titres?|code|noms?|"
     r"montants?|nombres?|notes?|citations?|sources?|tests?|documents?|résumés?)"
 )
 _FR_SAID = (
-    r"(?:(?:elle|il|je|ça)_+(?:s'|m')(?:appelle|écrit)_|(?:mon|ma|notre|son|sa)_[^,]{2,40}?_(?:s'appelle|est)_(?!que\b|pas\b|bon)|"
+    r"(?:(?:elle|il|je|ça)_+(?:s'|m')(?:appelle|écrit)_|(?:mon|ma|notre|son|"
+    r"sa)_[^,]{2,40}?_(?:s'appelle|est)_(?!que\b|pas\b|bon)|"
     r"(?:j'habite|je_vis|je_travaille|je_viens_de|je_suis_né\w?)_)"
 )
 _FR_I = r"(?:(?:je|j'|nous|on)_?)"
@@ -707,7 +746,9 @@ FRENCH = _phrases(
 _ZH_I = r"(?:我们?|咱们)(?:个人|其实|一般|通常|平时|一直|都|也|还是|真的|就){0,3}"
 _ZH_VERBS = (
     r"(?:用|使用|回答|回复|写|叫|称呼|说|讲|给我|告诉|问|先问|注明|标注|加|加上|添加|显示|包括|包含|翻译|换算|转换|提|提及|提到|发|发送|"
+    r""
     r"分享|透露|泄露|引用|解释|检查|确认|删|删除|保留|保存|提醒|总结|列|列出|超过|开始|结束|道歉|重复|假设|编造|推荐|建议|避免|省略|把|将|"
+    r""
     r"附|附上|保持|遵守|按|以|在|公开|修改|联系)"
 )
 _ZH_ALWAYS = r"(?:总是|始终|一直|永远|每次都?|一律|务必|一定要|都要|都|必须)"
@@ -798,14 +839,16 @@ ALL_PHRASES = tuple(
 QUESTIONS = _compiled(
     # a question whose mark was left out, or a statement that turns into a request
     r"[?？]|吗[。！!]?$|(?:怎么说|什么意思|你推荐什么|怎么样|为什么)"
-    r"|,_(?:what|which|how|could_you|can_you|should_i|do_you|is_it|isn't_it|right|что_|как_|можешь|що_|чи_|можеш_|was_|kannst_du|"
+    r"|,_(?:what|which|how|could_you|can_you|should_i|do_you|is_it|isn't_it|right|что_|как_|можешь|"
+    r"що_|чи_|можеш_|was_|kannst_du|"
     r"oder|qué_|puedes|verdad|quoi|peux-tu|tu_peux)\b[^,]*$"
     r"|\b(?:quoi|lol|haha+|jk)$|,_(?:he|she|they|the_\w+|my_\w+)_(?:says?|said|told_me)$"
 )
 """What makes any sentence one that states nothing."""
 
 MOMENTS = _compiled(
-    r"\b(?:now|right_now|tonight|today|tomorrow|this_time|for_now|at_the_moment|сейчас|сегодня|завтра|зараз|сьогодні|завтра|"
+    r"\b(?:now|right_now|tonight|today|tomorrow|this_time|for_now|at_the_moment|сейчас|сегодня|"
+    r"завтра|зараз|сьогодні|завтра|"
     r"heute|morgen_(?:früh|abend)|gerade|diesmal|hoy|mañana_por|ahora_mismo|esta_vez|maintenant|aujourd'hui|demain|"
     r"cette_fois)\b|今天|明天|这次|现在"
 )
@@ -838,13 +881,17 @@ EMPTY_HAN = frozenset("我你您他她它们的了是不这那个在也都就吧
 """The same for characters of Chinese."""
 
 CALENDAR = _compiled(
-    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october|"
-    r"november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|понедельник\w*|вторник\w*|сред[ауые]|четверг\w*|пятниц\w*|суббот\w*|воскресень\w*|понеділ\w+|"
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|"
+    r"august|september|october|"
+    r"november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|понедельник\w*|"
+    r"вторник\w*|сред[ауые]|четверг\w*|пятниц\w*|суббот\w*|воскресень\w*|понеділ\w+|"
     r"вівтор\w+|серед[ауи]|четвер\w*|п'ятниц\w+|субот\w+|неділ\w+|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|"
     r"lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|"
-    r"января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря|січня|лютого|березня|квітня|травня|"
+    r"января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря|січня|"
+    r"лютого|березня|квітня|травня|"
     r"червня|липня|серпня|вересня|жовтня|листопада|грудня|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|"
-    r"octubre|noviembre|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre)\b"
+    r"octubre|noviembre|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|"
+    r"octobre|novembre|décembre)\b"
     r"|[周星][期一二三四五六日天]"
 )
 """Days and months that are written in lower case: they count as names."""
@@ -857,9 +904,11 @@ LEADING_WORDS = _compiled(
 
 TRAILING_TIME = _compiled(
     r"_+(?:in|im|в|у|en|since|last|seit|depuis|desde)_+(?:january|february|march|april|may|june|july|august|september|"
-    r"october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|(?:январ|феврал|март|апрел|ма|июн|июл|"
+    r"october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|(?:январ|феврал|"
+    r"март|апрел|ма|июн|июл|"
     r"август|сентябр|октябр|ноябр|декабр|січн|лют|берез|квіт|трав|черв|лип|серп|верес|жовт|листопад|груд)\w{1,3}|enero|"
-    r"febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|juin|"
+    r"febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janvier|"
+    r"février|mars|avril|juin|"
     r"juillet|août|septembre|octobre|novembre|décembre|[12]\d{3})$|_+any_?more$"
 )
 """When something came to an end: no part of the words that hold no longer."""

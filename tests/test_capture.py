@@ -304,15 +304,13 @@ def test_a_sentence_that_the_bound_cuts_is_not_captured() -> None:
     assert captured("\n" * (LONGEST_LOOKED_AT - 20) + "I prefer tea over coffee, except on Sundays") == []
 
 
-_HOSTILE = """
-    |\\n|\\t|. |"| "a|'| 'a|`|```\\n|> \\n|-_|please, |no, no, no,|not a but |always use |my a is |all answers |I prefer |
-    я больше не |обов'язково використовуй |ich nicht mehr |antworte mir |verwenden|no uses |chaque a |ne plus |不是|我不是我不
-"""
-
-
-@pytest.mark.parametrize(
-    "piece", [" ", *_HOSTILE.replace("\n    ", "").replace("\\n", "\n").replace("\\t", "\t").strip("\n").split("|")[1:]]
+_HOSTILE = (
+    " ~\n~\t~. ~\"~ \"a~'~ 'a~`~```\n~> \n~-_~please, ~no, no, no,~not a but ~always use ~my a is ~"
+    "all answers ~I prefer ~я больше не ~обов'язково використовуй ~ich nicht mehr ~antworte mir ~verwenden~no uses ~chaque a ~ne plus ~不是"
 )
+
+
+@pytest.mark.parametrize("piece", _HOSTILE.split("~"))
 def test_hostile_repetition_is_looked_through(piece: str) -> None:
     assert len(captured(piece * (1_000_000 // len(piece)))) <= MOST_CAPTURES
 
