@@ -167,8 +167,8 @@ ENGLISH = _phrases(
     constraint (?:(?:all|every|each|any|your|the|my|our)_)?(?:[\w'-]+_){0,2}?{things}_(?:must|ha(?:ve|s)_to|needs?_to
         |(?:are|is)_required_to|shall|may_not|should_(?:always|never))_(?!have_been|have_had|be_(?:tired|nice|wrong
         |hard|fun))\w
-    constraint (?:[\w'-]+_){1,10}?(?:is|are)_(?:always_)?(?:required|mandatory|obligatory)_(?:for|in|with
-        |at)_(?:every|each|all|any|my)\b
+    constraint (?:[\w'-]+_){1,10}?(?:is|are)_(?:always_)?(?:required|mandatory|obligatory)
+        _(?:for|in|with|at)_(?:every|each|all|any|my)_(?:[\w'-]+_)?{things}\b
     constraint (?:don'?t|do_not|never)_ever_(?:again_)?{verbs}\b
     constraint (?:under_no_circumstances|on_no_account|in_no_case|at_no_time|by_no_means)_(?:(?:should|may|must)_you_
         |you_(?:may|must|should|can)_)?(?:ever_)?{verbs}\b
@@ -187,7 +187,7 @@ ENGLISH = _phrases(
         |do_not)_)?{verbs}\b
     rule when_(?:i|you|we)_[^,!?]{3,80}?,?_(?:please_)?(?:always|never|only|don'?t|do_not)_{verbs}\b
     preference {i}(?:prefer|love|like|hate|dislike|adore|enjoy|despise|detest|loathe){passing}_+\w
-    preference (?:i|we)(?:'d|d|_would)_(?:much_|really_)?(?:rather|prefer)(?!_+(?:not_to|go|stay|do|take|the_(?:first
+    preference (?:i|we)(?:'d|d|_would)_(?:much_|really_)?(?:rather|prefer)(?!_+(?:not_to|an?|go|stay|do|take|the_(?:first
         |second|third|last|other)|this|that|it\b|wait|leave|see|talk)\b)_+\w
     preference {i}(?:don'?t|do_not)_(?:really_|particularly_)?(?:like|enjoy|love){passing}_+\w
     preference {i}(?:can'?t|cannot|can_not)_(?:stand|bear){passing}_+\w
@@ -196,7 +196,7 @@ ENGLISH = _phrases(
     preference my_(?:absolute_|all-time_)?(?:favou?rite|prefer(?:red|ence))[^,.!?]{0,60}?_(?:is|are|for)_(?!that\b
         |this\b|the_(?:first|second))\w
     correction* (?:no|nope|wrong)[,.:!]?_+{said}
-    correction* (?:no|nope)[,.:!]?_+(?:it|that|this)'?s?_(?:is_)?(?!not_|ok|fine|great|good)\w
+    correction* (?:no|nope)[,.:!]?_+(?:it|that|this)'?s?_(?:is_)?(?!not_|ok|fine|great|good|\w+ing\b)\w
     correction* (?:actually|in_fact)[,.:]?_+{said}
     correction* (?:actually|in_fact)[,.:]?_+(?:it|he|she|this)(?:'s|s|_is)_(?!not_|ok|fine|great|good)\w
     correction* (?:(?:no|actually)[,.]?_+)?(?:(?:it|that)(?:'s|s|_is|_was)_)?not_(?!only|just|bad|good|me\b|him\b

@@ -306,7 +306,8 @@ def test_a_sentence_that_the_bound_cuts_is_not_captured() -> None:
 
 _HOSTILE = (
     " ~\n~\t~. ~\"~ \"a~'~ 'a~`~```\n~> \n~-_~please, ~no, no, no,~not a but ~always use ~my a is ~"
-    "all answers ~I prefer ~я больше не ~обов'язково використовуй ~ich nicht mehr ~antworte mir ~verwenden~no uses ~chaque a ~ne plus ~不是"
+    "all answers ~I prefer ~я больше не ~обов'язково використовуй ~ich nicht mehr ~antworte mir ~"
+    "verwenden~no uses ~chaque a ~ne plus ~不是"
 )
 
 
