@@ -187,8 +187,8 @@ ENGLISH = _phrases(
         |do_not)_)?{verbs}\b
     rule when_(?:i|you|we)_[^,!?]{3,80}?,?_(?:please_)?(?:always|never|only|don'?t|do_not)_{verbs}\b
     preference {i}(?:prefer|love|like|hate|dislike|adore|enjoy|despise|detest|loathe){passing}_+\w
-    preference (?:i|we)(?:'d|d|_would)_(?:much_|really_)?(?:rather|prefer)(?!_+(?:not_to|an?|go|stay|do|take|the_(?:first
-        |second|third|last|other)|this|that|it\b|wait|leave|see|talk)\b)_+\w
+    preference (?:i|we)(?:'d|d|_would)_(?:much_|really_)?(?:rather|prefer)(?!_+(?:not_to|an?|go|stay|do|take|the_(?:
+        first|second|third|last|other)|this|that|it\b|wait|leave|see|talk)\b)_+\w
     preference {i}(?:don'?t|do_not)_(?:really_|particularly_)?(?:like|enjoy|love){passing}_+\w
     preference {i}(?:can'?t|cannot|can_not)_(?:stand|bear){passing}_+\w
     preference (?:i'?m|i_am|we'?re|we_are)_(?:not_)?(?:really_)?(?:(?:a_)?(?:big_|huge_)?fan_of|(?:not_)?(?:into
