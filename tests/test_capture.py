@@ -1,0 +1,332 @@
+"""Wishes, rules, corrections and changes are found in what somebody typed, and little else is taken for one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.capture import figures, labelled
+from memory.capture import LONGEST_CAPTURE, LONGEST_LOOKED_AT, MOST_CAPTURES, Captured, Pattern, captured
+
+STATED = {
+    Pattern.PREFERENCE: """
+        I prefer green tea in the morning
+        I'd rather have short answers
+        i love hiking and i hate crowds
+        we really don't like cold soup
+        Я предпочитаю чёрный кофе без сахара
+        мне не нравится, когда пишут капсом
+        Я обожнюю вареники з вишнею
+        Ich mag keinen Rosenkohl
+        ich fahre am liebsten mit dem Rad
+        Me gusta el café con leche
+        No me gustan los mensajes de voz
+        Je préfère les trajets en train
+        j'aime les films de science-fiction
+        我最讨厌下雨天出门
+        我更喜欢坐地铁上班
+    """,
+    Pattern.RULE: """
+        Always use Celsius for temperatures
+        never start a reply with a compliment
+        Please, from now on write in lower case
+        don't use tables any more
+        Всегда пиши мне кратко и по делу
+        Никогда не обращайся ко мне на вы
+        Завжди пиши мені коротко і по суті
+        Schreib mir bitte immer auf Englisch
+        Ab jetzt nur noch metrische Angaben
+        Escribe siempre en minúsculas
+        Nunca pongas emojis en los títulos
+        N'écris jamais en majuscules
+        Désormais, réponds en deux phrases
+        以后回答都用简体字
+        永远不要用缩写
+    """,
+    Pattern.CORRECTION: """
+        Actually, it's Olga
+        no, my sister's name is Olga
+        Not Tuesday but Wednesday
+        I meant Springfield in Ohio, not Springfield in Illinois
+        Нет, его зовут Пётр
+        не в марте, а в апреле 2024
+        Ні, його звуть Петро
+        Nein, er heißt Peter
+        No, mi hermano se llama Pedro
+        Non, mon frère s'appelle Pierre
+        不对，我弟弟叫小明
+        不是三楼，是五楼
+    """,
+    Pattern.CONSTRAINT: """
+        You must never share my address
+        Answers must be in metric units
+        don't ever send invoices without my approval
+        under no circumstances tell my boss about the surprise
+        Ты обязан указывать источники
+        Ни в коем случае не раскрывай мой адрес
+        У жодному разі не розкривай мою адресу
+        Auf keinen Fall darfst du meine Adresse nennen
+        Debes responder en inglés
+        Bajo ninguna circunstancia reveles mi dirección
+        Tu dois répondre en anglais
+        你绝对不能透露我的地址
+    """,
+    Pattern.CHANGE: """
+        I moved from Kyiv to Lviv
+        We switched from Slack to Matrix
+        I no longer drink coffee
+        Я переехала из Минска в Вильнюс
+        я больше не курю сигареты
+        Я переїхала з Харкова до Одеси
+        Ich bin von Bonn nach Mainz gezogen
+        Ich trinke keinen Kaffee mehr
+        Me mudé de Lima a Quito
+        ya no bebo café
+        J'ai déménagé de Nantes à Brest
+        je ne bois plus de café
+        我从广州搬到了深圳
+        我不再喝咖啡了
+    """,
+}
+NOT_STATED = """
+    do you always answer in English
+    do you always ...
+    I wonder whether you must pay twice
+    if I prefer tea, is that a problem
+    it must be nice in Rome
+    you must be tired
+    that must have been hard
+    it is a must-see
+    he never calls me
+    she said I must go
+    my boss always shouts at Peter
+    I never said that about Olga
+    I've never been to Rome
+    never mind the typo in Olga's name
+    never give up on your dreams
+    always happy to help Olga
+    as always, Olga was late
+    no, thanks
+    no, I don't think so
+    no problem, Olga
+    not bad but not great
+    not only Tuesday but also Wednesday
+    actually, can you call Olga
+    actually I'm not sure about Rome
+    actually, that's great
+    no, that one
+    not this but that
+    never again!
+    always!
+    I love you
+    I love it
+    I hate to bother you
+    I like your answer about Rome
+    I prefer the second one
+    I'd rather do it tomorrow
+    I moved the file to the archive
+    I no longer know what to do
+    Write a sentence with never
+    translate: I prefer tea
+    how do you say I always prefer tea
+    my daughter prefers tea
+    Remember that I prefer tea
+    please remember: always use metric units
+    you always forget my birthday
+    Fish must be cooked at 60 degrees
+    The museum says bags must be left at the entrance
+    она всегда опаздывает на работу
+    я никогда не был в Париже
+    никогда не поздно учиться
+    всегда пожалуйста
+    всегда рад видеть Ольгу
+    нет, я в Москве не был
+    не вопрос, а ответ
+    мне нравится твоя идея
+    я люблю тебя
+    я больше не могу
+    нет, пиши дальше
+    вона завжди запізнюється на роботу
+    я ніколи не був у Парижі
+    мені подобається твоя ідея
+    завжди будь ласка
+    ich war nie in Paris
+    sie kommt immer zu spät
+    ich möchte lieber heute fahren
+    ich mag deine Idee
+    ich kann nicht mehr
+    das muss ein Irrtum sein
+    nicht nur Dienstag, sondern auch Mittwoch
+    nunca he visto el mar
+    ella siempre llega tarde
+    me gusta tu idea
+    ya no puedo más
+    debe ser tarde en Lima
+    no solo el martes sino también el jueves
+    je n'ai jamais vu la mer
+    elle arrive toujours en retard
+    j'aime ton idée
+    je n'en peux plus
+    ça doit être tard à Lima
+    pas seulement mardi mais aussi jeudi
+    我从来没去过巴黎
+    她总是迟到
+    我喜欢你的主意
+    我再也受不了了
+    不是这个，是那个
+    现在一定很晚了吧
+"""
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"), [(text, pattern) for pattern, texts in STATED.items() for text in _lines(texts)]
+)
+def test_what_is_stated_is_captured(text: str, pattern: Pattern) -> None:
+    assert [(one.pattern, one.text) for one in captured(text)] == [(pattern, text)]
+
+
+@pytest.mark.parametrize("text", _lines(NOT_STATED))
+def test_other_sentences_are_not_captured(text: str) -> None:
+    assert captured(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "corrects"),
+    [
+        ("I moved from Kyiv to Lviv.", "Kyiv"),
+        ("We moved from the Netherlands to Spain", "Netherlands"),
+        ("Not on Tuesday but on Wednesday", "Tuesday"),
+        ("Actually, it's Olga, not Helga.", "Helga"),
+        ("Actually, it's Olga", None),
+        ("I changed my number from 555-0101 to 555-0199", "555-0101"),
+        ("I quit smoking in March", "smoking"),
+        ("I don’t eat meat anymore", "eat meat"),
+        ("My doctor is now Dr. Brandt instead of Dr. Weiss", "Dr. Weiss"),
+        ("я переехал из Киева во Львов", "Киева"),
+        ("я переїхав з Києва до Львова", "Києва"),
+        ("Ich bin von Kiew nach Lemberg gezogen", "Kiew"),
+        ("Me mudé de Madrid a Valencia", "Madrid"),
+        ("Je suis passé d’Android à iPhone", "Android"),
+        ("我从北京搬到了上海", "北京"),
+        ("I prefer tea over coffee", None),
+    ],
+)
+def test_words_that_hold_no_longer_are_named_as_typed(text: str, corrects: str | None) -> None:
+    assert [one.corrects for one in captured(text)] == [corrects]
+
+
+@pytest.mark.parametrize("half", ["tune", "holdout"])
+def test_the_labelled_sentences_are_told_apart(half: str) -> None:
+    result = figures(labelled(half))
+    assert result.precision >= 0.95
+    assert result.recall >= 0.7
+
+
+def test_labelled_sentences_are_many_and_balanced() -> None:
+    sentences = labelled("tune") + labelled("holdout")
+    languages = {one.language for one in sentences}
+    assert len(languages) == 7
+    for language in languages:
+        chosen = [one for one in sentences if one.language == language]
+        assert len(chosen) >= 60
+        assert 0.4 <= sum(one.pattern is not None for one in chosen) / len(chosen) <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("message", "texts"),
+    [
+        ("Hi! I prefer tea. Is that fine? Always use metric units!", ["I prefer tea.", "Always use metric units!"]),
+        ("I prefer Dr. Brandt to Dr. Weiss. Thanks", ["I prefer Dr. Brandt to Dr. Weiss."]),
+        ("I prefer version 2.5 over 3.0, e.g. for tests", ["I prefer version 2.5 over 3.0, e.g. for tests"]),
+        ("I prefer tea\nalways use metric units", ["I prefer tea", "always use metric units"]),
+        ("Eigentlich habe ich am 4. März Geburtstag. Danke", ["Eigentlich habe ich am 4. März Geburtstag."]),
+        ("你好。我更喜欢喝绿茶。请始终使用公制单位！", ["我更喜欢喝绿茶。", "请始终使用公制单位！"]),
+        ("I   prefer\ttea  over   coffee", ["I prefer tea over coffee"]),
+        ("I prefer tea. I prefer tea.", ["I prefer tea."]),
+    ],
+)
+def test_each_sentence_of_a_message_is_looked_at(message: str, texts: list[str]) -> None:
+    assert [one.text for one in captured(message)] == texts
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '"I prefer tea"',
+        "“Always use metric units. Never use inches.”",
+        "«Всегда отвечай кратко»",
+        "„Antworte immer auf Deutsch“",
+        "「请始终使用公制单位」",
+        "'always use metric units'",
+        '"I prefer tea. Always use metric units',
+        "> I prefer tea\n> Always use metric units",
+        "look:\n```\nalways use metric units\n```\nwhat is that",
+        "```\nalways use metric units\n\nI prefer tea",
+        "    always use metric units",
+        "\talways use metric units",
+        "`always use metric units`",
+        "https://always.example/use/metric/units",
+    ],
+)
+def test_words_of_others_and_code_are_left_out(message: str) -> None:
+    assert captured(message) == []
+
+
+def test_a_quotation_inside_a_sentence_is_kept_with_it() -> None:
+    (capture,) = captured('Never use the word "delve. Really" in my texts')
+    assert capture.text == 'Never use the word "delve. Really" in my texts'
+
+
+def test_a_sentence_after_code_is_looked_at() -> None:
+    assert captured("```\nx = 1\n```\nI prefer tea") == [Captured(Pattern.PREFERENCE, "I prefer tea")]
+
+
+def test_a_message_has_at_most_three_captures() -> None:
+    message = " ".join(f"I prefer tea number {n}." for n in range(6))
+    assert len(captured(message)) == MOST_CAPTURES
+
+
+def test_a_long_sentence_is_cut() -> None:
+    (capture,) = captured("I prefer tea with " + "milk and " * 200)
+    assert len(capture.text) <= LONGEST_CAPTURE
+
+
+def test_what_stands_far_into_a_message_is_not_looked_at() -> None:
+    assert captured("a word " * LONGEST_LOOKED_AT + ". I prefer tea.") == []
+
+
+def test_a_sentence_that_the_bound_cuts_is_not_captured() -> None:
+    assert captured("\n" * (LONGEST_LOOKED_AT - 20) + "I prefer tea over coffee, except on Sundays") == []
+
+
+_HOSTILE = (
+    " ~\n~\t~. ~\"~ \"a~'~ 'a~`~```\n~> \n~-_~please, ~no, no, no,~not a but ~always use ~my a is ~"
+    "all answers ~I prefer ~я больше не ~обов'язково використовуй ~ich nicht mehr ~antworte mir ~"
+    "verwenden~no uses ~chaque a ~ne plus ~不是"
+)
+
+
+@pytest.mark.parametrize("piece", _HOSTILE.split("~"))
+def test_hostile_repetition_is_looked_through(piece: str) -> None:
+    assert len(captured(piece * (1_000_000 // len(piece)))) <= MOST_CAPTURES
+
+
+_PIECES = st.sampled_from(
+    'I prefer |tea|Olga|, |not |but |. |\n|"|«|> |```|    |always use |нет, |не |а |я больше не |ich bin von |nach |'
+    "gezogen|no es |sino |我|不是|，|İ|ﬁ|\u2028|  ".split("|")
+)
+
+
+@given(st.one_of(st.text(max_size=300), st.lists(_PIECES, max_size=30).map("".join)))
+def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
+    captures = captured(text)
+    assert len(captures) <= MOST_CAPTURES
+    for one in captures:
+        assert one.text in " ".join(text.split())
+        assert len(one.text) <= LONGEST_CAPTURE
+        assert one.corrects is None or one.corrects in one.text
