@@ -12,36 +12,26 @@ from bot.background import BackgroundConsolidation
 from bot.commands import Command, command_table
 from bot.conversation_commands import ConversationCommands
 from bot.memory_commands import MemoryCommands
+from bot.schedule import WeeklySchedule
+from bot.services import MemoryServices, memory_services
 from bot.session_runner import SessionRunner
 from bot.start import DATABASE_NAME
 from bot.status import StatusService
 from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
-from memory.changes import ChangeLog
 from memory.clock import system_clock
 from memory.compaction import CompactionLimits, CompactionService
 from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
-from memory.entries import EntryStore
 from memory.errors import StoreError
-from memory.facts import FactStore
-from memory.forgetting import Forgetting
-from memory.history import HistoryFiles
-from memory.long_term import LongTermMemory
-from memory.markdown import MarkdownFiles
-from memory.recall import Recall
-from memory.search import Search
-from memory.sessions import SessionService
+from memory.strength import use_half_life
 from memory.tokens import TokenCounter
-from memory.turn_log import TurnLog
-from memory.undo import Undo
 from memory.usage import UsageLog
 from pipeline.consolidator import ModelConsolidator
 from pipeline.embedded import EmbeddedServer
 from pipeline.lightrag import LightRag
 from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
-from pipeline.notices import PendingNotices
 from pipeline.openai_model import Endpoint, OpenAIModel
 from pipeline.recall_only import RecallOnlyModel
 from pipeline.routing import ModelRouter, Models
@@ -49,7 +39,7 @@ from pipeline.runner import Pipeline
 from pipeline.summarizer import ModelSummarizer
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
-from pipeline.systems.context_building import ContextBuilding, RelevantMemory
+from pipeline.systems.context_building import ActivationBudget, ContextBuilding, RelevantMemory
 from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
@@ -59,13 +49,16 @@ from pipeline.tools.history_search import history_search_tool
 from pipeline.tools.memory_file import memory_file_tool
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
-from pipeline.tools.toolbox import Toolbox
+from pipeline.tools.toolbox import Tool, Toolbox
+from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     from config.models import ModelCatalogue
     from memory.clock import Clock
+    from memory.sessions import SessionService
+    from memory.turn_log import TurnLog
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +76,12 @@ class App:
     commands: dict[str, Command]
     runner: SessionRunner
     background: BackgroundConsolidation
+    schedule: WeeklySchedule
+
+    def begin_background_work(self) -> None:
+        """Begin what goes on beside the turns; only programs that stay do this."""
+        self.background.start()
+        self.schedule.start()
 
 
 @contextlib.asynccontextmanager
@@ -97,13 +96,18 @@ async def open_app(
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
-        with contextlib.suppress(StoreError):  # such as a full disk: the next start purges
-            await EntryStore(database, ChangeLog(clock), clock).purge()
         counter = TokenCounter()
+        memory = memory_services(settings, database, counter, clock)
+        with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
+            await memory.entries.purge()
+            await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
-        models = _models(settings, catalogue or load_catalogue(), stack)
+        catalogue = catalogue or load_catalogue()
+        models = _models(settings, catalogue, stack)
+        # small models lose their way among many tools
+        offered = None if settings.has_endpoint else catalogue.local(settings.llm_model).tools
         model = ModelRouter(models, usage, counter, settings.daily_token_limit)
-        app = _assemble(settings, clock, database, counter, usage, model, stack)
+        app = _assemble(settings, clock, memory, counter, usage, model, offered, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -111,86 +115,111 @@ async def open_app(
 def _assemble(
     settings: Settings,
     clock: Clock,
-    database: Database,
+    memory: MemoryServices,
     counter: TokenCounter,
     usage: UsageLog,
     model: ModelRouter,
+    offered: Collection[str] | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    shared = settings.memory_scope is MemoryScope.SHARED
-    sessions = SessionService(database, clock, shared_owner=shared)
-    turns = TurnLog(database, clock)
-    changes = ChangeLog(clock)
-    entries = EntryStore(database, changes, clock)
-    recall = Recall(Search(database), database, counter, settings.zone)
-    files = MarkdownFiles(
-        settings.mneme_data_dir / "memory",
-        settings.zone,
-        recent_days=settings.memory_recent_days,
-        max_memory_size=settings.memory_max_size,
+    enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
+    toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
+    graph = _graph(settings, stack)
+    relevant: list[RelevantMemory] = [memory.recall] if enabled else []
+    relevant += [graph] if graph is not None else []
+    activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
+    remembered = memory.files if enabled else None
+    context = ContextBuilding(memory.sessions, remembered, activation, relevant, toolbox, model, counter, clock, zone)
+    compaction = _compaction(settings, memory, counter, model, clock)
+    consolidation = ConsolidationService(
+        memory.database,
+        memory.sessions,
+        memory.long_term,
+        memory.history,
+        memory.facts,
+        ModelConsolidator(model, clock),
+        ConsolidationLimits(settings.memory_max_size, settings.consolidation_timeout, enabled=enabled),
+        clock,
+        zone,
     )
+    background = BackgroundConsolidation(consolidation, memory.notices, tell=tell)
+    schedule = WeeklySchedule(
+        memory.weekly,
+        memory.jobs,
+        memory.notices,
+        clock,
+        zone,
+        settings.memory_tidy_day,
+        settings.memory_tidy_hour,
+        tell=tell,
+    )
+    stack.push_async_callback(background.close)
+    stack.push_async_callback(schedule.close)
+
+    turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
+    pipeline = Pipeline(
+        [
+            InputSanitizing(),
+            AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
+            AutoCompaction(compaction, model, background.compacted),
+            context,
+            ToolLoop(model, toolbox, turn_limits, counter, clock),
+            ReplyDelivery(memory.turns, memory.notices, clock),
+            MemoryPersist(remembered, zone),
+            Indexing(graph),
+        ]
+    )
+    runner = SessionRunner(pipeline, memory.sessions, clock)
+    status = StatusService(
+        memory.sessions,
+        memory.files,
+        memory.entries,
+        memory.activation,
+        memory.activation_log,
+        usage,
+        context,
+        model,
+        runner,
+        clock,
+    )
+    commands: dict[str, Command] = {}
+    conversation = ConversationCommands(
+        memory.turns, compaction, consolidation, background, status, runner, commands, tell_learned=tell
+    )
+    remembering = MemoryCommands(
+        memory.entries, memory.recall, memory.reinforcement, memory.activation_log, memory.undo, memory.forgetting
+    )
+    commands |= command_table([*conversation.commands(), *remembering.commands()])
+    runner.use_commands(commands)
+    return App(
+        settings, clock, memory.database, memory.sessions, memory.turns, model, commands, runner, background, schedule
+    )
+
+
+def _tools(memory: MemoryServices, counter: TokenCounter) -> list[Tool]:
+    return [
+        memory_file_tool(memory.long_term),
+        *note_tools(memory.entries),
+        memory_recall_tool(memory.recall, memory.reinforcement, counter),
+        history_search_tool(memory.history),
+        learn_tool(memory.learning),
+        episode_tool(memory.entries),
+        procedure_tool(memory.procedures),
+        stats_tool(memory.stats),
+        consolidate_tool(memory.weekly),
+    ]
+
+
+def _compaction(
+    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ModelRouter, clock: Clock
+) -> CompactionService:
     limits = CompactionLimits(
         settings.compaction_max_context_tokens,
         settings.compaction_keep_last_messages,
         settings.memory_window,
         enabled=settings.compaction_enabled,
     )
-    compaction = CompactionService(sessions, entries, ModelSummarizer(model, clock), limits, counter, clock)
-    long_term = LongTermMemory(files, database, changes)
-    tools = [memory_file_tool(long_term), *note_tools(entries), memory_recall_tool(recall)]
-    history = HistoryFiles(files)
-    tools.append(history_search_tool(history))
-    toolbox = Toolbox(tools if settings.memory_enabled else [])
-    graph = _graph(settings, stack)
-    remembered = files if settings.memory_enabled else None
-    relevant: list[RelevantMemory] = [recall] if settings.memory_enabled else []
-    relevant += [graph] if graph is not None else []
-    context = ContextBuilding(sessions, remembered, relevant, toolbox, model, counter, clock, settings.zone)
-    turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
-    consolidation = ConsolidationService(
-        database,
-        sessions,
-        long_term,
-        history,
-        FactStore(database, changes, clock, settings.zone),
-        ModelConsolidator(model, clock),
-        ConsolidationLimits(settings.memory_max_size, settings.consolidation_timeout, enabled=settings.memory_enabled),
-        clock,
-        settings.zone,
-    )
-    notices = PendingNotices()
-    background = BackgroundConsolidation(consolidation, notices, tell=settings.memory_notices)
-    stack.push_async_callback(background.close)
-
-    pipeline = Pipeline(
-        [
-            InputSanitizing(),
-            AutoCapture(long_term if settings.memory_enabled else None),
-            AutoCompaction(compaction, model, background.compacted),
-            context,
-            ToolLoop(model, toolbox, turn_limits, counter, clock),
-            ReplyDelivery(turns, notices, clock),
-            MemoryPersist(remembered, settings.zone),
-            Indexing(graph),
-        ]
-    )
-    runner = SessionRunner(pipeline, sessions, clock)
-    status = StatusService(sessions, files, entries, usage, context, model, runner, clock)
-    commands: dict[str, Command] = {}
-    conversation = ConversationCommands(
-        turns,
-        compaction,
-        consolidation,
-        background,
-        status,
-        runner,
-        commands,
-        tell_learned=settings.memory_notices,
-    )
-    memory = MemoryCommands(entries, recall, Undo(database, changes, files), Forgetting(database, files))
-    commands |= command_table([*conversation.commands(), *memory.commands()])
-    runner.use_commands(commands)
-    return App(settings, clock, database, sessions, turns, model, commands, runner, background)
+    return CompactionService(memory.sessions, memory.entries, ModelSummarizer(model, clock), limits, counter, clock)
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
@@ -241,7 +270,7 @@ def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.A
         timeout=settings.llm_timeout,
         temperature=catalogue.tier(Tier.BALANCED).temperature,
         max_output_tokens=local.max_output_tokens,
-        tools=local.tools,
+        tools=bool(local.tools),
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking, fallbacks=(RecallOnlyModel(),))

@@ -10,7 +10,7 @@ import structlog
 if TYPE_CHECKING:
     from memory.compaction import Compacted
     from memory.consolidation import ConsolidationService
-    from pipeline.notices import PendingNotices
+    from memory.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +56,7 @@ class BackgroundConsolidation:
 
     async def run_pending(self) -> None:
         """Consolidate everything that is due."""
-        for conversation_id, session_id in await self._consolidation.pending():
+        for conversation_id, owner in await self._consolidation.pending():
             try:
                 done = await self._consolidation.run(conversation_id)
             except Exception:
@@ -64,4 +64,4 @@ class BackgroundConsolidation:
                 log.exception("background_consolidation_failed", conversation=conversation_id)
                 continue
             if done is not None and done.told and self._tell:
-                self._notices.add(session_id, done.told)
+                await self._notices.add(owner, done.told)

@@ -156,7 +156,7 @@ async def chat_terminal(app: App, address: Address) -> int:
         completer=WordCompleter([f"/{name}" for name in app.commands], sentence=True),
         complete_while_typing=False,
     )
-    app.background.start()
+    app.begin_background_work()
     console.print(f"[bold]Mneme[/bold] with {app.model.name}. /help lists commands, Ctrl-C stops, Ctrl-D leaves.\n")
     while True:
         try:

@@ -16,20 +16,15 @@ import typer
 
 from bot.console import console_address
 from bot.memory_commands import written_entry, written_undo
+from bot.services import MemoryServices, memory_services
 from bot.start import DATABASE_NAME, quiet_settings
 from config.settings import MemoryScope, Settings
-from memory.changes import ChangeLog
 from memory.clock import system_clock, to_text
 from memory.database import Database
-from memory.entries import EntryStore
 from memory.entry import Kind, NewEntry
-from memory.markdown import MarkdownFiles
-from memory.portable import Portable
-from memory.recall import Recall
-from memory.search import Filter, Search
+from memory.search import Filter
 from memory.sessions import SHARED_OWNER
 from memory.tokens import TokenCounter
-from memory.undo import Undo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -45,16 +40,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The memory services over one open database."""
+    """The memory of this installation, open."""
 
     settings: Settings
-    database: Database
-    files: MarkdownFiles
-    entries: EntryStore
-    recall: Recall
-    search: Search
-    undo: Undo
-    portable: Portable
+    memory: MemoryServices
 
     def writer(self, owner: str | None) -> str:
         """Whose memory is written: the named owner's, or the console's own."""
@@ -67,25 +56,7 @@ async def _shelf() -> AsyncIterator[Shelf]:
     settings = quiet_settings()
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
     try:
-        changes = ChangeLog(system_clock)
-        root = settings.mneme_data_dir / "memory"
-        files = MarkdownFiles(
-            root,
-            settings.zone,
-            recent_days=settings.memory_recent_days,
-            max_memory_size=settings.memory_max_size,
-        )
-        search = Search(database)
-        yield Shelf(
-            settings,
-            database,
-            files,
-            EntryStore(database, changes, system_clock),
-            Recall(search, database, TokenCounter(), settings.zone),
-            search,
-            Undo(database, changes, files),
-            Portable(database, root),
-        )
+        yield Shelf(settings, memory_services(settings, database, TokenCounter(), system_clock))
     finally:
         await database.close()
 
@@ -107,7 +78,7 @@ def list_entries(
     """All entries, newest first."""
 
     async def work(shelf: Shelf) -> None:
-        found = await shelf.entries.list(owner, kind)
+        found = await shelf.memory.entries.list(owner, kind)
         if as_json:
             _print_json([_entry_json(entry) for entry in found])
             return
@@ -122,7 +93,9 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """One entry with where it came from."""
 
     async def work(shelf: Shelf) -> None:
-        found = shelf.entries.get(owner, name) if owner else shelf.entries.get_any(name, shelf.writer(None))
+        found = (
+            shelf.memory.entries.get(owner, name) if owner else shelf.memory.entries.get_any(name, shelf.writer(None))
+        )
         _print_entry(await found, as_json=as_json)
 
     _with_shelf(work)
@@ -140,7 +113,7 @@ def add(
 
     async def work(shelf: Shelf) -> None:
         new = NewEntry(content, name=name, kind=kind)
-        _print_entry(await shelf.entries.add(shelf.writer(owner), new), as_json=as_json)
+        _print_entry(await shelf.memory.entries.add(shelf.writer(owner), new), as_json=as_json)
 
     _with_shelf(work)
 
@@ -150,7 +123,7 @@ def rename(old: str, new: str, owner: Owner = None, as_json: AsJson = False) -> 
     """Give an entry another name; the old one stays as an alias."""
 
     async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.entries.rename(shelf.writer(owner), old, new), as_json=as_json)
+        _print_entry(await shelf.memory.entries.rename(shelf.writer(owner), old, new), as_json=as_json)
 
     _with_shelf(work)
 
@@ -160,7 +133,7 @@ def alias(name: str, alias: str, owner: Owner = None, as_json: AsJson = False) -
     """Give an entry one more name."""
 
     async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.entries.alias(shelf.writer(owner), name, alias), as_json=as_json)
+        _print_entry(await shelf.memory.entries.alias(shelf.writer(owner), name, alias), as_json=as_json)
 
     _with_shelf(work)
 
@@ -170,7 +143,7 @@ def write(name: str, content: str, owner: Owner = None, as_json: AsJson = False)
     """Replace an entry's content."""
 
     async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.entries.write(shelf.writer(owner), name, content), as_json=as_json)
+        _print_entry(await shelf.memory.entries.write(shelf.writer(owner), name, content), as_json=as_json)
 
     _with_shelf(work)
 
@@ -180,7 +153,7 @@ def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Delete an entry; `mneme memory undo` brings it back."""
 
     async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.entries.remove(shelf.writer(owner), name), as_json=as_json)
+        _print_entry(await shelf.memory.entries.remove(shelf.writer(owner), name), as_json=as_json)
 
     _with_shelf(work)
 
@@ -190,7 +163,7 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
     async def work(shelf: Shelf) -> None:
-        undone = await shelf.undo.undo(shelf.writer(owner))
+        undone = await shelf.memory.undo.undo(shelf.writer(owner))
         if as_json:
             named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
             _print_json(named)
@@ -212,9 +185,11 @@ def recall(
     async def work(shelf: Shelf) -> None:
         only = Filter(kinds=[kind] if kind else None)
         if as_json:
-            _print_json([_hit_json(hit) for hit in await shelf.search.find(query, owner, only=only, limit=limit)])
+            _print_json(
+                [_hit_json(hit) for hit in await shelf.memory.search.find(query, owner, only=only, limit=limit)]
+            )
             return
-        for one in await shelf.recall.recall(query, owner, only, limit):
+        for one in await shelf.memory.recall.recall(query, owner, only, limit):
             typer.echo(f"{one.hit.score:6.2f}  {one.hit.owner}  {one.text}")
 
     _with_shelf(work)
@@ -224,7 +199,7 @@ def export_memory(folder: Annotated[Path, typer.Argument(metavar="DIR")], owner:
     """Write everything into a new folder: Markdown for people, JSON lines for machines."""
 
     async def work(shelf: Shelf) -> None:
-        rows = await shelf.portable.export(folder, owner)
+        rows = await shelf.memory.portable.export(folder, owner)
         typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
 
     _with_shelf(work)
@@ -234,7 +209,7 @@ def import_memory(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> Non
     """Restore an export into an empty installation."""
 
     async def work(shelf: Shelf) -> None:
-        rows = await shelf.portable.restore(folder)
+        rows = await shelf.memory.portable.restore(folder)
         typer.echo(f"{rows} rows and the Markdown files were restored from {folder}.")
 
     _with_shelf(work)
@@ -244,7 +219,7 @@ def reindex() -> None:
     """Make the search index anew."""
 
     async def work(shelf: Shelf) -> None:
-        await shelf.search.reindex()
+        await shelf.memory.search.reindex()
         typer.echo("The search index was made anew.")
 
     _with_shelf(work)
@@ -254,7 +229,7 @@ def migrate() -> None:
     """Bring the database up to date; every other command does so too."""
 
     async def work(shelf: Shelf) -> None:
-        typer.echo(f"{shelf.database.path} has format {await shelf.database.version()}.")
+        typer.echo(f"{shelf.memory.database.path} has format {await shelf.memory.database.version()}.")
 
     _with_shelf(work)
 

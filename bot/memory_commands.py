@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 
 from bot.commands import Command, CommandCall, WrongArgument
 from bot.status import counted
-from memory.entry import Kind, NewEntry
+from memory.activation import written_record
+from memory.entry import TYPED_KINDS, Kind, NewEntry
 from memory.search import Filter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.activation_log import ActivationLog, Reason
     from memory.changes import Undone
     from memory.entries import EntryStore
     from memory.entry import Entry
     from memory.forgetting import Extent, Forgetting
     from memory.recall import Recall
+    from memory.reinforcement import Reinforcement
     from memory.undo import Undo
 
 PAGE = 10
@@ -23,22 +28,33 @@ PAGE = 10
 RESULTS = 8
 """Results of /recall."""
 CONFIRMATION = "confirm"
+WHY = "why"
 LINE_CHARACTERS = 100
 
 
 class MemoryCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(self, entries: EntryStore, recall: Recall, undo: Undo, forgetting: Forgetting) -> None:
+    def __init__(
+        self,
+        entries: EntryStore,
+        recall: Recall,
+        reinforcement: Reinforcement,
+        activation_log: ActivationLog,
+        undo: Undo,
+        forgetting: Forgetting,
+    ) -> None:
         self._entries = entries
         self._recall = recall
+        self._reinforcement = reinforcement
+        self._activation_log = activation_log
         self._undo = undo
         self._forgetting = forgetting
 
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("memory", "What I remember: all kinds, one kind, or one entry", self.memory, "[KIND|NAME] [PAGE]"),
+            Command("memory", "What I remember, and why it came up", self.memory, "[KIND|NAME|why] [PAGE]"),
             Command("remember", "Keep a note", self.remember, "TEXT"),
             Command("recall", "Search conversations and notes", self.recall, "QUERY"),
             Command("forget", "Delete an entry, or everything", self.forget, "NAME|all"),
@@ -59,6 +75,7 @@ class MemoryCommands:
         found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not found:
             return "I found nothing about that."
+        await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
         return "\n".join(f"- {one.text}" for one in found)
 
     async def forget(self, call: CommandCall) -> str:
@@ -81,9 +98,11 @@ class MemoryCommands:
         return written_undo(undone) if undone else "There is nothing to undo."
 
     async def memory(self, call: CommandCall) -> str:
-        """/memory [KIND|NAME] [PAGE]"""
+        """/memory [KIND|NAME|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
+        if call.argument.lower() == WHY:
+            return written_reasons(await self._activation_log.last(call.session.id))
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(call.session.owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
@@ -108,17 +127,46 @@ class MemoryCommands:
         return "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines])
 
 
-def written_entry(entry: Entry) -> str:
-    """One entry with where it came from."""
+def written_reasons(reasons: Sequence[Reason]) -> str:
+    """Which memories stood in the last request, each with layer, score and source."""
+    if not reasons:
+        return "No memory was activated for your last message."
+    lines = [f"{counted(len(reasons), 'memory', 'memories')} stood in the last request:"]
+    for one in reasons:
+        relevance = f", relevance {one.relevance:.2f}" if one.relevance else ""
+        about = f"layer {one.layer}, score {one.score:.2f}{relevance}, {counted(one.tokens, 'token')}"
+        if one.entry is None:
+            lines.append(f"- a memory that is gone by now ({about})")
+        else:
+            lines.append(f"- **{one.entry.name}**: {_line(one.entry.content)} ({about}; {written_source(one.entry)})")
+    return "\n".join(lines)
+
+
+def written_source(entry: Entry) -> str:
+    """Where an entry came from."""
     facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
         facts.append(f"from message {entry.source_message_id}")
     if not entry.trusted:
         facts.append("not from the user's own words")
-    if entry.superseded_by is not None:
-        facts.append("superseded")
+    return ", ".join(facts)
+
+
+def written_entry(entry: Entry) -> str:
+    """One entry with where it came from."""
     names = f"**{entry.name}**" + (f" (also {', '.join(entry.aliases)})" if entry.aliases else "")
-    return f"{names}\n\n{entry.content}\n\n_{', '.join(facts)}_"
+    content = entry.content
+    if entry.steps:
+        content += f"\n\n{written_record(entry.success_count, entry.failure_count)}"
+    if entry.outcome:
+        content += f"\n\nOutcome: {entry.outcome}"
+    facts = [written_source(entry)]
+    facts += [f"priority {entry.priority}"] if entry.kind in TYPED_KINDS else []
+    facts += [f"for {entry.scope}"] if entry.scope else []
+    facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
+    facts += ["superseded"] if entry.superseded_by is not None else []
+    facts += ["archived"] if entry.archived_at is not None else []
+    return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"
 
 
 def written_extent(extent: Extent) -> str:

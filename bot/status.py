@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from memory.activation import Layer
 from memory.entry import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from memory.activation import Activation
+    from memory.activation_log import ActivationLog
     from memory.clock import Clock
     from memory.entries import EntryStore
     from memory.markdown import MarkdownFiles
@@ -42,6 +47,15 @@ class MemoryState:
 
 
 @dataclass(frozen=True, slots=True)
+class ActivationState:
+    """The memories in the last request: how many of each layer, what they cost, and what layer A would hold in all."""
+
+    layers: Mapping[Layer, int]
+    tokens: int
+    baseline: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything that /status shows. Tokens are estimates until the model has reported usage."""
 
@@ -52,6 +66,7 @@ class Status:
     tokens_today: int
     model: str
     memory: MemoryState
+    activation: ActivationState
     waiting: int
     running: bool
     uptime: timedelta
@@ -65,6 +80,8 @@ class StatusService:
         sessions: SessionService,
         files: MarkdownFiles,
         entries: EntryStore,
+        activation: Activation,
+        activation_log: ActivationLog,
         usage: UsageLog,
         context: ContextBuilding,
         model: ChatModel,
@@ -74,6 +91,8 @@ class StatusService:
         self._sessions = sessions
         self._files = files
         self._entries = entries
+        self._activation = activation
+        self._activation_log = activation_log
         self._usage = usage
         self._context = context
         self._model = model
@@ -91,6 +110,7 @@ class StatusService:
             tokens_today=await self._usage.tokens_today(),
             model=self._model.name,
             memory=await self.memory(session),
+            activation=await self._activated(session),
             waiting=self._queues.waiting(session.id),
             running=self._queues.running(session.id),
             uptime=self._clock() - self._started,
@@ -104,6 +124,14 @@ class StatusService:
             notes_today=today,
             notes_recent=recent,
             archives=(await self._entries.counts(session.owner)).get(Kind.ARCHIVE, 0),
+        )
+
+    async def _activated(self, session: Session) -> ActivationState:
+        reasons = await self._activation_log.last(session.id)
+        return ActivationState(
+            layers=Counter(reason.layer for reason in reasons),
+            tokens=sum(reason.tokens for reason in reasons),
+            baseline=await self._activation.baseline_count(session.owner),
         )
 
     async def memory_line(self, session: Session) -> str:
@@ -122,6 +150,18 @@ def written_memory(memory: MemoryState) -> str:
     return ", ".join(parts)
 
 
+def written_activation(state: ActivationState) -> str:
+    """What activated, in one line."""
+    rules = state.layers.get(Layer.BASELINE, 0)
+    of_all = f" of {state.baseline:,}" if state.baseline > rules else ""
+    parts = (
+        f"{rules:,}{of_all} {'rule' if rules == 1 and not of_all else 'rules'}",
+        counted(state.layers.get(Layer.CONTEXT, 0), "memory", "memories"),
+        counted(state.layers.get(Layer.PROCEDURES, 0), "workflow"),
+    )
+    return f"{', '.join(parts)} in the last request, about {counted(state.tokens, 'token')} (/memory why)"
+
+
 def written_status(status: Status) -> str:
     """The text of /status."""
     share = min(1.0, status.context_tokens / max(1, status.window_tokens))
@@ -136,6 +176,7 @@ def written_status(status: Status) -> str:
         f"- **Tokens today**: {status.tokens_today:,}",
         f"- **Model**: {status.model}",
         f"- **Memory**: {written_memory(status.memory)}",
+        f"- **Activated**: {written_activation(status.activation)}",
         f"- **Queue**: {queue}" + (", an answer is being written" if status.running else ""),
         f"- **Uptime**: {_duration(int(status.uptime.total_seconds()))}",
     ]

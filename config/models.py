@@ -91,7 +91,7 @@ class LocalModel:
     resident_bytes: Bytes
     n_ctx: Tokens
     max_output_tokens: Tokens
-    tools: bool
+    tools: tuple[str, ...]
     chat_template: str | None
     hub_url: str
     packages: PackageSource

@@ -25,6 +25,10 @@ ENCODING = "utf-8-sig"
 _ID = re.compile(r"-?[0-9]{1,19}")
 
 
+WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
+"""The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
+
+
 class ConfigurationError(Exception):
     """A setting is wrong. The text names the setting and says what is allowed."""
 
@@ -84,6 +88,12 @@ class Settings(BaseSettings):
     memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
     memory_window: int = Field(default=50, ge=2, le=100_000)
     memory_activation_tokens: int = Field(default=800, ge=0, le=100_000)
+    memory_type_weights: Annotated[dict[str, float], NoDecode] = {}
+    memory_half_life_days: float = Field(default=90, ge=1, le=36_500)
+    memory_threshold: float = Field(default=0.3, ge=0, le=1000)
+    memory_archive_below: float = Field(default=0.1, ge=0, le=1000)
+    memory_tidy_day: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = "sun"
+    memory_tidy_hour: int = Field(default=4, ge=0, le=23)
     memory_notices: bool = True
     consolidation_timeout: float = Field(default=30, gt=0, le=3600)
 
@@ -114,7 +124,23 @@ class Settings(BaseSettings):
             raise ValueError("numeric ids of users and groups are needed, separated by commas, such as 12345,-100678")
         return frozenset(map(int, parts))
 
-    @field_validator("log_level", "log_format", "memory_scope", "lightrag_mode", mode="before")
+    @field_validator("memory_type_weights", mode="before")
+    @classmethod
+    def _split_weights(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        parts = [part.split("=") for part in value.split(",") if part.strip()]
+        try:
+            weights = {kind.strip(): float(weight) for kind, weight in parts}
+        except ValueError as error:
+            raise ValueError("kinds with their weights are needed, such as policy=2,fact=0.8") from error
+        if not WEIGHED_KINDS.issuperset(weights):
+            raise ValueError(f"only these kinds have a weight: {', '.join(sorted(WEIGHED_KINDS))}")
+        if not all(0 < weight <= 100 for weight in weights.values()):
+            raise ValueError("a weight is above 0 and up to 100")
+        return weights
+
+    @field_validator("log_level", "log_format", "memory_scope", "lightrag_mode", "memory_tidy_day", mode="before")
     @classmethod
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -164,7 +190,6 @@ NOT_USED_YET = (
     "embedding_model",
     "embedding_base_url",
     "embedding_api_key",
-    "memory_activation_tokens",
 )
 """Settings that are checked but that nothing in this version reads; whoever sets one is told so."""
 

@@ -69,7 +69,10 @@ class Consolidated:
     def told(self) -> str:
         """What was learned, in one line for the user; empty for nothing."""
         if self.learned:
-            parts = [f"{one.text} (was: {one.superseded})" if one.superseded else one.text for one in self.learned]
+            parts = [
+                f"{one.text} (was: {one.superseded})" if one.superseded and not one.reworded else one.text
+                for one in self.learned
+            ]
             return f"Learned: {'; '.join(parts)} (/undo takes it back)"
         return "MEMORY.md was updated (/undo takes it back)." if self.memory_changed else ""
 
@@ -138,11 +141,12 @@ class ConsolidationService:
             )
 
     async def pending(self) -> list[tuple[int, str]]:
-        """The conversations with something to consolidate, oldest first, each with its session."""
+        """The conversations with something to consolidate, oldest first, each with its owner."""
         rows = await self._database.rows(
-            "SELECT id, session_id FROM conversations WHERE consolidation_due > consolidated_through ORDER BY id"
+            "SELECT c.id, o.name FROM conversations c JOIN owners o ON o.id = c.owner_id"
+            " WHERE c.consolidation_due > c.consolidated_through ORDER BY c.id"
         )
-        return [(row["id"], row["session_id"]) for row in rows]
+        return [(row["id"], row["name"]) for row in rows]
 
     async def run(self, conversation_id: int) -> Consolidated | None:
         """Consolidate what is due of a conversation, with patience; None when nothing is due."""

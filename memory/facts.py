@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from typing import TYPE_CHECKING
 
-from memory.changes import ChangeLog, Snapshot
-from memory.clock import Clock, now_text
+from memory.changes import ChangeLog, Snapshot, snapshot
+from memory.clock import Clock, now_text, to_text
 from memory.entry import Author, Entry, NewEntry, Operation
 from memory.entry_rows import (
     ENTRY_ROWS,
@@ -19,6 +19,7 @@ from memory.entry_rows import (
     usable_name,
 )
 from memory.errors import MemoryRefused
+from memory.index import touching_entries
 from memory.naming import name_key
 from memory.superseding import supersede
 
@@ -38,10 +39,11 @@ _CURRENT = (
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A new fact, and what it took the place of."""
+    """A new fact, and what it took the place of. reworded: that was the same, as it was captured in passing."""
 
     text: str
     superseded: str | None
+    reworded: bool = False
 
 
 class FactStore:
@@ -63,8 +65,8 @@ class FactStore:
     async def learn(self, owner: str, facts: Sequence[Fact], source_message_id: int) -> list[Learned]:
         """Store facts in one transaction that one undo takes back; what is known already is passed over.
 
-        A fact about a subject of which something else is known supersedes that. Facts that may not be stored
-        (secrets) are left out.
+        A fact about a subject of which something else is known supersedes that; where that was captured from these
+        very messages, it is the same in other words. Facts that may not be stored (secrets) are left out.
         """
         learned: list[Learned] = []
         before: list[Snapshot] = []
@@ -104,9 +106,28 @@ class FactStore:
             valid_from=since,
         )
         now = now_text(self._clock)
+        if former is not None and _is_captured_since(former, source_message_id):
+            before.append(await _reword(connection, former, new))
+            return Learned(content, former.content, reworded=True)
         if former is not None:
             before += await supersede(connection, owner_id, former, new, now, self._zone)
         else:
             name = await free_name_for(connection, owner_id, subject)
             before.append(Snapshot(await insert_entry(connection, owner_id, name, content, new, now), None))
         return Learned(content, former.content if former else None)
+
+
+def _is_captured_since(entry: Entry, message_id: int) -> bool:
+    return entry.author == Author.CAPTURE and (entry.source_message_id or 0) >= message_id
+
+
+async def _reword(connection: aiosqlite.Connection, entry: Entry, new: NewEntry) -> Snapshot:
+    """Say in an entry what `new` says; what it was before."""
+    before = await snapshot(connection, entry.id)
+    valid_from = to_text(new.valid_from or entry.valid_from)
+    async with touching_entries(connection, [entry.id]):
+        await connection.execute(
+            "UPDATE entries SET content = ?, author = ?, valid_from = ? WHERE id = ?",
+            (new.content, new.author, valid_from, entry.id),
+        )
+    return before

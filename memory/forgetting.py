@@ -54,8 +54,9 @@ class Forgetting:
         async with self._database.transaction() as connection:
             await leave_owner(connection, owner)
             await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE {of_owner}", (owner,))
-            for table in ("changes", "names", "entries", "conversations"):
+            for table in ("changes", "names", "entries", "conversations", "notices"):
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
+            await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
         try:

@@ -97,6 +97,11 @@ def keeping_lines(memory: str, update: str) -> str:
     return "\n".join([*update.rstrip().splitlines(), *missing]) if missing else update
 
 
+def says_outdated(memory: str, superseded: str) -> bool:
+    """Whether a line of the long-term memory says what no longer holds."""
+    return any(_says(line, superseded) for line in memory.splitlines())
+
+
 def with_learned(memory: str, learned: Sequence[Learned]) -> str:
     """`memory` with what was learned: the line that says what is superseded replaced, anything new at the end."""
     lines = memory.rstrip().splitlines()

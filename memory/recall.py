@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.entry import Kind
+from memory.entry import TYPED_KINDS, Kind
 from memory.search import MESSAGE_KIND, Filter
 from memory.words import is_small_talk, landmarks
 
@@ -30,7 +30,8 @@ TEXT_CHARACTERS = 300
 LANDMARKS = 12
 OCCURRENCES = 10
 """How many words of the question, and how many places of each, are looked for in a long text."""
-_PROMPT_KINDS = (MESSAGE_KIND, *Kind)
+_PROMPT_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
+"""What is searched for the prompt; typed memories activate instead (memory/activation.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,19 @@ class Recall:
         """What fits `query`, best first; an exchange once, however many of its messages fit."""
         hits = await self._search.find(query, owner, only=only, limit=limit * 3)
         return (await self._shown(query, hits))[:limit]
+
+    async def semantic_scoped(self, owner: str, path: str, limit: int) -> list[Recollection]:
+        """The memories for a path (S4): those whose scope it lies in, then those that speak of it.
+
+        The former by priority and strength, the latter by how well they fit.
+        """
+        only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
+        in_scope = await self._search.in_scope(owner, path, limit)
+        words = " ".join(part for part in re.split(r"[\\/._-]+", path) if part)
+        speaking = await self._search.find(words, owner, only=only, limit=limit)
+        seen = {hit.id for hit in in_scope}
+        hits = [*in_scope, *(hit for hit in speaking if hit.id not in seen and not hit.scope)]
+        return await self._shown(path, hits[:limit])
 
     async def _shown(self, query: str, hits: list[Hit]) -> list[Recollection]:
         """Hits with the text that shows them, each with its date and source."""

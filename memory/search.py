@@ -47,7 +47,7 @@ SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.archived_at 
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
-SELECT f.row, f.score, '{MESSAGE_KIND}', m.created_at, c.owner_id, NULL, 0, 0
+SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, 0 AS archived, 0 AS superseded
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
 _DECORATED = """
@@ -117,6 +117,19 @@ class Search:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
         rows = await self._best(query, owner, only, limit, _SCORES)
         return {source_of(row["row"])[1]: row["score"] for row in rows}
+
+    async def in_scope(self, owner: str, path: str, limit: int) -> list[Hit]:
+        """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""
+        rows = await self._database.rows(
+            "WITH best AS (SELECT 2 * e.id AS row, e.strength AS score, e.kind, e.created_at, e.owner_id, e.scope,"
+            " 0 AS archived, CASE e.priority WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END"
+            " AS rank FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.scope IS NOT NULL"
+            " AND e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
+            " AND scope_matches(e.scope, ?) ORDER BY rank, score DESC LIMIT ?)"
+            f" {_DECORATED} ORDER BY b.rank, b.score DESC",
+            (owner, path, limit),
+        )
+        return [_hit(row) for row in rows]
 
     async def _best(self, query: str, owner: str | None, only: Filter, limit: int | None, columns: str) -> list[Row]:
         known = await self._database.row(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from memory.activation_log import recorded
 from memory.clock import Clock, now_text, to_text
 from memory.index import touching_conversation
 from memory.messages import Message, Role, storable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+    from memory.activation import Activated
     from memory.database import Database
 
 
@@ -41,7 +43,11 @@ class OutgoingReply:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """Everything that one commit writes. written_entries: entries of this turn, to be told where they came from."""
+    """Everything that one commit writes.
+
+    written_entries: entries of this turn, to be told where they came from. activated: the memories in its request.
+    told_notices: the quiet lines that its reply holds.
+    """
 
     session_id: str
     outcome: Outcome
@@ -50,6 +56,8 @@ class FinishedTurn:
     failure: str | None = None
     replaces_turn: int | None = None
     written_entries: tuple[int, ...] = ()
+    activated: tuple[Activated, ...] = ()
+    told_notices: tuple[int, ...] = ()
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
 
@@ -77,7 +85,11 @@ class TurnLog:
             conversation_id = await open_conversation(connection, turn.session_id, now)
             async with touching_conversation(connection, conversation_id, turn.replaces_turn):
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)
-            await connection.execute("UPDATE sessions SET updated_at = ? WHERE id = ?", (now, turn.session_id))
+            await connection.execute(
+                "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
+                (now, recorded(turn.activated), turn.session_id),
+            )
+            await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
             await connection.executemany(
                 "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
                 [(turn_id, entry_id) for entry_id in turn.written_entries],

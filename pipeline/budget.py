@@ -62,6 +62,10 @@ class Budget:
         """The files under `# Memory`."""
         return min(MEMORY_TOKENS, self.free // 4)
 
+    def activation(self, wanted: int) -> int:
+        """The memories that activate: what is wanted, in a small window an eighth of what is free."""
+        return min(wanted, self.free // 8)
+
     @property
     def relevant(self) -> int:
         """The text under `# Relevant Memory`, and that of the conversation's summary."""

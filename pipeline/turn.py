@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memory.activation import Activated
     from memory.messages import Message, Provenance
     from memory.sessions import Session
     from memory.turn_log import Outcome, OutgoingReply
@@ -60,7 +61,9 @@ class Turn:
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     tools: tuple[ToolSpec, ...] = ()  # ContextBuilding
+    activated: tuple[Activated, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
+    recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop
     partial: str = ""  # ToolLoop, while the answer streams
     notices: list[str] = field(default_factory=list)  # any: quiet lines under the reply

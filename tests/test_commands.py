@@ -153,11 +153,12 @@ async def test_status_is_exact_and_the_same_after_a_restart(
         f"- **Tokens today**: {used:,}",
         "- **Model**: scripted",
         "- **Memory**: 13 bytes of long-term memory, 3 notes of today, 1 note of recent days, 1 archive",
+        "- **Activated**: 0 rules, 0 memories, 0 workflows in the last request, about 0 tokens (/memory why)",
         "- **Queue**: nothing waiting",
         "- **Uptime**: 1 d 1 h",
     ]
     tokens = int(lines[1].split("about ")[1].split(" of ")[0].replace(",", ""))
-    assert lines[1] == f"- **Context**: `█{'░' * 19}` 3%, about {tokens} of 32,768 tokens"
+    assert lines[1] == f"- **Context**: `█{'░' * 19}` 4%, about {tokens:,} of 32,768 tokens"
     assert tokens == pytest.approx(told.tokens, rel=0.15)
     async with start(memory_recent_days=2) as app:
         after = (await Person(app).says("/status")).splitlines()

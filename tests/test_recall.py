@@ -140,12 +140,14 @@ async def test_greetings_and_acknowledgements_are_not_shown(store: Store, recall
     assert len(lines) == 1
 
 
-async def test_entries_of_every_kind_are_shown(store: Store, recall: Recall, session: Session) -> None:
+async def test_notes_archives_and_episodes_are_shown_and_typed_memories_activate_instead(
+    store: Store, recall: Recall, session: Session
+) -> None:
     for kind in (Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE, Kind.FACT, Kind.POLICY):
         await store.entries.add(session.owner, NewEntry("the lighthouse", name=f"the {kind}", kind=kind))
     lines = await relevant(store, recall, session, "lighthouse")
     assert sorted(line.partition("]")[0] for line in lines) == [
-        f"- [2026-02-07 14:15, {kind} the {kind}" for kind in ("archive", "episode", "fact", "note", "policy")
+        f"- [2026-02-07 14:15, {kind} the {kind}" for kind in ("archive", "episode", "note")
     ]
 
 

@@ -44,6 +44,6 @@ async def test_the_model_writes_long_term_memory_through_its_tool(
     person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     model.script(Calls((("memory_file", {"action": "append", "text": "- Likes green tea"}),)), Says("Noted."))
-    assert await person.says("I like green tea") == "Noted."
+    assert await person.says("Green tea is what I drink") == "Noted."
     assert (tmp_path / "data" / "memory" / "console:local" / "MEMORY.md").read_text() == "- Likes green tea\n"
     assert model.requests[1].last == "MEMORY.md now also says: - Likes green tea"

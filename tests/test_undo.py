@@ -145,7 +145,7 @@ async def test_the_model_and_the_capture_are_undone_in_the_chat(app: App, person
     )
     await person.says("Remember that the gate code is a prime number")
     await person.says("Where is my key? Under the pot. Note it")
-    await person.says("I like tea")
+    await person.says("Tea is what I drink")
     text = app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
     assert text.read_text() == "- the gate code is a prime number\n- likes tea\n"
     assert await person.says("/undo") == "Undone: edit of MEMORY.md, made by model."

@@ -71,7 +71,7 @@ async def run_telegram(app: App) -> None:
         await _set_menu(bot, list(app.commands.values()))
         await outbox.start()
         await channel.replay()
-        app.background.start()
+        app.begin_background_work()
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await Poller(bot, channel.receive).run()

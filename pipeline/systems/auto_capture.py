@@ -1,15 +1,20 @@
-"""AutoCapture (15): what the user asks to have remembered is written down, without a model."""
+"""AutoCapture (15): what the user's own words ask for, prefer, forbid or correct is kept, without a model (S4)."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.entry import Author
+from memory.capture import Captured, Pattern, captured
+from memory.entry import Author, Kind, NewEntry, Priority
 from memory.errors import MemoryRefused
+from memory.facts import Learned
+from memory.grounding import says_outdated, with_learned
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
+    from memory.learning import Learning
     from memory.long_term import LongTermMemory
     from pipeline.turn import Turn
 
@@ -26,31 +31,98 @@ _REQUEST = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a pattern is captured as (S4)."""
+
+    kind: Kind
+    priority: Priority | None = None
+
+
+_TAKEN = {
+    Pattern.PREFERENCE: _Taken(Kind.PREFERENCE),
+    # what is to hold always stands in every request
+    Pattern.RULE: _Taken(Kind.PREFERENCE, Priority.HIGH),
+    Pattern.CONSTRAINT: _Taken(Kind.POLICY),
+    Pattern.CORRECTION: _Taken(Kind.FACT, Priority.HIGH),
+    Pattern.CHANGE: _Taken(Kind.FACT),
+}
+_CORRECTING = (Pattern.CORRECTION, Pattern.CHANGE)
+
+
 class AutoCapture:
-    """Appends what a typed message explicitly asks to remember to MEMORY.md, and says so in a quiet line."""
+    """Captures from the words that the user typed; forwarded and attached text never writes memory.
+
+    An explicit request goes to MEMORY.md. Preferences, rules, constraints and corrections become memories; a
+    correction takes the place of what it corrects where that is clear.
+    """
 
     name = "AutoCapture"
 
-    def __init__(self, memory: LongTermMemory | None) -> None:
+    def __init__(self, memory: LongTermMemory, learning: Learning, *, enabled: bool, tell: bool) -> None:
         self._memory = memory
+        self._learning = learning
+        self._enabled = enabled
+        self._tell = tell
 
     async def process(self, turn: Turn) -> None:
-        """Capture from the words that the user typed; forwarded and attached text never writes memory."""
-        if self._memory is None:
+        """Capture, and say so in quiet lines under the reply."""
+        if not self._enabled or turn.replaces_turn is not None:
             return
         for message in turn.user_messages:
-            what = requested(message.content) if message.provenance is Provenance.TYPED else None
-            if what is None or turn.replaces_turn is not None:
+            if message.provenance is not Provenance.TYPED:
                 continue
-            line = f"- {what}"
-            if line in (await self._memory.read(turn.session.owner)).splitlines():
+            what = requested(message.content)
+            if what is not None:
+                await self._note(turn, what)
                 continue
-            try:
-                await self._memory.append(turn.session.owner, line, Author.CAPTURE)
-            except MemoryRefused as error:
-                turn.notices.append(f"Not noted: {error}")
-            else:
-                turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
+            for found in captured(message.content):
+                try:
+                    told = await self._learn(turn, found)
+                except MemoryRefused as error:
+                    told = f"Not noted: {error}"
+                if told and self._tell:
+                    turn.notices.append(told)
+
+    async def _note(self, turn: Turn, what: str) -> None:
+        """Write what was explicitly asked for into MEMORY.md; a memory that says it decays from now on."""
+        owner = turn.session.owner
+        await self._learning.reinforce_known(owner, what)
+        line = f"- {what}"
+        if line in (await self._memory.read(owner)).splitlines():
+            return
+        try:
+            await self._memory.append(owner, line, Author.CAPTURE)
+        except MemoryRefused as error:
+            turn.notices.append(f"Not noted: {error}")
+        else:
+            turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
+
+    async def _learn(self, turn: Turn, found: Captured) -> str:
+        """Make a memory of what was captured; the line that says so, empty for what was known."""
+        owner = turn.session.owner
+        former = None
+        if found.pattern in _CORRECTING:
+            former = await self._learning.corrected_by(owner, found.text, found.corrects)
+        taken = _TAKEN[found.pattern]
+        kind = Kind(former.kind) if former is not None else taken.kind
+        new = NewEntry(found.text, stem=kind, kind=kind, priority=taken.priority, author=Author.CAPTURE)
+        if former is not None:
+            # before the memory itself, which so is the first that /undo takes back
+            await self._bring_in_line(owner, Learned(found.text, former.content))
+        learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
+        if learnt.known:
+            return ""
+        turn.written_entries.append(learnt.entry.id)
+        if learnt.superseded is None:
+            return f"Noted as a {kind}: {found.text} (/undo takes it back)"
+        return f"Noted: {found.text} (was: {learnt.superseded.content}; /undo takes it back)"
+
+    async def _bring_in_line(self, owner: str, learned: Learned) -> None:
+        """Take what no longer holds out of MEMORY.md, if it stands there."""
+        memory = await self._memory.read(owner)
+        if learned.superseded is not None and says_outdated(memory, learned.superseded):
+            await self._memory.rewrite(owner, memory, with_learned(memory, [learned]), Author.CAPTURE)
 
 
 def requested(text: str) -> str | None:

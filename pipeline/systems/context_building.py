@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from memory.messages import Message, Provenance, Role
 from memory.notes import without_visible
 from pipeline.budget import Budget
-from pipeline.prompts import NOW_HEADER, RELEVANT_HEADER, SUMMARY_HEADER, SYSTEM_PROMPT
+from pipeline.prompts import NOW_HEADER, RELEVANT_HEADER, RULES_HEADER, SUMMARY_HEADER, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from zoneinfo import ZoneInfo
 
+    from memory.activation import Activated, Activation
     from memory.clock import Clock
     from memory.markdown import MarkdownFiles
     from memory.sessions import Session, SessionService, Transcript
@@ -30,12 +31,20 @@ class RelevantMemory(Protocol):
         """What is known about `question` beyond the visible conversation, in `tokens` at most; empty for nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class ActivationBudget:
+    """What activates, and how many tokens it may cost."""
+
+    memories: Activation
+    tokens: int
+
+
 class ContextBuilding:
     """Builds prompt, memory and history.
 
-    What stays the same comes first: identity and rules, the Markdown files, the conversation from the newest
-    marker on. What changes with every message (relevant memory, the time) stands right before the new message
-    and is not kept in history, so that one request is a prefix of the next.
+    What stays the same comes first: identity and rules, the Markdown files, the baseline memories, the conversation
+    from the newest marker on. What changes with every message (the other memories that activate, relevant memory, the
+    time) stands right before the new message and is not kept in history, so that one request is a prefix of the next.
     """
 
     name = "ContextBuilding"
@@ -44,6 +53,7 @@ class ContextBuilding:
         self,
         sessions: SessionService,
         files: MarkdownFiles | None,
+        activation: ActivationBudget | None,
         relevant: Sequence[RelevantMemory],
         toolbox: Toolbox,
         model: ChatModel,
@@ -53,6 +63,7 @@ class ContextBuilding:
     ) -> None:
         self._sessions = sessions
         self._files = files
+        self._activation = activation
         self._relevant = relevant
         self._toolbox = toolbox
         self._model = model
@@ -66,38 +77,59 @@ class ContextBuilding:
         budget = Budget(self._model.name, self._model.window, self._counter, tools)
         transcript = await self._sessions.transcript(turn.session.id)
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
-        stable = await self._stable(turn.session, history, transcript.summary, budget)
+        stable, baseline = await self._stable(turn.session, history, transcript.summary, budget)
         question = "\n".join(message.content for message in turn.user_messages)
+        context = await self._contextual(turn.session.owner, question, baseline, budget)
         tokens = budget.relevant
         found = [await source.relevant(turn.session, question, transcript, tokens) for source in self._relevant]
-        volatile = self._volatile("\n".join(budget.cut(text, tokens) for text in found if text))
+        lines = [one.line for one in context] + [budget.cut(text, tokens) for text in found if text]
+        volatile = self._volatile("\n".join(lines))
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         at = len(history)
         turn.context = [*stable, *spoken[:at], volatile, *spoken[at:]]
         turn.tools = tools
+        turn.activated = (*baseline, *context)
 
     async def stable_tokens(self, session: Session) -> int:
         """What the next request of a session costs without its new message, for /status."""
         budget = Budget(self._model.name, self._model.window, self._counter, self._toolbox.specs)
         transcript = await self._sessions.transcript(session.id)
-        stable = await self._stable(session, transcript.messages, transcript.summary, budget)
+        stable, _ = await self._stable(session, transcript.messages, transcript.summary, budget)
         spoken = [budget.capped(message, budget.message) for message in transcript.messages]
         return self._counter.messages([*stable, *spoken], self._model.name) + budget.tool_tokens
 
     async def _stable(
         self, session: Session, history: list[Message], summary: str | None, budget: Budget
-    ) -> list[Message]:
-        prompt = SYSTEM_PROMPT
+    ) -> tuple[list[Message], tuple[Activated, ...]]:
+        """What stays the same from turn to turn, and the baseline memories in it."""
+        parts = [SYSTEM_PROMPT]
         if self._files is not None:
             memory = await self._files.read(session.owner, self._clock())
             context = budget.fit_memory(without_visible(memory, history, self._zone)).to_context()
-            if context:
-                prompt = f"{prompt}\n\n# Memory\n\n{context}"
-        messages = [Message(Role.SYSTEM, prompt, self._clock())]
+            parts += [f"# Memory\n\n{context}"] if context else []
+        baseline = await self._baseline(session.owner, budget)
+        if baseline:
+            parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
+        messages = [Message(Role.SYSTEM, "\n\n".join(parts), self._clock())]
         if summary:
             text = budget.cut(summary, budget.relevant)
             messages.append(Message(Role.SYSTEM, f"{SUMMARY_HEADER}\n{text}", self._clock()))
-        return messages
+        return messages, baseline
+
+    async def _baseline(self, owner: str, budget: Budget) -> tuple[Activated, ...]:
+        if self._activation is None:
+            return ()
+        tokens = budget.activation(self._activation.tokens) - budget.text(RULES_HEADER)
+        return await self._activation.memories.baseline(owner, tokens, budget.text)
+
+    async def _contextual(
+        self, owner: str, question: str, baseline: tuple[Activated, ...], budget: Budget
+    ) -> tuple[Activated, ...]:
+        if self._activation is None:
+            return ()
+        taken = sum(one.tokens for one in baseline) + (budget.text(RULES_HEADER) if baseline else 0)
+        tokens = budget.activation(self._activation.tokens) - taken
+        return await self._activation.memories.contextual(owner, question, baseline, tokens, budget.text)
 
     def _volatile(self, relevant: str) -> Message:
         now = self._clock()

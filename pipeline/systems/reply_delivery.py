@@ -11,8 +11,8 @@ from memory.turn_log import FinishedTurn, Outcome
 
 if TYPE_CHECKING:
     from memory.clock import Clock
+    from memory.notices import PendingNotices
     from memory.turn_log import TurnLog
-    from pipeline.notices import PendingNotices
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,8 @@ class ReplyDelivery:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = f"{turn.partial.strip()} {STOPPED_NOTE}"
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
-        turn.notices += self._notices.take(turn.session.id)
+        waiting = await self._notices.waiting(turn.session.owner)
+        turn.notices += [notice.text for notice in waiting]
         turn.reply = _reply(turn)
         turn.committed_as = await self._turns.commit(
             FinishedTurn(
@@ -46,6 +47,8 @@ class ReplyDelivery:
                 failure=turn.failure,
                 replaces_turn=turn.replaces_turn,
                 written_entries=tuple(turn.written_entries),
+                activated=turn.activated,
+                told_notices=tuple(notice.id for notice in waiting),
                 inbox_ids=tuple(i.inbox_id for i in turn.incoming if i.inbox_id is not None),
                 reply=await turn.channel.outgoing(turn.reply),
             )

@@ -144,7 +144,13 @@ class ToolLoop:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
         typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
-        context = ToolContext(turn.session.owner, turn.session.id, typed=typed, written=turn.written_entries)
+        context = ToolContext(
+            turn.session.owner,
+            turn.session.id,
+            typed=typed,
+            written=turn.written_entries,
+            recalled=turn.recalled_entries,
+        )
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), tool_calls=answer.tool_calls)]
         for call in answer.tool_calls:
             await _shown(turn.channel.show_tool(call.name))

@@ -11,22 +11,44 @@ from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
     from memory.recall import Recall
+    from memory.reinforcement import Reinforcement
+    from memory.tokens import TokenCounter
 
 MOST_RESULTS = 20
+MOST_TOKENS = 2_000
 
 
-def memory_recall_tool(recall: Recall) -> Tool:
+def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: TokenCounter) -> Tool:
     """The tool over what the calling session's owner has."""
 
     async def memory_recall(
         context: ToolContext,
-        query: Annotated[str, Field(description="a few telling words")],
-        kind: Annotated[str, Field(description="only this kind, such as note, archive, message")] = "",
-        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 5,
+        query: Annotated[str, Field(description="a few telling words")] = "",
+        kind: Annotated[str, Field(description="only this kind, such as fact, note, message")] = "",
+        path: Annotated[str, Field(description="only what is about this path")] = "",
+        tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS, description="longest result")] = 400,
     ) -> str:
-        """Search earlier conversations and notes. Use it when the user asks about the past and you don't see it."""
-        only = Filter(kinds=[kind] if kind else None)
-        found = await recall.recall(query, context.owner, only, limit)
-        return "\n".join(f"- {one.text}" for one in found) or "nothing found"
+        """Search earlier conversations and memories. Use it when the user asks about the past and you don't see it."""
+        if not query.strip() and not path.strip():
+            return "error: give a query, or a path"
+        if query.strip():
+            only = Filter(kinds=[kind] if kind else None, path=path or None)
+            found = await recall.recall(query, context.owner, only, MOST_RESULTS)
+        else:
+            scoped = await recall.semantic_scoped(context.owner, path, MOST_RESULTS)
+            found = [one for one in scoped if not kind or one.hit.kind == kind]
+        lines: list[str] = []
+        shown: set[int] = set()
+        for one in found:
+            line = f"- {one.text}"
+            tokens -= counter.text(line) + 1
+            if tokens < 0 and lines:
+                break
+            lines.append(line)
+            shown |= {one.hit.id} if one.hit.name is not None else set()
+        # once a turn, however often it asks
+        await reinforcement.recalled(shown - context.recalled)
+        context.recalled.update(shown)
+        return "\n".join(lines) or "nothing found"
 
     return Tool(memory_recall)

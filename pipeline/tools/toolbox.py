@@ -30,13 +30,15 @@ class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
     typed: the person typed something in this turn; without that no tool may write memory. written: the entries
-    that the turn's tools made, so that the commit can say where they came from.
+    that the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has
+    recalled already, since each counts once a turn.
     """
 
     owner: str
     session_id: str
     typed: bool = True
     written: list[int] = field(default_factory=list)
+    recalled: set[int] = field(default_factory=set)
 
 
 class Tool:
@@ -55,6 +57,11 @@ class Tool:
             description=inspect.getdoc(function) or "",
             parameters=json.dumps(_lean(schema), ensure_ascii=False),
         )
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        return self.spec.name
 
     async def run(self, context: ToolContext, arguments: str) -> str:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""

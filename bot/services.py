@@ -1,0 +1,112 @@
+"""The memory half of the composition root: every service over one open database, for the bot and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from config.settings import MemoryScope, Settings
+from memory.activation import Activation
+from memory.activation_log import ActivationLog
+from memory.changes import ChangeLog
+from memory.entries import EntryStore
+from memory.facts import FactStore
+from memory.forgetting import Forgetting
+from memory.history import HistoryFiles
+from memory.jobs import JobLog
+from memory.learning import Learning
+from memory.long_term import LongTermMemory
+from memory.markdown import MarkdownFiles
+from memory.notices import PendingNotices
+from memory.portable import Portable
+from memory.procedures import Procedures
+from memory.recall import Recall
+from memory.reinforcement import Reinforcement
+from memory.search import Search
+from memory.sessions import SessionService
+from memory.stats import MemoryStats
+from memory.strength import TYPE_WEIGHTS, Decay
+from memory.turn_log import TurnLog
+from memory.undo import Undo
+from memory.weekly import WeeklyConsolidation
+
+if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.database import Database
+    from memory.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryServices:
+    """What can be done with the memory of one installation."""
+
+    database: Database
+    sessions: SessionService
+    turns: TurnLog
+    entries: EntryStore
+    search: Search
+    recall: Recall
+    reinforcement: Reinforcement
+    activation: Activation
+    activation_log: ActivationLog
+    learning: Learning
+    procedures: Procedures
+    facts: FactStore
+    weekly: WeeklyConsolidation
+    stats: MemoryStats
+    files: MarkdownFiles
+    long_term: LongTermMemory
+    history: HistoryFiles
+    undo: Undo
+    forgetting: Forgetting
+    portable: Portable
+    notices: PendingNotices
+    jobs: JobLog
+
+
+def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
+    """The services over an open database, as the settings have them."""
+    zone = settings.zone
+    changes = ChangeLog(clock)
+    search = Search(database)
+    decay = decay_of(settings)
+    files = MarkdownFiles(
+        settings.mneme_data_dir / "memory",
+        zone,
+        recent_days=settings.memory_recent_days,
+        max_memory_size=settings.memory_max_size,
+    )
+    return MemoryServices(
+        database=database,
+        sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
+        turns=TurnLog(database, clock),
+        entries=EntryStore(database, changes, clock),
+        search=search,
+        recall=Recall(search, database, counter, zone),
+        reinforcement=Reinforcement(database, clock),
+        activation=Activation(database, search, decay, clock, zone),
+        activation_log=ActivationLog(database),
+        learning=Learning(database, search, changes, clock, zone),
+        procedures=Procedures(database, changes, clock),
+        facts=FactStore(database, changes, clock, zone),
+        weekly=WeeklyConsolidation(database, changes, decay, clock, zone),
+        stats=MemoryStats(database, counter),
+        files=files,
+        long_term=LongTermMemory(files, database, changes),
+        history=HistoryFiles(files),
+        undo=Undo(database, changes, files),
+        forgetting=Forgetting(database, files),
+        portable=Portable(database, settings.mneme_data_dir / "memory"),
+        notices=PendingNotices(database, clock),
+        jobs=JobLog(database),
+    )
+
+
+def decay_of(settings: Settings) -> Decay:
+    """How memories fade in this installation."""
+    return Decay(
+        type_weights={**TYPE_WEIGHTS, **settings.memory_type_weights},
+        half_life_days=settings.memory_half_life_days,
+        threshold=settings.memory_threshold,
+        archive_below=settings.memory_archive_below,
+    )

@@ -1,0 +1,33 @@
+"""When the scheduler's jobs ran last: kept, so that what a downtime missed is caught up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.clock import from_text, to_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memory.database import Database
+
+
+class JobLog:
+    """The last moment of each job."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ran_at(self, name: str) -> datetime | None:
+        """When a job ran last; None for never."""
+        found = await self._database.value("SELECT ran_at FROM jobs WHERE name = ?", (name,))
+        return from_text(found) if found else None
+
+    async def claim(self, name: str, seen: datetime | None, now: datetime) -> bool:
+        """Note that a job runs now; False when another process has noted a run since `seen`."""
+        async with self._database.transaction() as connection:
+            rows = list(await connection.execute_fetchall("SELECT ran_at FROM jobs WHERE name = ?", (name,)))
+            if (from_text(rows[0][0]) if rows else None) != seen:
+                return False
+            await connection.execute("INSERT OR REPLACE INTO jobs (name, ran_at) VALUES (?, ?)", (name, to_text(now)))
+        return True

@@ -1,0 +1,181 @@
+"""The weekly consolidation (S4): duplicates merged, faded memories archived, facts that recur promoted.
+
+Nothing is deleted, and one undo takes all of it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.activation import BASELINE_KINDS, BASELINE_PRIORITIES
+from memory.changes import Snapshot, snapshot
+from memory.clock import Clock, now_text, to_text
+from memory.duplicates import duplicates
+from memory.entry import TYPED_KINDS, Author, Entry, Kind, Operation, Priority
+from memory.entry_rows import ENTRY_ROWS, bind_name, entry_of, free_name_for, owner_number
+from memory.index import touching_entries
+from memory.strength import MOST_REINFORCED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
+
+    import aiosqlite
+
+    from memory.changes import ChangeLog
+    from memory.database import Database
+    from memory.strength import Decay
+
+RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
+"""How often a fact must have come up to be of that priority at least."""
+NAMES_TOLD = 3
+"""Names of each kind of change that the report tells."""
+
+_LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
+_KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Memories that say the same: the strongest, and the others, whose names become its aliases."""
+
+    kept: Entry
+    others: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a consolidation is going to do to an owner's memories."""
+
+    merges: tuple[Merge, ...]
+    archived: tuple[Entry, ...]
+    promoted: tuple[tuple[Entry, Priority], ...]
+
+    @property
+    def told(self) -> str:
+        """What was done, in one line; empty for nothing."""
+        merged = [other.name for merge in self.merges for other in merge.others]
+        parts = [
+            f"{what}: {_first_of(names)}"
+            for what, names in (
+                ("merged as duplicates", merged),
+                ("archived as faded", [entry.name for entry in self.archived]),
+                ("promoted as recurring", [entry.name for entry, _ in self.promoted]),
+            )
+            if names
+        ]
+        return f"Memory tidied; {'; '.join(parts)}. Nothing was deleted (/undo takes it back)." if parts else ""
+
+
+class WeeklyConsolidation:
+    """Tidies the typed memories of one owner at a time."""
+
+    def __init__(self, database: Database, changes: ChangeLog, decay: Decay, clock: Clock, zone: ZoneInfo) -> None:
+        self._database = database
+        self._changes = changes
+        self._decay = decay
+        self._clock = clock
+        self._zone = zone
+
+    async def owners(self) -> list[str]:
+        """Everybody who has memories."""
+        rows = await self._database.rows(
+            f"SELECT name FROM owners o WHERE EXISTS (SELECT 1 FROM entries e WHERE e.owner_id = o.id AND {_LIVE})"
+            " ORDER BY id"
+        )
+        return [row["name"] for row in rows]
+
+    async def run(self, owner: str) -> Plan:
+        """Tidy an owner's memories; what was done."""
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            rows = await connection.execute_fetchall(
+                f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {_LIVE} ORDER BY e.id", (owner_id,)
+            )
+            # in a thread: among very many memories it takes a while, and the other chats go on
+            plan = await asyncio.to_thread(self._plan, [entry_of(row) for row in rows])
+            before = [
+                *[one for merge in plan.merges for one in await self._merge(connection, owner_id, merge)],
+                *[await self._archive(connection, entry) for entry in plan.archived],
+                *[await self._promote(connection, entry, priority) for entry, priority in plan.promoted],
+            ]
+            if before:
+                await self._changes.record(connection, owner_id, Operation.CONSOLIDATE, Author.CONSOLIDATION, before)
+        return plan
+
+    def _plan(self, entries: Sequence[Entry]) -> Plan:
+        merges = tuple(self._merge_of(group) for group in duplicates(entries))
+        gone = {other.id for merge in merges for other in merge.others}
+        # what takes in others is as strong as all of them, and is looked at again next time
+        left = [entry for entry in entries if entry.id not in gone | {merge.kept.id for merge in merges}]
+        archived = tuple(e for e in left if not _is_baseline(e) and self._score(e) < self._decay.archive_below)
+        faded = {entry.id for entry in archived}
+        promoted = tuple(
+            (entry, priority)
+            for entry in left
+            if entry.kind == Kind.FACT and entry.id not in faded
+            for priority in [_deserved(entry)]
+            if priority is not None
+        )
+        return Plan(merges, archived, promoted)
+
+    def _merge_of(self, group: Sequence[Entry]) -> Merge:
+        kept = max(group, key=lambda entry: (self._score(entry), -entry.id))
+        return Merge(kept, tuple(entry for entry in group if entry is not kept))
+
+    def _score(self, entry: Entry) -> float:
+        return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())
+
+    async def _merge(self, connection: aiosqlite.Connection, owner_id: int, merge: Merge) -> list[Snapshot]:
+        """The others give their names to the one that is kept. An undo begins at the end of what this returns."""
+        kept, day = merge.kept, self._clock().astimezone(self._zone)
+        before = [await snapshot(connection, entry.id) for entry in (*merge.others, kept)]
+        async with touching_entries(connection, [kept.id, *(other.id for other in merge.others)]):
+            for other in merge.others:
+                await connection.execute(
+                    "UPDATE names SET entry_id = ?, is_alias = 1 WHERE entry_id = ?", (kept.id, other.id)
+                )
+                name = await free_name_for(connection, owner_id, f"{other.name} merged {day:%Y-%m-%d}")
+                await bind_name(connection, owner_id, other.id, name)
+                await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (kept.id, other.id))
+            everyone = (kept, *merge.others)
+            await connection.execute(
+                "UPDATE entries SET reinforcement_count = ?, last_reinforced_at = ? WHERE id = ?",
+                (
+                    min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
+                    to_text(max(entry.last_reinforced_at for entry in everyone)),
+                    kept.id,
+                ),
+            )
+        return before
+
+    async def _archive(self, connection: aiosqlite.Connection, entry: Entry) -> Snapshot:
+        before = await snapshot(connection, entry.id)
+        await connection.execute("UPDATE entries SET archived_at = ? WHERE id = ?", (now_text(self._clock), entry.id))
+        return before
+
+    async def _promote(self, connection: aiosqlite.Connection, entry: Entry, priority: Priority) -> Snapshot:
+        before = await snapshot(connection, entry.id)
+        await connection.execute("UPDATE entries SET priority = ? WHERE id = ?", (priority, entry.id))
+        return before
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_TOLD:,} more" if len(names) > NAMES_TOLD else ""
+    return ", ".join(names[:NAMES_TOLD]) + more
+
+
+def _is_baseline(entry: Entry) -> bool:
+    """Whether an entry is a rule: rules are always kept."""
+    return entry.kind in BASELINE_KINDS and entry.priority in BASELINE_PRIORITIES
+
+
+def _deserved(entry: Entry) -> Priority | None:
+    """The priority that a fact has earned; None where it has that already, or a higher one."""
+    order = list(Priority)
+    for count, priority in RECURRING:
+        if entry.reinforcement_count >= count:
+            return priority if order.index(priority) < order.index(Priority(entry.priority)) else None
+    return None

@@ -1,0 +1,120 @@
+"""Tools over typed memories: memory_learn, memory_episode, memory_procedure, memory_stats, memory_consolidate (S4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from memory.activation import written_record
+from memory.entry import Author, Kind, NewEntry, Priority
+from pipeline.tools.toolbox import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from memory.entries import EntryStore
+    from memory.learning import Learning
+    from memory.procedures import Procedures
+    from memory.stats import MemoryStats
+    from memory.weekly import WeeklyConsolidation
+
+LONGEST_OUTCOME = 500
+MOST_TAGS = 10
+
+
+def learn_tool(learning: Learning) -> Tool:
+    """Stores one memory of the calling session's owner."""
+
+    async def memory_learn(
+        context: ToolContext,
+        fact: Annotated[str, Field(description="one sentence")],
+        kind: Literal["fact", "preference", "policy", "decision", "pitfall", "architecture"] = "fact",
+        scope: Annotated[str, Field(description="glob of the paths it is about, such as src/api/**")] = "",
+        priority: Literal["", "critical", "high", "medium", "normal"] = "",
+        replaces: Annotated[str, Field(description="name of the memory that it corrects")] = "",
+    ) -> str:
+        """Remember a fact, preference or rule that comes up by itself later on."""
+        new = NewEntry(
+            fact,
+            stem=kind,
+            kind=Kind(kind),
+            scope=scope,
+            priority=Priority(priority) if priority else None,
+            author=Author.MODEL,
+        )
+        learnt = await learning.learn(context.owner, new, replaces or None)
+        if learnt.known:
+            return f"known already as {learnt.entry.name}, now reinforced"
+        context.written.append(learnt.entry.id)
+        instead = f" instead of: {learnt.superseded.content}" if learnt.superseded else ""
+        return f"saved the {learnt.entry.kind} {learnt.entry.name}: {learnt.entry.content}{instead}"
+
+    return Tool(memory_learn, writes=True)
+
+
+def episode_tool(entries: EntryStore) -> Tool:
+    """Records what happened."""
+
+    async def memory_episode(
+        context: ToolContext,
+        event: str,
+        outcome: Annotated[str, Field(max_length=LONGEST_OUTCOME)] = "",
+        tags: Annotated[list[str], Field(max_length=MOST_TAGS)] = [],  # noqa: B006  # read by pydantic, never changed
+    ) -> str:
+        """Record something that happened, how it ended, and tags to find it by."""
+        new = NewEntry(
+            event, stem="episode", kind=Kind.EPISODE, author=Author.MODEL, outcome=outcome or None, tags=tuple(tags)
+        )
+        entry = await entries.add(context.owner, new)
+        context.written.append(entry.id)
+        ended = f" Outcome: {entry.outcome}" if entry.outcome else ""
+        return f"saved the episode {entry.name}: {entry.content}{ended}"
+
+    return Tool(memory_episode, writes=True)
+
+
+def procedure_tool(procedures: Procedures) -> Tool:
+    """Saves workflows and how they went."""
+
+    async def memory_procedure(
+        context: ToolContext,
+        name: str,
+        task: Annotated[str, Field(description="what it is for")] = "",
+        steps: list[str] = [],  # noqa: B006  # read by pydantic, never changed
+        result: Annotated[Literal["", "success", "failure"], Field(description="how a run of it went")] = "",
+    ) -> str:
+        """Save a workflow as a name with steps, or record how a run of a saved one went."""
+        entry = None
+        if steps or not result:
+            entry = await procedures.save(context.owner, name, task, steps, Author.MODEL)
+            context.written.append(entry.id)
+        if result:
+            entry = await procedures.record(context.owner, name, Author.MODEL, success=result == "success")
+        assert entry is not None, "one of the two was done"  # noqa: S101  # states what the conditions guarantee
+        record = written_record(entry.success_count, entry.failure_count)
+        return f"saved the workflow {entry.name} ({record}): {entry.content}"
+
+    return Tool(memory_procedure, writes=True)
+
+
+def stats_tool(stats: MemoryStats) -> Tool:
+    """Counts what is remembered."""
+
+    async def memory_stats(context: ToolContext) -> str:
+        """How many memories of each type there are, and how many tokens they hold."""
+        counted = await stats.of(context.owner)
+        lines = [f"{one.kind}: {one.entries} ({one.tokens} tokens)" for one in counted]
+        return "\n".join(
+            [*lines, f"in all: {sum(c.entries for c in counted)} ({sum(c.tokens for c in counted)} tokens)"]
+        )
+
+    return Tool(memory_stats)
+
+
+def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
+    """Tidies memory now."""
+
+    async def memory_consolidate(context: ToolContext) -> str:
+        """Merge duplicate memories, archive faded ones, promote recurring ones."""
+        return (await weekly.run(context.owner)).told or "There was nothing to tidy."
+
+    return Tool(memory_consolidate, writes=True)
