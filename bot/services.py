@@ -83,7 +83,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         entries=EntryStore(database, changes, clock),
         search=search,
         recall=Recall(search, database, counter, zone),
-        reinforcement=Reinforcement(database, clock),
+        reinforcement=Reinforcement(database),
         activation=Activation(database, search, decay, clock, zone),
         activation_log=ActivationLog(database),
         learning=Learning(database, search, changes, clock, zone),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock
 from memory.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
@@ -12,16 +11,14 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.clock import Clock
     from memory.database import Database
 
 
 class Reinforcement:
     """Counts the uses of entries. It is bookkeeping, no change of memory: /undo passes it over."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     async def recalled(self, entry_ids: Iterable[int]) -> None:
         """These entries were recalled; the caller sees to it that a turn recalls each once."""

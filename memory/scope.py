@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from wcmatch import glob
+from fnmatch import fnmatchcase
 
 from memory.errors import MemoryRefused
 from memory.messages import storable
+from memory.secrets import secret_in
 
 LONGEST_SCOPE = 200
-_FLAGS = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX
+LONGEST_PATH = 1_000
+"""Characters of a path that is matched; a longer one lies in no scope."""
 
 
 def usable_scope(scope: str | None) -> str | None:
@@ -17,22 +19,44 @@ def usable_scope(scope: str | None) -> str | None:
     if not pattern:
         return None
     if len(pattern) > LONGEST_SCOPE:
-        raise MemoryRefused(f"A scope has at most {LONGEST_SCOPE} characters, and this one has {len(pattern)}.")
+        raise MemoryRefused(f"A scope has at most {LONGEST_SCOPE} characters, and this one has {len(pattern):,}.")
     if not pattern.isprintable() or not _is_closed(pattern):
         raise MemoryRefused(f"{pattern!r} is no pattern of paths: write one such as src/api/** or docs/*.md.")
+    if (secret := secret_in(pattern)) is not None:
+        raise MemoryRefused(f"This scope looks like {secret}, which I never store: leave it out and try again.")
     return pattern
 
 
 def scope_matches(scope: str | None, path: str) -> bool:
     """Whether a path lies in a scope. A scope that is no pattern matches only itself; none at all, nothing."""
-    if not scope:
-        return False
-    plain = _plain(path)
-    return plain == scope or (len(scope) <= LONGEST_SCOPE and glob.globmatch(plain, scope, flags=_FLAGS))
+    pattern, plain = _plain(scope or ""), _plain(path)
+    if not pattern or len(pattern) > LONGEST_SCOPE or len(plain) > LONGEST_PATH:
+        return bool(pattern) and plain == pattern
+    return plain == pattern or _lies_in(plain, pattern)
+
+
+def _lies_in(path: str, pattern: str) -> bool:
+    """Whether `pattern` is one of `path`: `**` stands for any number of folders, all else for a part of one name.
+
+    Folder by folder, so that no pattern takes long: as one regular expression `**/a/**/a/**/a/**/b` takes seconds.
+    """
+    parts = path.rstrip("/").split("/")
+    reached = {0}
+    for name in pattern.rstrip("/").split("/"):
+        if name == "**":
+            reached = set(range(min(reached), len(parts) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and fnmatchcase(parts[at], name)}
+        if not reached:
+            return False
+    return len(parts) in reached
 
 
 def _plain(path: str) -> str:
-    return path.strip().replace("\\", "/").removeprefix("./")
+    plain = path.replace("\\", "/").strip()
+    while plain.startswith("./"):
+        plain = plain.removeprefix("./").lstrip()
+    return plain
 
 
 def _is_closed(pattern: str) -> bool:
