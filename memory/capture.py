@@ -24,6 +24,7 @@ from memory.capture_patterns import (
     OPENERS,
     QUESTIONS,
     REQUESTS,
+    TRAILING_DAY,
     TRAILING_TIME,
     Pattern,
 )
@@ -67,6 +68,8 @@ _HAN = re.compile("[\u3400-\u9fff]")
 _STRAIGHT = {ord("’"): "'", ord("ʼ"): "'", ord("\u00a0"): " "}
 _TELLING_MARK = re.compile(f"[\\d{_MASK}]")
 _OF_THE_MOMENT = (Pattern.PREFERENCE, Pattern.CONSTRAINT)
+_LONGEST_VALUE = 4
+_VALUE = re.compile(r"[^,;:!?，；：。！？]*")
 _EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 
 
@@ -79,6 +82,8 @@ class Captured:
     """As typed, whitespace folded, at most LONGEST_CAPTURE characters."""
     corrects: str | None = None
     """The words that hold no longer, as typed; None where the sentence names none."""
+    becomes: str | None = None
+    """The words that hold instead, as typed; None where it is not clear which they are."""
 
 
 def captured(text: str) -> list[Captured]:
@@ -91,6 +96,15 @@ def captured(text: str) -> list[Captured]:
         if len(found) == MOST_CAPTURES:
             break
     return found
+
+
+def restated(known: str, corrects: str, becomes: str) -> str | None:
+    """What is known, with what has become of it: `Ann lives in Lviv` for `Ann lives in Kyiv`.
+
+    None unless the words that hold no longer stand in it once, in the same form.
+    """
+    said, times = re.subn(rf"(?<!\w){re.escape(corrects)}(?!\w)", lambda _: becomes, known, flags=re.IGNORECASE)
+    return said if times == 1 else None
 
 
 def _sentences(text: str) -> Iterator[tuple[str, str]]:
@@ -142,7 +156,8 @@ def _capture(sentence: str, plain: str) -> Captured | None:
     for phrase, start in itertools.product(ALL_PHRASES, starts):
         found = phrase.expression.match(said, start)
         if found is not None and _is_lasting(phrase, said, start):
-            return Captured(phrase.pattern, sentence, _corrected(sentence, found))
+            corrects = _corrected(sentence, found)
+            return Captured(phrase.pattern, sentence, corrects, _become(sentence, found) if corrects else None)
     return None
 
 
@@ -187,3 +202,14 @@ def _corrected(sentence: str, found: re.Match[str]) -> str | None:
     old = TRAILING_TIME.sub("", old)
     joined = LEADING_WORDS.match(old)
     return (old[joined.end() :] if joined else old).strip(_EDGES) or None
+
+
+def _become(sentence: str, found: re.Match[str]) -> str | None:
+    """What stands at the end of `sentence` as the new value: what follows a phrase that ends where that begins."""
+    if not found.re.pattern.endswith(r"\w"):
+        return None
+    value = _VALUE.match(sentence, found.end() - 1)
+    new = value.group().strip(_EDGES) if value else ""
+    for _ in range(2):
+        new = TRAILING_DAY.sub("", TRAILING_TIME.sub("", new)).strip(_EDGES)
+    return new if new and len(new.split()) <= _LONGEST_VALUE else None

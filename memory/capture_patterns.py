@@ -902,6 +902,16 @@ LEADING_WORDS = _compiled(
 )
 """What stands before the words that hold no longer and is not a part of them."""
 
+TRAILING_DAY = re.compile(
+    r"\s*\b(?:yesterday|today|now|recently|(?:last|this)\s(?:week|month|year|summer|winter)|for good|"
+    r"вчера|сегодня|теперь|недавно|на прошлой неделе|в прошлом (?:году|месяце)|навсегда|"
+    r"вчора|сьогодні|тепер|нещодавно|минулого (?:тижня|місяця|року)|"
+    r"gestern|heute|jetzt|letzte(?:n|s)?\s(?:woche|monat|jahr)|ayer|hoy|ahora|la semana pasada|el (?:mes|año) pasado|"
+    r"hier|aujourd['’]hui|maintenant|la semaine dernière|le mois dernier|l['’]an dernier)$",
+    re.IGNORECASE,
+)
+"""When something became what it is now: no part of what it has become."""
+
 TRAILING_TIME = _compiled(
     r"_+(?:in|im|в|у|en|since|last|seit|depuis|desde)_+(?:january|february|march|april|may|june|july|august|september|"
     r"october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|(?:январ|феврал|"

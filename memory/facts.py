@@ -94,7 +94,9 @@ class FactStore:
             return None
         rows = list(await connection.execute_fetchall(f"{_CURRENT} AND e.subject = ?", (owner_id, name_key(subject))))
         former = entry_of(rows[0]) if rows else None
-        if former is not None and name_key(former.content) == name_key(content):
+        captured = former is not None and _is_captured_since(former, source_message_id)
+        is_known = former is not None and name_key(former.content) == name_key(content)
+        if is_known and not (captured and fact.since):
             return None
         since = datetime.combine(fact.since, time(), self._zone) if fact.since else None
         new = NewEntry(
@@ -106,7 +108,7 @@ class FactStore:
             valid_from=since,
         )
         now = now_text(self._clock)
-        if former is not None and _is_captured_since(former, source_message_id):
+        if former is not None and captured:
             before.append(await _reword(connection, former, new))
             return Learned(content, former.content, reworded=True)
         if former is not None:

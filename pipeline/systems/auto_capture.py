@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.capture import Captured, Pattern, captured
+from memory.capture import Captured, Pattern, captured, restated
 from memory.entry import Author, Kind, NewEntry, Priority
 from memory.errors import MemoryRefused
 from memory.facts import Learned
@@ -106,17 +106,21 @@ class AutoCapture:
             former = await self._learning.corrected_by(owner, found.text, found.corrects)
         taken = _TAKEN[found.pattern]
         kind = Kind(former.kind) if former is not None else taken.kind
-        new = NewEntry(found.text, stem=kind, kind=kind, priority=taken.priority, author=Author.CAPTURE)
+        content = None
+        if former is not None and found.corrects and found.becomes:
+            content = restated(former.content, found.corrects, found.becomes)
+        content = content or found.text
+        new = NewEntry(content, stem=kind, kind=kind, priority=taken.priority, author=Author.CAPTURE)
         if former is not None:
             # before the memory itself, which so is the first that /undo takes back
-            await self._bring_in_line(owner, Learned(found.text, former.content))
+            await self._bring_in_line(owner, Learned(content, former.content))
         learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
         if learnt.known:
             return ""
         turn.written_entries.append(learnt.entry.id)
         if learnt.superseded is None:
-            return f"Noted as a {kind}: {found.text} (/undo takes it back)"
-        return f"Noted: {found.text} (was: {learnt.superseded.content}; /undo takes it back)"
+            return f"Noted as a {kind}: {content} (/undo takes it back)"
+        return f"Noted: {content} (was: {learnt.superseded.content}; /undo takes it back)"
 
     async def _bring_in_line(self, owner: str, learned: Learned) -> None:
         """Take what no longer holds out of MEMORY.md, if it stands there."""
