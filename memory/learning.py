@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memory.capture import restated
 from memory.changes import Snapshot
 from memory.clock import Clock, now_text
 from memory.entry import TYPED_KINDS, Entry, Operation
@@ -24,7 +26,7 @@ from memory.naming import name_key, telling_words
 from memory.reinforcement import reinforce
 from memory.scope import usable_scope
 from memory.search import Filter
-from memory.superseding import supersede
+from memory.superseding import supersede, supersede_by_known
 from memory.words import landmarks
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     from memory.changes import ChangeLog
     from memory.database import Database
-    from memory.entry import NewEntry
+    from memory.entry import Author, NewEntry
     from memory.search import Search
 
 ALIKE = 10
@@ -43,6 +45,9 @@ SHORTEST_SHARE = 1 / 3
 """The part of a memory's telling words that what corrects it must share, where it does not name the wrong ones."""
 CLEARLY = 1.5
 """How many times better the memory that is corrected fits than the next one."""
+
+
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,14 @@ class Learning:
         """
         new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
         refuse_secret(" ".join(new.tags))
-        known = await self._known(owner, new)
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
-            if known is not None:
-                await reinforce(connection, known.id, now)
-                return Learnt(await find(connection, owner_id, known.name), known=True)
             former = await _replaceable(connection, owner_id, replaces) if replaces else None
+            # looked for in here, so that two who say the same at once don't write it twice
+            known = await self._known(owner, new)
+            if known is not None:
+                return await self._known_again(connection, owner_id, known, former, new.author)
             if former is not None:
                 before = await supersede(connection, owner_id, former, new, now, self._zone)
             else:
@@ -89,19 +94,42 @@ class Learning:
             await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
             return Learnt(await _by_id(connection, before[-1].entry_id), superseded=former)
 
+    async def _known_again(
+        self, connection: aiosqlite.Connection, owner_id: int, known: Entry, former: Entry | None, author: Author
+    ) -> Learnt:
+        """Reinforce what is known; where it is to replace another memory, it takes that one's place."""
+        superseded = former if former is not None and former.id != known.id else None
+        if superseded is not None:
+            moment = self._clock().astimezone(self._zone)
+            before = await supersede_by_known(connection, owner_id, superseded, known, moment)
+            await self._changes.record(connection, owner_id, Operation.LEARN, author, before)
+        await reinforce(connection, known.id, now_text(self._clock))
+        return Learnt(await _by_id(connection, known.id), known=True, superseded=superseded)
+
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
-        known = await self._saying(owner, content)
+        known = next(iter(await self._saying(owner, content)), None)
         if known is not None:
             async with self._database.transaction() as connection:
                 await reinforce(connection, known.id, now_text(self._clock))
         return known
 
+    async def reinforce_changed(self, owner: str, corrects: str, becomes: str) -> Entry | None:
+        """What this change has made of a memory before, reinforced: it is told once more. None when it is new."""
+        ids = await self._search.scores(corrects, owner, Filter(kinds=TYPED_KINDS), ALIKE)
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.superseded_by IS NOT NULL AND e.id IN ({', '.join(map(str, ids))})"
+        )
+        for said in (restated(row["content"], corrects, becomes) for row in rows):
+            if said is not None and (known := await self.reinforce_known(owner, said)) is not None:
+                return known
+        return None
+
     async def corrected_by(self, owner: str, text: str, corrects: str | None) -> Entry | None:
         """The memory that `text` corrects; None unless it is clear which one. corrects: the words that are wrong."""
         alike = await self._alike(owner, f"{corrects or ''} {text}")
         if corrects:
-            wrong = set(landmarks(corrects))
+            wrong = _landmarks_of(corrects)
             alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
         said = _landmarks_of(text)
         shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
@@ -112,13 +140,13 @@ class Learning:
         return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
 
     async def _known(self, owner: str, new: NewEntry) -> Entry | None:
-        known = await self._saying(owner, new.content)
-        return known if known is not None and known.kind == new.kind and (known.scope or None) == new.scope else None
+        saying = await self._saying(owner, new.content)
+        return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
-    async def _saying(self, owner: str, content: str) -> Entry | None:
+    async def _saying(self, owner: str, content: str) -> list[Entry]:
         said = name_key(content).rstrip(".!。！")
         alike = await self._alike(owner, content)
-        return next((entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said), None)
+        return [entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said]
 
     async def _alike(self, owner: str, text: str) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
@@ -142,7 +170,8 @@ async def _by_id(connection: aiosqlite.Connection, entry_id: int) -> Entry:
 
 
 def _landmarks_of(text: str) -> set[str]:
-    return set(landmarks(" ".join(telling_words(text, 100)) or text))
+    # a number is no telling word, but it is what many corrections are about
+    return set(landmarks(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
 
 
 def _share(content: str, said: set[str]) -> float:

@@ -14,6 +14,7 @@ from memory.grounding import says_outdated, with_learned
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
+    from memory.entry import Entry
     from memory.learning import Learning
     from memory.long_term import LongTermMemory
     from pipeline.turn import Turn
@@ -100,33 +101,48 @@ class AutoCapture:
 
     async def _learn(self, turn: Turn, found: Captured) -> str:
         """Make a memory of what was captured; the line that says so, empty for what was known."""
-        owner = turn.session.owner
-        former = None
+        owner, former = turn.session.owner, None
         if found.pattern in _CORRECTING:
+            if await self._is_told_again(owner, found):
+                return ""
             former = await self._learning.corrected_by(owner, found.text, found.corrects)
-        taken = _TAKEN[found.pattern]
-        kind = Kind(former.kind) if former is not None else taken.kind
-        content = None
-        if former is not None and found.corrects and found.becomes:
-            content = restated(former.content, found.corrects, found.becomes)
-        content = content or found.text
-        new = NewEntry(content, stem=kind, kind=kind, priority=taken.priority, author=Author.CAPTURE)
+        new = _made_of(found, former)
         if former is not None:
             # before the memory itself, which so is the first that /undo takes back
-            await self._bring_in_line(owner, Learned(content, former.content))
+            await self._bring_in_line(owner, Learned(new.content, former.content))
         learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
-        if learnt.known:
-            return ""
-        turn.written_entries.append(learnt.entry.id)
+        if not learnt.known:
+            turn.written_entries.append(learnt.entry.id)
         if learnt.superseded is None:
-            return f"Noted as a {kind}: {content} (/undo takes it back)"
-        return f"Noted: {content} (was: {learnt.superseded.content}; /undo takes it back)"
+            return "" if learnt.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
+        return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back)"
+
+    async def _is_told_again(self, owner: str, found: Captured) -> bool:
+        """Whether a correction has been made before; what it made of the memory is reinforced."""
+        if await self._learning.reinforce_known(owner, found.text) is not None:
+            return True
+        if not found.corrects or not found.becomes:
+            return False
+        return await self._learning.reinforce_changed(owner, found.corrects, found.becomes) is not None
 
     async def _bring_in_line(self, owner: str, learned: Learned) -> None:
         """Take what no longer holds out of MEMORY.md, if it stands there."""
         memory = await self._memory.read(owner)
         if learned.superseded is not None and says_outdated(memory, learned.superseded):
             await self._memory.rewrite(owner, memory, with_learned(memory, [learned]), Author.CAPTURE)
+
+
+def _made_of(found: Captured, former: Entry | None) -> NewEntry:
+    """The memory that a capture becomes; former: what it corrects."""
+    taken = _TAKEN[found.pattern]
+    if former is None:
+        return NewEntry(found.text, stem=taken.kind, kind=taken.kind, priority=taken.priority, author=Author.CAPTURE)
+    # what corrects a rule is a rule, and what corrects a wish is none
+    given = taken.priority if former.kind == taken.kind else None
+    said = restated(former.content, found.corrects, found.becomes) if found.corrects and found.becomes else None
+    return NewEntry(
+        said or found.text, kind=former.kind, priority=given or Priority(former.priority), author=Author.CAPTURE
+    )
 
 
 def requested(text: str) -> str | None:

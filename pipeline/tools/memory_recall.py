@@ -32,7 +32,7 @@ def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: To
         if not query.strip() and not path.strip():
             return "error: give a query, or a path"
         if query.strip():
-            only = Filter(kinds=[kind] if kind else None, path=path or None)
+            only = Filter(kinds=[kind] if kind else None, path=path.strip() or None)
             found = await recall.recall(query, context.owner, only, MOST_RESULTS)
         else:
             scoped = await recall.semantic_scoped(context.owner, path, MOST_RESULTS)

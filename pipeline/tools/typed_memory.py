@@ -41,11 +41,11 @@ def learn_tool(learning: Learning) -> Tool:
             priority=Priority(priority) if priority else None,
             author=Author.MODEL,
         )
-        learnt = await learning.learn(context.owner, new, replaces or None)
-        if learnt.known:
-            return f"known already as {learnt.entry.name}, now reinforced"
-        context.written.append(learnt.entry.id)
+        learnt = await learning.learn(context.owner, new, replaces.strip() or None)
         instead = f" instead of: {learnt.superseded.content}" if learnt.superseded else ""
+        if learnt.known:
+            return f"known already as {learnt.entry.name}, now reinforced{instead}"
+        context.written.append(learnt.entry.id)
         return f"saved the {learnt.entry.kind} {learnt.entry.name}: {learnt.entry.content}{instead}"
 
     return Tool(memory_learn, writes=True)
