@@ -48,6 +48,10 @@ CLEARLY = 1.5
 
 
 _NUMBER = re.compile(r"\d+")
+# Киев, Киева, Києві: the stems that the index has of such names are not the same
+_NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_ENDINGS_IN_OV = ("ов", "ова", "ева", "єва")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +131,13 @@ class Learning:
 
     async def corrected_by(self, owner: str, text: str, corrects: str | None) -> Entry | None:
         """The memory that `text` corrects; None unless it is clear which one. corrects: the words that are wrong."""
-        alike = await self._alike(owner, f"{corrects or ''} {text}")
+        alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
         if corrects:
             wrong = _landmarks_of(corrects)
             alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
         said = _landmarks_of(text)
         shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
-        if not shares or shares[0][0] < SHORTEST_SHARE:
+        if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
             return None
         if not corrects and len(said & _landmarks_of(shares[0][2].content)) < 2:
             return None
@@ -160,7 +164,8 @@ async def _replaceable(connection: aiosqlite.Connection, owner_id: int, name: st
     if former.superseded_by is not None:
         raise MemoryRefused(f"{former.name} was superseded already: replace the one that took its place.")
     if former.kind not in TYPED_KINDS:
-        raise MemoryRefused(f"{former.name} is a {former.kind}, which no memory replaces: change it instead.")
+        article = "an" if former.kind[0] in "aeiou" else "a"
+        raise MemoryRefused(f"{former.name} is {article} {former.kind}, which no memory replaces: change it instead.")
     return former
 
 
@@ -170,8 +175,20 @@ async def _by_id(connection: aiosqlite.Connection, entry_id: int) -> Entry:
 
 
 def _landmarks_of(text: str) -> set[str]:
+    text = _NAME_IN_OV.sub(r"\1", text.lower())
     # a number is no telling word, but it is what many corrections are about
     return set(landmarks(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
+
+
+def _shortest_share(content: str) -> float:
+    # without spaces each pair of characters counts, also those that two words make where they meet
+    return SHORTEST_SHARE / 2 if _UNSPACED.search(content) else SHORTEST_SHARE
+
+
+def _forms(words: str) -> str:
+    """`words` with such forms of the names in them as the index may hold."""
+    roots = _NAME_IN_OV.findall(words.lower())
+    return " ".join([words, *(f"{root}{ending}" for root in roots for ending in _ENDINGS_IN_OV)])
 
 
 def _share(content: str, said: set[str]) -> float:
