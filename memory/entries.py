@@ -50,12 +50,13 @@ class EntryStore:
         content = usable_content(new.content)
         name = usable_name(new.name) if new.name is not None else None
         tags, scope = storable(json.dumps(new.tags, ensure_ascii=False)), storable(new.scope or "") or None
-        refuse_secret(f"{tags} {scope}")
+        outcome = storable(new.outcome or "").strip() or None
+        refuse_secret(f"{tags} {scope}\n{outcome}")
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             name = name or await generated_name(connection, owner_id, new.stem, new.topic or content)
-            new = replace(new, tags=tuple(json.loads(tags)), scope=scope)
+            new = replace(new, tags=tuple(json.loads(tags)), scope=scope, outcome=outcome)
             entry_id = await insert_entry(connection, owner_id, name, content, new, now)
             await self._changes.record(connection, owner_id, Operation.ADD, new.author, [Snapshot(entry_id, None)])
             return await find(connection, owner_id, name)

@@ -11,6 +11,7 @@ from memory.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.entry_rows import find, insert_entry, owner_number, usable_content, usable_name
 from memory.errors import MemoryRefused
 from memory.index import touching_entries
+from memory.messages import storable
 from memory.naming import name_key
 from memory.strength import MOST_REINFORCED
 
@@ -37,7 +38,7 @@ class Procedures:
 
     async def save(self, owner: str, name: str, task: str, steps: Sequence[str], author: Author) -> Entry:
         """Write a workflow, or its new steps; what is known of its successes stays. Raises MemoryRefused."""
-        plain = [" ".join(step.split()) for step in steps if step.strip()]
+        plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
         if not plain:
             raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
         if len(plain) > MOST_STEPS:
@@ -71,6 +72,7 @@ class Procedures:
             entry = await find(connection, owner_id, name)
             if entry.kind != Kind.WORKFLOW:
                 raise MemoryRefused(f"{entry.name} is a {entry.kind} and no workflow: save its steps first.")
+            _refuse_superseded(entry)
             before = await snapshot(connection, entry.id)
             await connection.execute(
                 f"UPDATE entries SET {column} = min({column} + 1, ?),"
@@ -91,4 +93,10 @@ async def _workflow(connection: aiosqlite.Connection, owner_id: int, name: str) 
     known = await find(connection, owner_id, name)
     if known.kind != Kind.WORKFLOW:
         raise MemoryRefused(f"The name {name!r} is taken by a {known.kind}: choose another.")
+    _refuse_superseded(known)
     return known
+
+
+def _refuse_superseded(entry: Entry) -> None:
+    if entry.superseded_by is not None:
+        raise MemoryRefused(f"{entry.name} was superseded: use the workflow that took its place.")

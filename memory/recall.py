@@ -12,6 +12,7 @@ from memory.search import MESSAGE_KIND, Filter
 from memory.words import is_small_talk, landmarks
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -81,13 +82,15 @@ class Recall:
         hits = await self._search.find(query, owner, only=only, limit=limit * 3)
         return (await self._shown(query, hits))[:limit]
 
-    async def semantic_scoped(self, owner: str, path: str, limit: int) -> list[Recollection]:
+    async def semantic_scoped(
+        self, owner: str, path: str, limit: int, kinds: Collection[str] = TYPED_KINDS
+    ) -> list[Recollection]:
         """The memories for a path (S4): those whose scope it lies in, then those that speak of it.
 
         The former by priority and strength, the latter by how well they fit.
         """
-        only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
-        in_scope = await self._search.in_scope(owner, path, limit)
+        only = Filter(kinds=kinds, archived=False, superseded=False)
+        in_scope = await self._search.in_scope(owner, path, kinds, limit)
         words = " ".join(part for part in re.split(r"[\\/._-]+", path) if part)
         speaking = await self._search.find(words, owner, only=only, limit=limit)
         seen = {hit.id for hit in in_scope}

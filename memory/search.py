@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -118,16 +119,16 @@ class Search:
         rows = await self._best(query, owner, only, limit, _SCORES)
         return {source_of(row["row"])[1]: row["score"] for row in rows}
 
-    async def in_scope(self, owner: str, path: str, limit: int) -> list[Hit]:
+    async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""
         rows = await self._database.rows(
             "WITH best AS (SELECT 2 * e.id AS row, e.strength AS score, e.kind, e.created_at, e.owner_id, e.scope,"
             " 0 AS archived, CASE e.priority WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END"
             " AS rank FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.scope IS NOT NULL"
             " AND e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
-            " AND scope_matches(e.scope, ?) ORDER BY rank, score DESC LIMIT ?)"
+            " AND e.kind IN (SELECT value FROM json_each(?)) AND scope_matches(e.scope, ?) ORDER BY rank, score DESC LIMIT ?)"
             f" {_DECORATED} ORDER BY b.rank, b.score DESC",
-            (owner, path, limit),
+            (owner, json.dumps([*kinds]), path, limit),
         )
         return [_hit(row) for row in rows]
 

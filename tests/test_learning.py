@@ -18,7 +18,6 @@ from memory.reinforcement import Reinforcement
 from memory.search import Search
 from memory.strength import MOST_REINFORCED
 from memory.undo import Undo
-from tests.fakes import Person
 from tests.talk import Store
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from bot.app import App
     from memory.database import Database
     from memory.entry import Entry
-    from tests.fakes import FakeClock
+    from tests.fakes import FakeClock, Person
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")

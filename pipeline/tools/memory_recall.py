@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from memory.entry import TYPED_KINDS
 from memory.search import Filter
 from pipeline.tools.toolbox import Tool, ToolContext
 
@@ -32,18 +33,21 @@ def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: To
         if not query.strip() and not path.strip():
             return "error: give a query, or a path"
         if query.strip():
-            only = Filter(kinds=[kind] if kind else None, path=path.strip() or None)
+            only = Filter(kinds=[kind.strip()] if kind.strip() else None, path=path.strip() or None)
             found = await recall.recall(query, context.owner, only, MOST_RESULTS)
         else:
-            scoped = await recall.semantic_scoped(context.owner, path, MOST_RESULTS)
-            found = [one for one in scoped if not kind or one.hit.kind == kind]
+            found = await recall.semantic_scoped(
+                context.owner, path, MOST_RESULTS, [kind.strip()] if kind.strip() else TYPED_KINDS
+            )
         lines: list[str] = []
         shown: set[int] = set()
         for one in found:
             line = f"- {one.text}"
+            if counter.text(line) > tokens:
+                if lines:
+                    break
+                line = _cut(line, tokens, counter)
             tokens -= counter.text(line) + 1
-            if tokens < 0 and lines:
-                break
             lines.append(line)
             shown |= {one.hit.id} if one.hit.name is not None else set()
         # once a turn, however often it asks
@@ -52,3 +56,10 @@ def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: To
         return "\n".join(lines) or "nothing found"
 
     return Tool(memory_recall)
+
+
+def _cut(line: str, tokens: int, counter: TokenCounter) -> str:
+    """As much of the beginning of `line` as `tokens` hold."""
+    while (cost := counter.text(f"{line}…")) > tokens:
+        line = line[: min(len(line) - 1, len(line) * tokens // cost)]
+    return f"{line}…"
