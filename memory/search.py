@@ -126,7 +126,8 @@ class Search:
             " 0 AS archived, CASE e.priority WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END"
             " AS rank FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.scope IS NOT NULL"
             " AND e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
-            " AND e.kind IN (SELECT value FROM json_each(?)) AND scope_matches(e.scope, ?) ORDER BY rank, score DESC LIMIT ?)"
+            " AND e.kind IN (SELECT value FROM json_each(?)) AND scope_matches(e.scope, ?)"
+            " ORDER BY rank, score DESC LIMIT ?)"
             f" {_DECORATED} ORDER BY b.rank, b.score DESC",
             (owner, json.dumps([*kinds]), path, limit),
         )

@@ -132,6 +132,10 @@ async def test_words_that_nobody_typed_write_no_memory_but_may_read_it(
         ("note_alias", {"name": "key", "alias": "x"}),
         ("note_remove", {"name": "key"}),
         ("memory_file", {"action": "append", "text": "x"}),
+        ("memory_learn", {"fact": "x"}),
+        ("memory_episode", {"event": "x"}),
+        ("memory_procedure", {"name": "x", "steps": ["x"]}),
+        ("memory_consolidate", {}),
         ("memory_recall", {"query": "lighthouse"}),
         provenance=provenance,
     )
@@ -150,18 +154,17 @@ async def test_recall_searches_conversations_and_notes(person: Person, model: Mo
         ("note_add", {"name": "keeper", "content": "the lighthouse keeper is Taras"}),
         ("memory_recall", {"query": "lighthouse"}),
         ("memory_recall", {"query": "lighthouse", "kind": "note"}),
-        ("memory_recall", {"query": "lighthouse", "limit": 1}),
+        ("memory_recall", {"query": "lighthouse", "kind": "fact"}),
         ("memory_recall", {"query": "zebra"}),
-        ("memory_recall", {"query": "lighthouse", "limit": 1000}),
+        ("memory_recall", {"query": "lighthouse", "tokens": 10_000}),
         ("memory_recall", {"query": "\"' NOT ("}),
     )
     exchange = "- [2026-02-07 12:15, conversation] User: What colour is the lighthouse? | Assistant: It is white."
     note = "- [2026-02-07 12:15, note keeper] the lighthouse keeper is Taras"
     assert set(answers[1].splitlines()) == {exchange, note}
     assert answers[2] == note
-    assert len(answers[3].splitlines()) == 1
-    assert answers[4] == answers[6] == "nothing found"
-    assert answers[5].startswith("error: the arguments are wrong: limit:")
+    assert answers[3] == answers[4] == answers[6] == "nothing found"
+    assert answers[5].startswith("error: the arguments are wrong: tokens:")
 
 
 async def test_recall_shows_nothing_of_others(app: App, person: Person, model: ModelServer) -> None:
@@ -175,8 +178,8 @@ async def test_a_huge_result_is_cut_with_a_hint(person: Person, model: ModelServ
     await person.says("/new")
     for number in range(20):
         await person.says(f"/remember lighthouse{number} lighthouse {'word ' * 3000}")
-    answers = await use(person, model, ("memory_recall", {"query": "lighthouse", "limit": 20}))
-    assert len(answers[0]) < 20 * 600
+    answers = await use(person, model, ("memory_recall", {"query": "lighthouse", "tokens": 2000}))
+    assert 600 < len(answers[0]) <= 2000 * 4
 
 
 async def test_memory_file_changes_parts_of_memory_md(app: App, person: Person, model: ModelServer) -> None:
@@ -226,6 +229,8 @@ async def test_the_tools_are_described_and_always_in_the_same_order(person: Pers
     names = [tool["function"]["name"] for tool in tools[0]]
     for name in ("note_add", "note_write", "note_rename", "note_alias", "note_remove", "memory_recall", "memory_file"):
         assert name in names
+    for name in ("learn", "episode", "procedure", "stats", "consolidate"):
+        assert f"memory_{name}" in names
     for tool in tools[0]:
         assert tool["function"]["description"]
         assert "context" not in tool["function"]["parameters"]["properties"]
