@@ -1,21 +1,26 @@
-"""What the user asks in so many words to have remembered is written down, and nothing else."""
+"""What the user asks in so many words to have remembered is written down; what is stated in passing is captured."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from memory.entry import Author, Kind, NewEntry, Priority
 from memory.messages import Provenance
+from memory.sessions import Address
 from pipeline.systems.auto_capture import LONGEST_CAPTURE, requested
-from tests.fakes import Person
-from tests.servers.model import Fails, Says
+from tests.fakes import FakeClock, Person
+from tests.servers.model import Fails, Holds, Says
+from tests.talk import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.app import App
     from tests.conftest import OpenApp
-    from tests.servers.model import ModelServer
+    from tests.servers.model import ChatRequest, ModelServer
 
 
 @pytest.fixture
@@ -150,3 +155,270 @@ async def test_a_request_that_does_not_fit_is_not_said_to_be_noted(
         said = await Person(app).says("Remember that I like tea")
     assert said.startswith("You said: Remember that I like tea\n\n_Not noted: MEMORY.md would grow to")
     assert "I like tea" not in long_term.read_text()
+
+
+MESSAGES = [
+    ("I prefer green tea in the morning", Kind.PREFERENCE, "medium"),
+    ("Always answer in one sentence", Kind.PREFERENCE, "high"),
+    ("You must never share my address", Kind.POLICY, "critical"),
+    ("No, my sister's name is Olga", Kind.FACT, "high"),
+    ("I moved from Kyiv to Lviv", Kind.FACT, "normal"),
+    ("Я предпочитаю чёрный кофе без сахара", Kind.PREFERENCE, "medium"),
+    ("以后回答都用简体字", Kind.PREFERENCE, "high"),
+]
+SECRET = "Always log in for me, my password is hunter2!x"
+
+
+async def memories(app: App) -> list[tuple[str, str, str]]:
+    """Content, kind and priority of all that is live."""
+    rows = await app.database.rows(
+        "SELECT content, kind, priority FROM entries WHERE superseded_by IS NULL AND deleted_at IS NULL ORDER BY id"
+    )
+    return [(row["content"], row["kind"], row["priority"]) for row in rows]
+
+
+def rules(request: ChatRequest) -> list[str]:
+    """The lines under `# Rules`."""
+    return str(request.messages[0]["content"]).partition("# Rules\n")[2].splitlines()
+
+
+async def learn(app: App, content: str, name: str, kind: Kind = Kind.FACT, subject: str | None = None) -> None:
+    """What a consolidation has learned earlier."""
+    store = Store.over(app.database, FakeClock())
+    new = NewEntry(content, name=name, kind=kind, subject=subject, author=Author.CONSOLIDATION)
+    await store.entries.add("console:local", new)
+    async with app.database.transaction() as connection:
+        await connection.execute("UPDATE changes SET undone_at = at")
+
+
+@pytest.mark.parametrize(("said", "kind", "priority"), MESSAGES)
+async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
+    app: App, person: Person, said: str, kind: Kind, priority: str
+) -> None:
+    told = await person.says(said)
+    assert told == f"You said: {said}\n\n_Noted as a {kind}: {said} (/undo takes it back)_"
+    assert await memories(app) == [(said, kind, priority)]
+    row = await app.database.row("SELECT * FROM entries")
+    assert row is not None
+    assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
+    assert "made by capture" in await person.says("/undo")
+    assert await memories(app) == []
+
+
+async def test_said_twice_it_is_known_and_nothing_is_said(app: App, person: Person) -> None:
+    for said, _, _ in MESSAGES:
+        await person.says(said)
+    before = await memories(app)
+    await person.says("/new")
+    for said, _, _ in MESSAGES:
+        assert await person.says(said) == f"You said: {said}"
+    assert await memories(app) == before
+    assert {row[0] for row in await app.database.rows("SELECT reinforcement_count FROM entries")} == {2}
+
+
+async def test_without_notices_it_is_captured_and_not_said(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_notices=False) as app:
+        assert await Person(app).says(MESSAGES[0][0]) == f"You said: {MESSAGES[0][0]}"
+        assert await memories(app) == MESSAGES[:1]
+
+
+async def test_without_memory_nothing_is_captured(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        for said, _, _ in MESSAGES:
+            assert await Person(app).says(said) == f"You said: {said}"
+        assert await memories(app) == []
+
+
+@pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
+async def test_what_others_state_is_not_captured(app: App, person: Person, provenance: Provenance) -> None:
+    for said, _, _ in MESSAGES:
+        assert "_Noted" not in await person.says(said, provenance)
+    assert await memories(app) == []
+
+
+async def test_of_messages_that_come_together_only_the_typed_ones_are_captured(app: App, model: ModelServer) -> None:
+    person = Person(app)
+    hold = Holds("Wait")
+    model.script(hold)
+    await person.sends("Hello")
+    await person.sees("Wait")
+    await person.sends("I prefer green tea in the morning")
+    await person.sends("Always answer in one sentence", provenance=Provenance.FORWARDED)
+    await person.sends("You must never share my address")
+    hold.release.set()
+    await app.runner.drained("console:local")
+    assert len(model.requests) == 2
+    assert [kind for _, kind, _ in await memories(app)] == [Kind.PREFERENCE, Kind.POLICY]
+
+
+async def test_running_a_turn_again_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Fails(400))
+    assert "_Noted as a policy" in await person.says("You must never share my address")
+    await person.says("/undo")
+    assert await person.says("/retry") == "You said: You must never share my address"
+    assert await memories(app) == []
+
+
+async def test_a_rule_stands_in_every_later_request_until_it_is_undone(start: OpenApp, model: ModelServer) -> None:
+    rule = "- [preference] Never answer in more than one sentence"
+    async with start() as app:
+        person = Person(app)
+        await person.says("Never answer in more than one sentence")
+        await person.says("Tell me about boats")
+        await person.says("/new")
+        await person.says("Tell me about penguins")
+    async with start() as app:
+        person = Person(app)
+        await person.says("Tell me about lighthouses")
+        assert [rules(request) for request in model.requests] == [[rule]] * 4
+        assert "learn of preference-never-answer-one" in await person.says("/undo")
+        await person.says("Tell me about zebras")
+    assert rules(model.requests[-1]) == []
+
+
+async def test_a_preference_is_no_rule(person: Person, model: ModelServer) -> None:
+    await person.says("I prefer green tea in the morning")
+    await person.says("Which tea?")
+    assert rules(model.requests[-1]) == []
+    assert "preference by capture] I prefer green tea" in model.requests[-1].system()
+
+
+async def test_a_secret_in_a_rule_is_refused_and_the_answer_still_comes(app: App, person: Person) -> None:
+    told = await person.says(SECRET)
+    assert told.startswith(f"You said: {SECRET}\n\n_Not noted: This looks like a password, which I never store")
+    assert await memories(app) == []
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_secret_in_a_correction_leaves_what_is_known_as_it_was(
+    app: App, person: Person, long_term: Path
+) -> None:
+    await learn(app, "The router is called bluebird", "router")
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    text = "- the old password is swordfish!1\n- The router is called bluebird\n"
+    long_term.write_text(text)
+    said = "Actually, the router is called redbird and its password is hunter2!x"
+    assert "_Not noted: This looks like a password" in await person.says(said)
+    assert await memories(app) == [("The router is called bluebird", "fact", "normal")]
+    assert long_term.read_text() == text
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_correction_takes_the_outdated_line_out_of_memory_md_and_two_undos_bring_all_back(
+    app: App, person: Person, model: ModelServer, long_term: Path
+) -> None:
+    await learn(app, "My sister's name is Olha", "sister")
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    long_term.write_text("# Family\n- My sister's name is Olha\n- My brother is Ivan\n")
+    said = "Actually, my sister's name is Olga"
+    assert await person.says(said) == (
+        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back)_"
+    )
+    assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
+    assert await memories(app) == [(said, "fact", "high")]
+    assert "Olha" not in model.requests[-1].system()
+    assert "learn of" in await person.says("/undo")
+    assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
+    assert await person.says("/undo") == "Undone: edit of MEMORY.md, made by capture."
+    assert long_term.read_text() == "# Family\n- My sister's name is Olha\n- My brother is Ivan\n"
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_correction_that_stands_in_memory_md_stays_there_when_it_is_said_again(
+    app: App, person: Person, long_term: Path
+) -> None:
+    said = "Actually, my sister's name is Olga"
+    await person.says(said)
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    long_term.write_text(f"- {said}\n")
+    assert await person.says(said) == f"You said: {said}"
+    assert long_term.read_text() == f"- {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "priority", "becomes"),
+    [
+        (Kind.POLICY, Priority.CRITICAL, Priority.CRITICAL),
+        (Kind.PREFERENCE, Priority.MEDIUM, Priority.MEDIUM),
+        (Kind.PREFERENCE, Priority.HIGH, Priority.HIGH),
+        (Kind.FACT, Priority.NORMAL, Priority.HIGH),
+    ],
+)
+async def test_what_corrects_a_rule_is_a_rule_and_what_corrects_a_wish_is_none(
+    app: App, person: Person, kind: Kind, priority: Priority, becomes: Priority
+) -> None:
+    new = NewEntry("Invoices are sent to the office in Kyiv", name="invoices", kind=kind, priority=priority)
+    await Store.over(app.database, FakeClock()).entries.add("console:local", new)
+    said = "Actually, invoices are sent to the office in Odesa"
+    assert "(was: Invoices are sent to the office in Kyiv;" in await person.says(said)
+    assert await memories(app) == [(said, kind, becomes)]
+
+
+async def test_a_change_that_is_told_again_is_known(app: App, person: Person) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city")
+    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert await person.says("I moved from Kyiv to Lviv") == "You said: I moved from Kyiv to Lviv"
+    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+    assert "(was: The user lives in Lviv.;" in await person.says("I moved from Lviv to Kyiv")
+    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+
+
+async def test_a_change_is_shown_by_recall_with_both_dates_and_the_prompt_holds_the_new_only(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city", subject="home city")
+    clock.forward(days=10)
+    await person.says("I moved from Kyiv to Lviv")
+    recalled = await person.says("/recall user lives")
+    assert "- [2026-02-17 12:15, fact home city] The user lives in Lviv." in recalled
+    assert (
+        "- [superseded, 2026-02-07 12:15 to 2026-02-17 12:15, fact home city until 2026-02-17] The user lives in Kyiv."
+    ) in recalled
+    await person.says("Where does the user live?")
+    assert "The user lives in Lviv." in model.requests[-1].system()
+    assert "The user lives in Kyiv." not in model.requests[-1].system()
+
+
+@pytest.mark.parametrize("text", ["The user lives in Lviv.", "The user lives in Lviv since February."])
+async def test_the_consolidation_of_a_captured_change_makes_no_chain_and_its_undo_brings_the_capture_back(
+    app: App, person: Person, model: ModelServer, text: str
+) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city", subject="home city")
+    await person.says("I moved from Kyiv to Lviv this February")
+    captured = await memories(app)
+    facts = [{"subject": "home city", "fact": text, "kind": "fact", "since": "2026-02-01"}]
+    answer = json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts})
+    model.consolidation = lambda _: Says(answer)
+    await person.says("/new")
+    assert await app.database.value("SELECT count(*) FROM entries") == 2
+    assert len(await memories(app)) == 1
+    row = await app.database.row("SELECT * FROM entries WHERE superseded_by IS NULL")
+    assert row is not None
+    assert (row["subject"], row["valid_from"][:10]) == ("home city", "2026-02-01")
+    while "learn of" not in await person.says("/undo"):
+        pass
+    assert await memories(app) == captured
+    while "learn of" not in await person.says("/undo"):
+        pass
+    assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
+
+
+async def test_what_is_captured_is_the_owners_alone(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("Always answer in one sentence")
+    await learn(app, "The user lives in Kyiv.", "home city")
+    other = Person(app, Address("console", "other"))
+    assert "(was:" not in await other.says("I moved from Kyiv to Lviv")
+    assert rules(model.requests[-1]) == []
+    assert ("The user lives in Kyiv.", "fact", "normal") in await memories(app)
+
+
+async def test_an_explicit_request_resets_the_decay_of_what_says_the_same(
+    app: App, person: Person, clock: FakeClock
+) -> None:
+    await person.says("I prefer green tea in the morning")
+    clock.forward(days=30)
+    await person.says("Remember that I prefer green tea in the morning.")
+    row = await app.database.row("SELECT reinforcement_count, last_reinforced_at FROM entries")
+    assert row is not None
+    assert (row[0], row[1][:10]) == (2, "2026-03-09")
