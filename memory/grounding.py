@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 GROUNDED = 0.5
 """The part of a text's telling words that must have been said."""
+LONGEST_SUBJECT = 4
+"""Words of a subject in front of a short fact."""
+FEW_WORDS = 3
+"""Telling words of a line that says one thing."""
 _STEM = 5
 """Words are the same when their first letters are: endings differ between a statement and what is made of it."""
 _NUMBER = re.compile(r"\d+")
@@ -47,7 +51,7 @@ def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
     """The facts that the user's own statements bear out."""
     said = Said(stated)
     # the subject in front of a short fact is the model's own word for it
-    return [fact for fact in facts if said.grounds(fact.text.removeprefix(f"{fact.subject}: "))]
+    return [fact for fact in facts if said.grounds(value_of(fact.text))]
 
 
 def with_fitting_subjects(facts: Sequence[Fact], known: Mapping[str, str], stated: Sequence[str]) -> list[Fact]:
@@ -115,6 +119,16 @@ def with_learned(memory: str, learned: Sequence[Learned]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def value_of(fact: str) -> str:
+    """What a short fact says without the subject in front of it: `Kyiv` of `home city: Kyiv`."""
+    subject, _, value = fact.partition(": ")
+    return value if value and len(subject.split()) <= LONGEST_SUBJECT else fact
+
+
 def _says(line: str, fact: str) -> bool:
     """Whether `line` says `fact` and little else: a line that a person filled with more is theirs to change."""
-    return Said([line]).covers(fact, share=1) and Said([fact]).covers(line, share=0.75)
+    value = value_of(fact)
+    if not Said([line]).covers(value, share=1):
+        return False
+    # who says "I live in Kyiv" says little more than "home city: Kyiv"
+    return Said([fact]).covers(line, share=0.75) or (value != fact and len(telling_words(line, 10)) <= FEW_WORDS)
