@@ -19,9 +19,9 @@ from memory.entry_rows import (
     usable_name,
 )
 from memory.errors import MemoryRefused
-from memory.grounding import Said, value_of
 from memory.index import touching_entries
 from memory.naming import name_key
+from memory.said import Said, value_of
 from memory.superseding import supersede
 
 if TYPE_CHECKING:
