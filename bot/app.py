@@ -187,7 +187,13 @@ def _assemble(
         memory.turns, compaction, consolidation, background, status, runner, commands, tell_learned=tell
     )
     remembering = MemoryCommands(
-        memory.entries, memory.recall, memory.reinforcement, memory.activation_log, memory.undo, memory.forgetting
+        memory.entries,
+        memory.recall,
+        memory.learning,
+        memory.reinforcement,
+        memory.activation_log,
+        memory.undo,
+        memory.forgetting,
     )
     commands |= command_table([*conversation.commands(), *remembering.commands()])
     runner.use_commands(commands)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memory.entries import EntryStore
     from memory.entry import Entry
     from memory.forgetting import Extent, Forgetting
+    from memory.learning import Learning
     from memory.recall import Recall
     from memory.reinforcement import Reinforcement
     from memory.undo import Undo
@@ -39,6 +40,7 @@ class MemoryCommands:
         self,
         entries: EntryStore,
         recall: Recall,
+        learning: Learning,
         reinforcement: Reinforcement,
         activation_log: ActivationLog,
         undo: Undo,
@@ -46,6 +48,7 @@ class MemoryCommands:
     ) -> None:
         self._entries = entries
         self._recall = recall
+        self._learning = learning
         self._reinforcement = reinforcement
         self._activation_log = activation_log
         self._undo = undo
@@ -65,6 +68,9 @@ class MemoryCommands:
         """/remember TEXT"""
         if not call.argument:
             raise WrongArgument("/remember takes what to remember, such as: /remember The spare key is at Ann's.")
+        known = await self._learning.reinforce_known(call.session.owner, call.argument)
+        if known is not None:
+            return f"I knew that already as **{known.name}**, and keep it in mind: {known.content}"
         entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
         return f"Remembered as **{entry.name}**: {entry.content}"
 

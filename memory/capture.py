@@ -67,6 +67,7 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _HAN = re.compile("[\u3400-\u9fff]")
 _STRAIGHT = {ord("’"): "'", ord("ʼ"): "'", ord("\u00a0"): " "}
 _TELLING_MARK = re.compile(f"[\\d{_MASK}]")
+_WISHES = (Pattern.PREFERENCE, Pattern.RULE, Pattern.CONSTRAINT)
 _OF_THE_MOMENT = (Pattern.PREFERENCE, Pattern.CONSTRAINT)
 _LONGEST_VALUE = 4
 _VALUE = re.compile(r"[^,;:!?，；：。！？]*")
@@ -96,6 +97,12 @@ def captured(text: str) -> list[Captured]:
         if len(found) == MOST_CAPTURES:
             break
     return found
+
+
+def is_one_wish(text: str) -> bool:
+    """Whether a message is nothing but one wish or rule, which is captured as it stands: nothing else is in it."""
+    found = captured(text)
+    return len(found) == 1 and found[0].pattern in _WISHES and found[0].text == " ".join(text.split())
 
 
 def restated(known: str, corrects: str, becomes: str) -> str | None:

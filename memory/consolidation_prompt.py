@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory.capture import is_one_wish
 from memory.messages import Message, Provenance, Role
 from memory.words import is_small_talk
 
@@ -68,9 +69,14 @@ def consolidation_prompt(
 
 
 def statements(messages: Sequence[Message]) -> list[str]:
-    """What the user typed that is no question: all that facts may come from."""
+    """What the user typed that is no question: all that facts may come from.
+
+    Wishes and rules were captured when they were said, and need not be learned in other words once more; nor when the
+    user has undone that.
+    """
     typed = [m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
-    return [text for text in typed if not text.rstrip().endswith(("?", "？")) and not is_small_talk(text)]
+    stated = (text for text in typed if not text.rstrip().endswith(("?", "？")) and not is_small_talk(text))
+    return [text for text in stated if not is_one_wish(text)]
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:

@@ -21,6 +21,7 @@ from memory.entry_rows import (
 from memory.errors import MemoryRefused
 from memory.index import touching_entries
 from memory.naming import name_key
+from memory.said import Said, value_of
 from memory.superseding import supersede
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class FactStore:
         rows = list(await connection.execute_fetchall(f"{_CURRENT} AND e.subject = ?", (owner_id, name_key(subject))))
         former = entry_of(rows[0]) if rows else None
         captured = former is not None and _is_captured_since(former, source_message_id)
+        if former is not None and captured and Said([content]).covers(value_of(former.content), share=1):
+            content = former.content  # the model says no less, but not more briefly
         is_known = former is not None and name_key(former.content) == name_key(content)
         if is_known and not (captured and fact.since):
             return None

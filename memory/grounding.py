@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.naming import name_key, telling_words
+from memory.said import Said, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,40 +14,15 @@ if TYPE_CHECKING:
     from memory.consolidation_answer import Fact
     from memory.facts import Learned
 
-GROUNDED = 0.5
-"""The part of a text's telling words that must have been said."""
-_STEM = 5
-"""Words are the same when their first letters are: endings differ between a statement and what is made of it."""
-_NUMBER = re.compile(r"\d+")
-
-
-class Said:
-    """The words that may be repeated."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        whole = " ".join(texts)
-        self._words = {word[:_STEM] for word in telling_words(whole, 100_000)}
-        self._numbers = set(_NUMBER.findall(whole))
-
-    def share_of(self, text: str) -> float:
-        """The part of the telling words of `text` that were said; 0 for a text without any."""
-        words = [word[:_STEM] for word in telling_words(text, 200)]
-        return sum(word in self._words for word in words) / len(words) if words else 0.0
-
-    def covers(self, text: str, share: float = GROUNDED) -> bool:
-        """Whether at least `share` of the telling words of `text` were said."""
-        return self.share_of(text) >= share
-
-    def grounds(self, text: str) -> bool:
-        """Whether at least half of the telling words of `text` were said, and every number in it."""
-        return self._numbers.issuperset(_NUMBER.findall(text)) and self.covers(text)
+FEW_WORDS = 3
+"""Telling words of a line that says one thing."""
 
 
 def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
     """The facts that the user's own statements bear out."""
     said = Said(stated)
     # the subject in front of a short fact is the model's own word for it
-    return [fact for fact in facts if said.grounds(fact.text.removeprefix(f"{fact.subject}: "))]
+    return [fact for fact in facts if said.grounds(value_of(fact.text))]
 
 
 def with_fitting_subjects(facts: Sequence[Fact], known: Mapping[str, str], stated: Sequence[str]) -> list[Fact]:
@@ -117,4 +92,8 @@ def with_learned(memory: str, learned: Sequence[Learned]) -> str:
 
 def _says(line: str, fact: str) -> bool:
     """Whether `line` says `fact` and little else: a line that a person filled with more is theirs to change."""
-    return Said([line]).covers(fact, share=1) and Said([fact]).covers(line, share=0.75)
+    value = value_of(fact)
+    if not Said([line]).covers(value, share=1):
+        return False
+    # who says "I live in Kyiv" says little more than "home city: Kyiv"
+    return Said([fact]).covers(line, share=0.75) or (value != fact and len(telling_words(line, 10)) <= FEW_WORDS)
