@@ -166,7 +166,7 @@ MESSAGES = [
     ("Я предпочитаю чёрный кофе без сахара", Kind.PREFERENCE, "medium"),
     ("以后回答都用简体字", Kind.PREFERENCE, "high"),
 ]
-SECRET = "Always log in for me, my password is hunter2!x"
+SECRET = "Never share my password: hunter2secret!"
 
 
 async def memories(app: App) -> list[tuple[str, str, str]]:
@@ -271,7 +271,7 @@ async def test_a_rule_stands_in_every_later_request_until_it_is_undone(start: Op
         person = Person(app)
         await person.says("Tell me about lighthouses")
         assert [rules(request) for request in model.requests] == [[rule]] * 4
-        assert "learn of preference-never-answer-one" in await person.says("/undo")
+        assert "learn of preference-never-answer-more" in await person.says("/undo")
         await person.says("Tell me about zebras")
     assert rules(model.requests[-1]) == []
 
@@ -293,13 +293,13 @@ async def test_a_secret_in_a_rule_is_refused_and_the_answer_still_comes(app: App
 async def test_a_secret_in_a_correction_leaves_what_is_known_as_it_was(
     app: App, person: Person, long_term: Path
 ) -> None:
-    await learn(app, "The router is called bluebird", "router")
+    await learn(app, "My router's name is bluebird", "router")
     long_term.parent.mkdir(parents=True, exist_ok=True)
-    text = "- the old password is swordfish!1\n- The router is called bluebird\n"
+    text = "- the old password is swordfish!1\n- My router's name is bluebird\n"
     long_term.write_text(text)
-    said = "Actually, the router is called redbird and its password is hunter2!x"
+    said = "No, my router's name is redbird, its password is hunter2!x"
     assert "_Not noted: This looks like a password" in await person.says(said)
-    assert await memories(app) == [("The router is called bluebird", "fact", "normal")]
+    assert await memories(app) == [("My router's name is bluebird", "fact", "normal")]
     assert long_term.read_text() == text
     assert await person.says("/undo") == "There is nothing to undo."
 
@@ -347,10 +347,10 @@ async def test_a_correction_that_stands_in_memory_md_stays_there_when_it_is_said
 async def test_what_corrects_a_rule_is_a_rule_and_what_corrects_a_wish_is_none(
     app: App, person: Person, kind: Kind, priority: Priority, becomes: Priority
 ) -> None:
-    new = NewEntry("Invoices are sent to the office in Kyiv", name="invoices", kind=kind, priority=priority)
+    new = NewEntry("Invoices are sent to Kyiv", name="invoices", kind=kind, priority=priority)
     await Store.over(app.database, FakeClock()).entries.add("console:local", new)
-    said = "Actually, invoices are sent to the office in Odesa"
-    assert "(was: Invoices are sent to the office in Kyiv;" in await person.says(said)
+    said = "I meant the invoices to Odesa, not to Kyiv"
+    assert "(was: Invoices are sent to Kyiv;" in await person.says(said)
     assert await memories(app) == [(said, kind, becomes)]
 
 

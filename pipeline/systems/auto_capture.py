@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory.capture import Captured, Pattern, captured, restated
 from memory.entry import Author, Kind, NewEntry, Priority
+from memory.entry_rows import refuse_secret
 from memory.errors import MemoryRefused
 from memory.facts import Learned
 from memory.grounding import says_outdated, with_learned
@@ -108,6 +109,7 @@ class AutoCapture:
             former = await self._learning.corrected_by(owner, found.text, found.corrects)
         new = _made_of(found, former)
         if former is not None:
+            refuse_secret(new.content)
             # before the memory itself, which so is the first that /undo takes back
             await self._bring_in_line(owner, Learned(new.content, former.content))
         learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
