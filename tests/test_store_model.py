@@ -1,4 +1,4 @@
-"""The store against a model of it: dictionaries that do what the five operations and undo are said to do."""
+"""The store against a model of it: dictionaries that do what operations, learning and undo are said to do."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from memory.database import Database
 from memory.entries import EntryStore
 from memory.entry import NewEntry
 from memory.errors import MemoryRefused
+from memory.learning import Learning
 from memory.markdown import MarkdownFiles
-from memory.naming import name_key
+from memory.naming import free_name, name_key
+from memory.reinforcement import Reinforcement
 from memory.search import Search
 from memory.undo import Undo
 from tests.fakes import FakeClock
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OWNERS = ("telegram:1", "telegram:2")
 # few names, so that they collide; some are the same but for case and width
-NAMES = st.sampled_from(["key", "KEY", "ｋｅｙ", "wifi", "garden plan", "Garden  Plan", "ключ", "鍵", "o'brien"])
+NAMES = st.sampled_from(
+    ["key", "KEY", "ｋｅｙ", "wifi", "garden plan", "Garden  Plan", "ключ", "鍵", "o'brien", "key until 2026-02-07"]
+)
 WORDS = ("apple", "banana", "cherry", "дверями", "花园", "straße", "naïve", "o’clock")
 CONTENTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True).map(" ".join)
 KINDS = st.sampled_from(["note", "fact", "recipe"])
@@ -50,6 +54,7 @@ class Held:
     content: str
     name: str
     aliases: dict[str, str] = field(default_factory=dict)
+    is_superseded: bool = False
 
 
 @dataclass
@@ -65,6 +70,20 @@ class Shelf:
             if key == name_key(held.name) or key in held.aliases:
                 return number
         return None
+
+    def knows(self, content: str) -> int | None:
+        """The first fact that still holds and says just that."""
+        saying = (n for n, h in self.entries.items() if (h.kind, h.content) == ("fact", content))
+        return min((number for number in saying if not self.entries[number].is_superseded), default=None)
+
+    def supersede(self, number: int) -> tuple[str, dict[str, str]]:
+        """Give an entry a dated name; the names that it had."""
+        former = self.entries[number]
+        name, aliases = former.name, former.aliases
+        former.is_superseded, former.name, former.aliases = True, "", {}
+        taken = {key for held in self.entries.values() for key in (name_key(held.name), *held.aliases)}
+        former.name = free_name(f"{name} until 2026-02-07", taken | {name_key(name), *aliases})
+        return name, aliases
 
     def remember(self) -> None:
         self.past.append(copy.deepcopy(self.entries))
@@ -84,6 +103,8 @@ class StoreMachine(RuleBasedStateMachine):
         files = MarkdownFiles(self.folder / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
         self.undo_service = Undo(self.database, changes, files)
         self.search = Search(self.database)
+        self.learning = Learning(self.database, self.search, changes, self.clock, ZoneInfo("UTC"))
+        self.reinforcement = Reinforcement(self.database)
         self.shelves = {owner: Shelf() for owner in OWNERS}
         self.numbers = 0
 
@@ -169,6 +190,48 @@ class StoreMachine(RuleBasedStateMachine):
             shelf.remember()
             del shelf.entries[number]
 
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def learn(self, owner: str, name: str, content: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.learning.learn(owner, NewEntry(content, name=name, kind="fact"))
+        known = shelf.knows(content)
+        if known is not None:
+            learnt = self.wait(work)
+            assert (learnt.known, learnt.entry.id) == (True, known)
+        elif shelf.holder(name) is not None:
+            self.refused(work, "is taken by")
+        else:
+            learnt = self.wait(work)
+            shelf.remember()
+            shelf.entries[learnt.entry.id] = Held("fact", content, " ".join(name.split()))
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def replace(self, owner: str, name: str, content: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.learning.learn(owner, NewEntry(content, kind="fact"), name)
+        number, known = shelf.holder(name), shelf.knows(content)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        elif shelf.entries[number].is_superseded:
+            self.refused(work, "was superseded already")
+        elif shelf.entries[number].kind != "fact":
+            self.refused(work, "which no memory replaces")
+        elif number == known:
+            assert self.wait(work).superseded is None
+        else:
+            learnt = self.wait(work)
+            shelf.remember()
+            freed, aliases = shelf.supersede(number)
+            if known is not None:
+                assert learnt.entry.id == known
+                shelf.entries[known].aliases |= {name_key(freed): freed} | aliases
+            else:
+                shelf.entries[learnt.entry.id] = Held("fact", content, freed, aliases)
+
+    @rule(numbers=st.lists(st.integers(1, 30), max_size=5))
+    def reinforce(self, numbers: list[int]) -> None:
+        self.wait(self.reinforcement.recalled(numbers))
+
     @rule(owner=st.sampled_from(OWNERS))
     def undo(self, owner: str) -> None:
         shelf = self.shelves[owner]
@@ -203,6 +266,11 @@ class StoreMachine(RuleBasedStateMachine):
                 assert sorted(found) == sorted(n for n, held in shelf.entries.items() if word in held.content)
 
     @invariant()
+    def strengths_follow_from_counts_and_times(self) -> None:
+        wrong = "SELECT count(*) FROM entries WHERE strength <> strength(reinforcement_count, last_reinforced_at, 90)"
+        assert self.wait(self.database.value(wrong)) == 0
+
+    @invariant()
     def the_index_is_what_a_new_one_would_be(self) -> None:
         async def check() -> None:
             async with self.database.transaction() as connection:
@@ -212,7 +280,8 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def as_held(entry: Entry) -> tuple[int, Held]:
-    return entry.id, Held(str(entry.kind), entry.content, entry.name, {name_key(a): a for a in entry.aliases})
+    aliases = {name_key(alias): alias for alias in entry.aliases}
+    return entry.id, Held(str(entry.kind), entry.content, entry.name, aliases, entry.superseded_by is not None)
 
 
 TestStore = StoreMachine.TestCase
