@@ -11,6 +11,7 @@ from memory.secrets import secret_in
 LONGEST_SCOPE = 200
 LONGEST_PATH = 1_000
 """Characters of a path that is matched; a longer one lies in no scope."""
+_WILD = frozenset("*?[")
 
 
 def usable_scope(scope: str | None) -> str | None:
@@ -46,10 +47,15 @@ def _lies_in(path: str, pattern: str) -> bool:
         if name == "**":
             reached = set(range(min(reached), len(parts) + 1))
         else:
-            reached = {at + 1 for at in reached if at < len(parts) and fnmatchcase(parts[at], name)}
+            reached = {at + 1 for at in reached if at < len(parts) and _fits(parts[at], name)}
         if not reached:
             return False
     return len(parts) in reached
+
+
+def _fits(part: str, name: str) -> bool:
+    # most names are no patterns, and to make one ready takes most of the time
+    return part == name or (not _WILD.isdisjoint(name) and fnmatchcase(part, name))
 
 
 def _plain(path: str) -> str:
