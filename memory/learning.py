@@ -23,6 +23,7 @@ from memory.entry_rows import (
 )
 from memory.errors import MemoryRefused
 from memory.naming import name_key, telling_words
+from memory.people import people_in
 from memory.reinforcement import reinforce
 from memory.scope import usable_scope
 from memory.search import Filter
@@ -129,12 +130,19 @@ class Learning:
                 return known
         return None
 
-    async def corrected_by(self, owner: str, text: str, corrects: str | None) -> Entry | None:
-        """The memory that `text` corrects; None unless it is clear which one. corrects: the words that are wrong."""
+    async def corrected_by(
+        self, owner: str, text: str, corrects: str | None, *, same_people: bool = False
+    ) -> Entry | None:
+        """The memory that `text` corrects; None unless it is clear which one.
+
+        corrects: the words that are wrong. same_people: who says that they moved does not say so of their mother.
+        """
         alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
         if corrects:
             wrong = _landmarks_of(corrects)
             alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
+        if same_people:
+            alike = [entry for entry in alike if people_in(f"{entry.subject} {entry.content}") <= people_in(text)]
         said = _landmarks_of(text)
         shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
         if not shares or shares[0][0] < _shortest_share(shares[0][2].content):

@@ -106,7 +106,9 @@ class AutoCapture:
         if found.pattern in _CORRECTING:
             if await self._is_told_again(owner, found):
                 return ""
-            former = await self._learning.corrected_by(owner, found.text, found.corrects)
+            former = await self._learning.corrected_by(
+                owner, found.text, found.corrects, same_people=found.pattern is Pattern.CHANGE
+            )
         new = _made_of(found, former)
         if former is not None:
             refuse_secret(new.content)

@@ -1,0 +1,43 @@
+"""Whom a text speaks of besides the one who says it: the words for relatives and others, in seven languages."""
+
+from __future__ import annotations
+
+import re
+
+_PEOPLE = {
+    "mother": "mother|mom|mum|mama|мам|мать|матер|матір|мат[иі]|mutter|madre|mamá|mère|maman|妈妈|母亲|妈",
+    "father": "father|dad|пап|отец|отц|батьк|тат|vater|padre|papá|père|爸爸|父亲|爸",
+    "parents": "parent|родител|eltern|padres|父母",
+    "sister": "sister|сестр|schwester|hermana|sœur|soeur|姐姐|妹妹|姐|妹",
+    "brother": "brother|брат|bruder|hermano|frère|哥哥|弟弟|哥|弟",
+    "wife": "wife|жен|дружин|ehefrau|frau|esposa|mujer|femme|épouse|妻子|老婆|太太",
+    "husband": "husband|муж|чоловік|ehemann|mann|esposo|marido|mari|丈夫|老公",
+    "partner": "partner|партн[её]р|партнер|lebensgefährt|pareja|compagn|girlfriend|boyfriend|fiancé|伴侣",
+    "son": "son|сын|син|sohn|hijo|fils|儿子",
+    "daughter": "daughter|доч|дочк|доньк|tochter|hija|fille|女儿",
+    "child": "child|kid|реб[её]н|дет|дитин|діт|kind|niñ|enfant|孩子",
+    "grandparent": "grand|granny|бабушк|дедушк|бабус|дідус|großmutter|großvater|oma|opa|abuel|奶奶|爷爷|外婆|外公",
+    "relative": "aunt|uncle|cousin|nephew|niece|т[её]т|дяд|тіт|tante|onkel|tío|tía|prim[oa]|oncle|阿姨|叔叔",
+    "friend": "friend|друг|подруг|друз|freund|amig|ami|amie|朋友",
+    "colleague": "colleague|boss|manager|коллег|начальник|колег|kolleg|chef|jefe|compañer|collègue|同事|老板",
+    "neighbour": "neighbou?r|сосед|сусід|nachbar|vecin|voisin|邻居",
+}
+_PATTERN = re.compile(
+    "|".join(
+        f"(?P<{person}>(?<![^\\W_])(?:{words})(?:['’]?\\w{{0,3}}(?![^\\W_]))|(?:{han}))"
+        for person, words, han in (
+            (
+                person,
+                "|".join(word for word in words.split("|") if word < "\u3000"),
+                "|".join(word for word in words.split("|") if word >= "\u3000") or "(?!)",
+            )
+            for person, words in _PEOPLE.items()
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+def people_in(text: str) -> set[str]:
+    """Which relatives, friends and others a text names by what they are; of one who is named twice, once."""
+    return {found.lastgroup for found in _PATTERN.finditer(text) if found.lastgroup}
