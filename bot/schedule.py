@@ -28,8 +28,8 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 class WeeklyTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
     """An hour of a day of the week in a zone.
 
-    APScheduler's own CronTrigger never gets past an hour that comes twice, as when summer time ends. Such an hour
-    counts once, the first time; one that a day lacks comes an hour later.
+    An hour that comes twice, as when summer time ends, counts once, the first time; APScheduler's own CronTrigger
+    would count it twice. One that a day lacks comes an hour later.
     """
 
     def __init__(self, day: str, hour: int, zone: ZoneInfo) -> None:

@@ -40,7 +40,7 @@ class _Said:
     """What a memory says.
 
     words: the telling ones without endings. little: the others, single letters and signs. names: what is written
-    with a capital, by its word without ending.
+    with a capital and may lose an ending, by the word without it.
     """
 
     words: frozenset[str]
@@ -105,8 +105,8 @@ def _said(text: str) -> _Said:
         mark, lower = found.group(), found.group().lower()
         if lower[:LONGEST_WORD] in telling:
             words.update(_plain(lower))
-            # the first word of an English text has a capital, be it a name or not
-            if mark[0].isupper() and (found.start() > 0 or not mark.isascii()):
+            # the endings that plain words lose tell names apart: Александр, Александра
+            if mark[0].isupper() and not mark.isascii():
                 names["".join(_plain(lower))] = lower
         elif lower not in _FILLERS:
             little.add(lower)
