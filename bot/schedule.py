@@ -81,6 +81,7 @@ class WeeklySchedule:
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
+        log.info("weekly_consolidation_scheduled", at=self.next_run)
         self._run = asyncio.create_task(self._logged(), name=WEEKLY)
 
     async def close(self) -> None:
@@ -90,6 +91,12 @@ class WeeklySchedule:
         if self._run is not None:
             self._run.cancel()
             await asyncio.gather(self._run, return_exceptions=True)
+
+    @property
+    def next_run(self) -> datetime | None:
+        """When the scheduler runs it next by itself; None while it does not run."""
+        job = self._scheduler.get_job(WEEKLY)
+        return job.next_run_time.astimezone(UTC) if job is not None else None
 
     async def _begin(self) -> None:
         """The scheduler's job. It leaves the run to a task of ours, which `close` can wait for."""

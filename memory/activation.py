@@ -32,8 +32,8 @@ TokenCount = Callable[[str], int]
 
 BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
-MOST_SHOWN = 48
-"""Memories of a layer that are looked at for a prompt: more don't fit into it."""
+CHEAPEST = 4
+"""Tokens that the line of a rule costs at least: so many times fewer than the budget are looked at."""
 CANDIDATES = 32
 """Memories that layer B ranks: so many that fit the message best, and so many of the strongest."""
 MOST_WORKFLOWS = 3
@@ -104,7 +104,7 @@ class Activation:
         if owner_id is None or tokens <= 0:
             return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
-        found = await self._strongest(owner_id, places, MOST_SHOWN, by_priority=True)
+        found = await self._strongest(owner_id, places, 1 + tokens // CHEAPEST, by_priority=True)
         ranked = sorted(found.values(), key=lambda c: (_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ranked, Layer.BASELINE, tokens, count)

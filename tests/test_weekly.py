@@ -77,9 +77,7 @@ async def test_of_duplicates_the_stronger_keeps_its_name_and_the_others_become_a
     strong = await remembered(store, fact("likes green tea.", "strong"), count=4, days=20)
     other = await remembered(store, fact("Green tea he likes", "other"), count=1, days=30)
     assert (await weekly.run(OWNER)).told == (
-        "Memory tidied; merged as duplicates: weak. Nothing was deleted (/undo takes it back)."
-        if False
-        else "Memory tidied; merged as duplicates: weak; promoted as recurring: strong."
+        "Memory tidied; merged as duplicates: weak; promoted as recurring: strong."
         " Nothing was deleted (/undo takes it back)."
     )
     kept = await store.entries.get(OWNER, "strong")
