@@ -19,7 +19,7 @@ from memory.entry import TYPED_KINDS, Kind, Priority
 from memory.search import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
@@ -32,8 +32,8 @@ TokenCount = Callable[[str], int]
 
 BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
-CHEAPEST = 4
-"""Tokens that the line of a rule costs at least: so many times fewer than the budget are looked at."""
+CHEAPEST = 6
+"""Tokens that the line of a short rule costs: so many times fewer than the budget has are looked at."""
 CANDIDATES = 32
 """Memories that layer B ranks: so many that fit the message best, and so many of the strongest."""
 MOST_WORKFLOWS = 3
@@ -156,9 +156,20 @@ class Activation:
 
     async def _fitting(self, owner: str, message: str) -> dict[int, Candidate]:
         """What fits a message best."""
-        only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
-        scores = await self._search.scores(message, owner, only, CANDIDATES)
+        scores = await self._scores(message, owner, TYPED_KINDS)
         best = max(scores.values(), default=0.0)
+        found = await self._candidates(scores, best)
+        few = sum(candidate.kind == Kind.WORKFLOW for candidate in found.values()) < MOST_WORKFLOWS
+        if few and len(scores) == CANDIDATES:  # other memories that fit have used up their places
+            found |= await self._candidates(await self._scores(message, owner, (Kind.WORKFLOW,)), best)
+        return found
+
+    async def _scores(self, message: str, owner: str, kinds: Collection[str]) -> dict[int, float]:
+        return await self._search.scores(
+            message, owner, Filter(kinds=kinds, archived=False, superseded=False), CANDIDATES
+        )
+
+    async def _candidates(self, scores: Mapping[int, float], best: float) -> dict[int, Candidate]:
         rows = await self._database.rows(f"{_CANDIDATES} WHERE e.id IN ({', '.join(map(str, scores))})")
         return {row["id"]: self._candidate(row, scores[row["id"]] / best) for row in rows}
 
