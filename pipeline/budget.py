@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,6 @@ MEMORY_TOKENS = 8_000
 """What `# Memory` may cost in a large window; in a small one it is a quarter of what is free."""
 RELEVANT_TOKENS = 1_200
 """What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
-
-STEPS = 8
-"""Into how many steps a doubling is divided where an estimate must not move what is chosen by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +63,8 @@ class Budget:
         return min(MEMORY_TOKENS, self.free // 4)
 
     def activation(self, wanted: int) -> int:
-        """The memories that activate: what is wanted, in a small window about an eighth of what is free."""
-        return min(wanted, _stepped(self.free // 8))
+        """The memories that activate: what is wanted, in a small window an eighth of what is free."""
+        return min(wanted, self.free // 8)
 
     @property
     def relevant(self) -> int:
@@ -79,22 +75,14 @@ class Budget:
         """Tokens of `text`."""
         return self.counter.text(text, self.model)
 
-    def steady(self, text: str) -> int:
-        """Tokens of `text` or a few more, by a rate in steps: what is chosen by it stays the same from turn to turn.
-
-        The estimate is corrected all the time, and a rule that comes and goes makes the cache cold.
-        """
-        plain, longer = self.counter.text(text), text * STEPS
-        rate = self.text(longer) / max(1, self.counter.text(longer))
-        return math.ceil(plain * (round(rate * STEPS) + 0.5) / STEPS)
-
     def cut(self, text: str, tokens: int, hint: str = "") -> str:
         """`text`, or its beginning and end where it is longer than `tokens`."""
         cost = self.text(text)
         if cost <= tokens:
             return text
-        # in steps: the estimate is corrected all the time, and a cut that moves makes the cache cold
-        room = _stepped(int(len(text) * tokens / cost))
+        room = int(len(text) * tokens / cost)
+        # in steps of an eighth: the estimate is corrected all the time, and a cut that moves makes the cache cold
+        room -= room % (1 << max(0, room.bit_length() - 4))
         note = f"\n[... {len(text) - room} of {len(text)} characters left out{hint} ...]\n"
         room = max(0, room - len(note))
         return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
@@ -143,8 +131,3 @@ class Budget:
             tokens -= cost
             kept.append(line)
         return "\n".join(reversed(kept)), tokens
-
-
-def _stepped(number: int) -> int:
-    """`number`, rounded down in steps of an eighth."""
-    return number - number % max(1, (1 << number.bit_length()) // (2 * STEPS))

@@ -119,15 +119,15 @@ class ContextBuilding:
     async def _baseline(self, owner: str, budget: Budget) -> tuple[Activated, ...]:
         if self._activation is None:
             return ()
-        tokens = budget.activation(self._activation.tokens) - budget.steady(RULES_HEADER)
-        return await self._activation.memories.baseline(owner, tokens, budget.steady)
+        tokens = budget.activation(self._activation.tokens) - budget.text(RULES_HEADER)
+        return await self._activation.memories.baseline(owner, tokens, budget.text)
 
     async def _contextual(
         self, owner: str, question: str, baseline: tuple[Activated, ...], budget: Budget
     ) -> tuple[Activated, ...]:
         if self._activation is None:
             return ()
-        taken = sum(one.tokens for one in baseline) + (budget.steady(RULES_HEADER) if baseline else 0)
+        taken = sum(one.tokens for one in baseline) + (budget.text(RULES_HEADER) if baseline else 0)
         tokens = budget.activation(self._activation.tokens) - taken
         return await self._activation.memories.contextual(owner, question, baseline, tokens, budget.text)
 
