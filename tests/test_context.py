@@ -298,11 +298,10 @@ async def test_the_prompt_stays_the_same_over_turns_in_which_no_rule_was_changed
         assert volatile == [len(request.messages) - 2]
 
 
-@pytest.mark.parametrize("window", [None, 4_096])
 async def test_rules_that_fill_their_room_stay_once_the_model_is_known(
-    start: OpenApp, model: ModelServer, clock: FakeClock, window: int | None
+    start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
-    async with start(window=window, memory_activation_tokens=300) as app:
+    async with start(memory_activation_tokens=300) as app:
         await remembered(app, Kind.POLICY, *(f"Rule {n}: never {'mind ' * (n % 7)}number {n}" for n in range(80)))
         for n in range(12):
             await Person(app).says(WORDS.format(n))

@@ -201,3 +201,10 @@ async def test_the_scheduler_has_the_job_with_its_next_moment(database: Database
 
 async def test_a_schedule_that_was_never_started_can_be_closed(schedule: WeeklySchedule) -> None:
     await schedule.close()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled: bool) -> None:
+    async with start(memory_enabled=enabled) as app:
+        app.begin_background_work()
+        assert (app.schedule.next_run is not None) == enabled
