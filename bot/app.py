@@ -81,7 +81,8 @@ class App:
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
         self.background.start()
-        self.schedule.start()
+        if self.settings.memory_enabled:
+            self.schedule.start()
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from memory.entry import TYPED_KINDS, Kind, Priority
 from memory.search import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
@@ -32,8 +32,8 @@ TokenCount = Callable[[str], int]
 
 BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
-MOST_SHOWN = 48
-"""Memories of a layer that are looked at for a prompt: more don't fit into it."""
+CHEAPEST = 6
+"""Tokens that the line of a short rule costs: so many times fewer than the budget has are looked at."""
 CANDIDATES = 32
 """Memories that layer B ranks: so many that fit the message best, and so many of the strongest."""
 MOST_WORKFLOWS = 3
@@ -104,7 +104,7 @@ class Activation:
         if owner_id is None or tokens <= 0:
             return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
-        found = await self._strongest(owner_id, places, MOST_SHOWN, by_priority=True)
+        found = await self._strongest(owner_id, places, 1 + tokens // CHEAPEST, by_priority=True)
         ranked = sorted(found.values(), key=lambda c: (_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ranked, Layer.BASELINE, tokens, count)
@@ -156,9 +156,20 @@ class Activation:
 
     async def _fitting(self, owner: str, message: str) -> dict[int, Candidate]:
         """What fits a message best."""
-        only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
-        scores = await self._search.scores(message, owner, only, CANDIDATES)
+        scores = await self._scores(message, owner, TYPED_KINDS)
         best = max(scores.values(), default=0.0)
+        found = await self._candidates(scores, best)
+        few = sum(candidate.kind == Kind.WORKFLOW for candidate in found.values()) < MOST_WORKFLOWS
+        if few and len(scores) == CANDIDATES:  # other memories that fit have used up their places
+            found |= await self._candidates(await self._scores(message, owner, (Kind.WORKFLOW,)), best)
+        return found
+
+    async def _scores(self, message: str, owner: str, kinds: Collection[str]) -> dict[int, float]:
+        return await self._search.scores(
+            message, owner, Filter(kinds=kinds, archived=False, superseded=False), CANDIDATES
+        )
+
+    async def _candidates(self, scores: Mapping[int, float], best: float) -> dict[int, Candidate]:
         rows = await self._database.rows(f"{_CANDIDATES} WHERE e.id IN ({', '.join(map(str, scores))})")
         return {row["id"]: self._candidate(row, scores[row["id"]] / best) for row in rows}
 

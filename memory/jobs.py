@@ -31,3 +31,8 @@ class JobLog:
                 return False
             await connection.execute("INSERT OR REPLACE INTO jobs (name, ran_at) VALUES (?, ?)", (name, to_text(now)))
         return True
+
+    async def give_back(self, name: str, ran_at: datetime) -> None:
+        """A job did not come to its end: its last moment is what it was before."""
+        async with self._database.transaction() as connection:
+            await connection.execute("UPDATE jobs SET ran_at = ? WHERE name = ?", (to_text(ran_at), name))

@@ -6,7 +6,7 @@ Nothing is deleted, and one undo takes all of it back.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.activation import BASELINE_KINDS, BASELINE_PRIORITIES
@@ -16,6 +16,7 @@ from memory.duplicates import duplicates
 from memory.entry import TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.entry_rows import ENTRY_ROWS, bind_name, entry_of, free_name_for, owner_number
 from memory.index import touching_entries
+from memory.procedures import MOST_RECORDED
 from memory.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
@@ -33,16 +34,35 @@ RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 NAMES_TOLD = 3
 """Names of each kind of change that the report tells."""
 
+_ORDER: list[str] = list(Priority)
 _LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Memories that say the same: the strongest, and the others, whose names become its aliases."""
+    """Memories that say the same: the strongest, and the others, whose names become its aliases.
+
+    kept: as it is going to be, with what all of them were used and the highest of their priorities.
+    """
 
     kept: Entry
     others: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, kept: Entry, others: Sequence[Entry]) -> Merge:
+        """The merge of `others` into one."""
+        everyone = (kept, *others)
+        whole = replace(
+            kept,
+            priority=min((entry.priority for entry in everyone), key=_ORDER.index),
+            subject=next((entry.subject for entry in everyone if entry.subject), None),
+            reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
+            last_reinforced_at=max(entry.last_reinforced_at for entry in everyone),
+            success_count=min(MOST_RECORDED, sum(entry.success_count for entry in everyone)),
+            failure_count=min(MOST_RECORDED, sum(entry.failure_count for entry in everyone)),
+        )
+        return cls(whole, tuple(others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +126,12 @@ class WeeklyConsolidation:
         return plan
 
     def _plan(self, entries: Sequence[Entry]) -> Plan:
-        merges = tuple(self._merge_of(group) for group in duplicates(entries))
+        # the strongest first: it is what the others are held against, so that a second run finds nothing more
+        ranked = sorted(entries, key=lambda entry: (-self._score(entry), entry.id))
+        merges = tuple(Merge.of(group[0], group[1:]) for group in duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
-        # what takes in others is as strong as all of them, and is looked at again next time
-        left = [entry for entry in entries if entry.id not in gone | {merge.kept.id for merge in merges}]
+        whole = {merge.kept.id: merge.kept for merge in merges}
+        left = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
         archived = tuple(e for e in left if not _is_baseline(e) and self._score(e) < self._decay.archive_below)
         faded = {entry.id for entry in archived}
         promoted = tuple(
@@ -120,10 +142,6 @@ class WeeklyConsolidation:
             if priority is not None
         )
         return Plan(merges, archived, promoted)
-
-    def _merge_of(self, group: Sequence[Entry]) -> Merge:
-        kept = max(group, key=lambda entry: (self._score(entry), -entry.id))
-        return Merge(kept, tuple(entry for entry in group if entry is not kept))
 
     def _score(self, entry: Entry) -> float:
         return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())
@@ -140,12 +158,16 @@ class WeeklyConsolidation:
                 name = await free_name_for(connection, owner_id, f"{other.name} merged {day:%Y-%m-%d}")
                 await bind_name(connection, owner_id, other.id, name)
                 await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (kept.id, other.id))
-            everyone = (kept, *merge.others)
             await connection.execute(
-                "UPDATE entries SET reinforcement_count = ?, last_reinforced_at = ? WHERE id = ?",
+                "UPDATE entries SET priority = ?, subject = ?, reinforcement_count = ?, last_reinforced_at = ?,"
+                " success_count = ?, failure_count = ? WHERE id = ?",
                 (
-                    min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
-                    to_text(max(entry.last_reinforced_at for entry in everyone)),
+                    kept.priority,
+                    kept.subject,
+                    kept.reinforcement_count,
+                    to_text(kept.last_reinforced_at),
+                    kept.success_count,
+                    kept.failure_count,
                     kept.id,
                 ),
             )
@@ -168,14 +190,13 @@ def _first_of(names: Sequence[str]) -> str:
 
 
 def _is_baseline(entry: Entry) -> bool:
-    """Whether an entry is a rule: rules are always kept."""
-    return entry.kind in BASELINE_KINDS and entry.priority in BASELINE_PRIORITIES
+    """Whether an entry is a rule of layer A: rules are always kept."""
+    return entry.trusted and entry.kind in BASELINE_KINDS and entry.priority in BASELINE_PRIORITIES
 
 
 def _deserved(entry: Entry) -> Priority | None:
     """The priority that a fact has earned; None where it has that already, or a higher one."""
-    order = list(Priority)
     for count, priority in RECURRING:
         if entry.reinforcement_count >= count:
-            return priority if order.index(priority) < order.index(Priority(entry.priority)) else None
+            return priority if _ORDER.index(priority) < _ORDER.index(entry.priority) else None
     return None

@@ -9,6 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands import help_text, parse_command
+from memory.changes import ChangeLog
+from memory.entries import EntryStore
+from memory.entry import Kind, NewEntry
+from memory.sessions import Address
 from tests.fakes import Person
 from tests.servers.model import Fails, Says
 
@@ -185,3 +189,74 @@ async def test_commands_right_after_a_restart_know_the_conversation(start: OpenA
         assert await Person(app).says("/retry") == "You said: message 2"
     async with start() as app:
         assert "The 6 messages of the last one stay in my log" in await Person(app).says("/new")
+
+
+async def remembered(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
+    store = EntryStore(app.database, ChangeLog(app.clock), app.clock)
+    await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # by name
+
+
+def activated(status: str) -> str:
+    return next(line for line in status.splitlines() if line.startswith("- **Activated**: "))
+
+
+async def test_status_and_why_show_what_activated_also_after_a_restart(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        person = Person(app)
+        assert await person.says("/memory why") == "No memory was activated for your last message."
+        await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
+        await remembered(app, Kind.FACT, "Likes green tea", "tea", trusted=False)
+        await remembered(app, Kind.FACT, "Works as a nurse", "work")
+        await remembered(app, Kind.WORKFLOW, "Brewing tea: boil, wait", "brew")
+        await person.says("Is there tea?")
+        before = activated(await person.says("/status"))
+    assert before.startswith("- **Activated**: 1 rule, 2 memories, 1 workflow in the last request, about ")
+    tokens = int(before.partition("about ")[2].split()[0])
+    async with start() as app:
+        person = Person(app)
+        assert activated(await person.says("/status")) == before
+        why = (await person.says("/memory WHY")).splitlines()
+        assert why[0] == "4 memories stood in the last request:"
+        assert why[1].startswith("- **short**: Answer in one sentence (layer A, score 2.00, ")
+        assert why[1].endswith(" tokens; policy, by user, 2026-02-07 12:15 UTC)")
+        assert why[2].startswith("- **tea**: Likes green tea (layer B, score 1.00, relevance ")
+        assert why[2].endswith(" tokens; fact, by user, 2026-02-07 12:15 UTC, not from the user's own words)")
+        assert why[3].startswith("- **work**: Works as a nurse (layer B, score 1.00, ")
+        assert "relevance" not in why[3]
+        assert why[4].startswith("- **brew**: Brewing tea: boil, wait (layer C, score 1.50, relevance ")
+        assert sum(int(line.partition(" tokens")[0].split()[-1]) for line in why[1:]) == tokens
+        await person.says("/forget tea")
+        gone = (await person.says("/memory why")).splitlines()
+        assert gone[2].startswith("- a memory that is gone by now (layer B, score 1.00, relevance ")
+        await person.says("/forget all confirm")
+        assert await person.says("/memory why") == "No memory was activated for your last message."
+
+
+async def test_each_chat_has_its_own_last_activation(app: App, person: Person) -> None:
+    await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
+    await person.says("Hello")
+    other = Person(app, Address("telegram", "2"))
+    await other.says("Hello")
+    assert "Answer in one sentence" in await person.says("/memory why")
+    assert await other.says("/memory why") == "No memory was activated for your last message."
+
+
+async def test_status_says_how_many_rules_there_was_no_room_for(app: App, person: Person) -> None:
+    await remembered(app, Kind.POLICY, "Rule 0", "rule")
+    async with app.database.transaction() as connection:
+        columns = "owner_id, kind, priority, content, last_reinforced_at, valid_from, author, created_at"
+        await connection.execute(
+            f"INSERT INTO entries ({columns})"  # noqa: S608
+            " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9999)"
+            " SELECT owner_id, kind, priority, 'Rule ' || i, last_reinforced_at, valid_from, author, created_at"
+            " FROM entries, n WHERE entries.id = 1"
+        )
+        await connection.execute(
+            "INSERT INTO names (owner_id, key, name, entry_id)"
+            " SELECT owner_id, 'r' || id, 'r' || id, id FROM entries WHERE id > 1"
+        )
+    await person.says("Hello")
+    line = activated(await person.says("/status"))
+    shown = int(line.removeprefix("- **Activated**: ").split()[0])
+    assert 50 < shown < 200
+    assert line.startswith(f"- **Activated**: {shown} of 10,000 rules, 0 memories, 0 workflows in the last request")

@@ -183,6 +183,35 @@ def test_other_names_in_the_environment_are_none_of_our_business(monkeypatch: py
             "MNEME_DATA_DIR=~nobody-of-that-name/data",
             "MNEME_DATA_DIR is not usable: there is no home folder for the ~ in it: give the whole path.",
         ),
+        (
+            "MEMORY_TYPE_WEIGHTS=policy",
+            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=policy=2=3",
+            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=policy=much",
+            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=note=2",
+            (
+                "MEMORY_TYPE_WEIGHTS is not usable: only these kinds have a weight: architecture, decision, fact,"
+                " pitfall, policy, preference, workflow."
+            ),
+        ),
+        ("MEMORY_TYPE_WEIGHTS=fact=0", "MEMORY_TYPE_WEIGHTS is not usable: a weight is above 0 and up to 100."),
+        ("MEMORY_TYPE_WEIGHTS=fact=nan", "MEMORY_TYPE_WEIGHTS is not usable: a weight is above 0 and up to 100."),
+        ("MEMORY_HALF_LIFE_DAYS=0", "MEMORY_HALF_LIFE_DAYS is not usable: it should be greater than or equal to 1."),
+        ("MEMORY_THRESHOLD=-1", "MEMORY_THRESHOLD is not usable: it should be greater than or equal to 0."),
+        ("MEMORY_THRESHOLD=nan", "MEMORY_THRESHOLD is not usable: it should be less than or equal to 1000."),
+        (
+            "MEMORY_TIDY_DAY=someday",
+            "MEMORY_TIDY_DAY is not usable: it should be 'mon', 'tue', 'wed', 'thu', 'fri', 'sat' or 'sun'.",
+        ),
+        ("MEMORY_TIDY_HOUR=24", "MEMORY_TIDY_HOUR is not usable: it should be less than or equal to 23."),
         ("OPENAI_API_KEY=sk-1", "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use."),
         (
             "OPENAI_BASE_URL=http://localhost:8080/v1",
