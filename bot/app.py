@@ -19,12 +19,12 @@ from bot.start import DATABASE_NAME
 from bot.status import StatusService
 from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
+from memory.activation import use_half_life
 from memory.clock import system_clock
 from memory.compaction import CompactionLimits, CompactionService
 from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
 from memory.errors import StoreError
-from memory.strength import use_half_life
 from memory.tokens import TokenCounter
 from memory.usage import UsageLog
 from pipeline.consolidator import ModelConsolidator

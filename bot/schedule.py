@@ -116,16 +116,13 @@ class WeeklySchedule:
         ran_at = await self._jobs.ran_at(WEEKLY)
         if ran_at is None or ran_at > now:
             # the first start, or a clock that was set back: the next hour that comes is the next time
-            await self._jobs.claim(WEEKLY, ran_at, now)
+            await self._jobs.mark(WEEKLY, now)
             return False
-        if self._trigger.after(ran_at) > now or not await self._jobs.claim(WEEKLY, ran_at, now):
+        if self._trigger.after(ran_at) > now:
             return False
-        try:
-            await self._tidy()
-        except BaseException:
-            # shielded: the database is closed only after this
-            await asyncio.shield(self._jobs.give_back(WEEKLY, ran_at))
-            raise
+        await self._tidy()
+        # last of all: a run that is killed is due at the next start, and finds done what it had done
+        await self._jobs.mark(WEEKLY, now)
         log.info("weekly_consolidation_done")
         return True
 

@@ -1,8 +1,8 @@
 """Activation: which typed memories stand in a request without anybody asking (S4).
 
 Layer A, the baseline: every trusted policy, architecture and preference of at least high priority. Layer B, the
-context: what is strong enough, ranked by strength and relevance. Layer C: the workflows for the task at hand. They
-share one budget of tokens: A fills it first, then B, then C.
+context: what is strong enough, ranked by relevance and strength. Layer C: the workflows for the task at hand. They
+share one budget of tokens: A fills it first, then what of B fits the message, then C, then what of B is merely strong.
 """
 
 from __future__ import annotations
@@ -132,10 +132,16 @@ class Activation:
         found |= await self._fitting(owner, message)
         candidates = [candidate for candidate in found.values() if candidate.id not in taken]
         memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
-        context = self._filled(memories, Layer.CONTEXT, tokens, count)
-        left = tokens - sum(one.tokens for one in context)
         workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
-        return (*context, *self._filled(workflows, Layer.PROCEDURES, left, count))
+        chosen: list[Activated] = []
+        # what is merely strong comes last: of many memories it would always fill the budget
+        for layer, ranked in (
+            (Layer.CONTEXT, [memory for memory in memories if memory.relevance]),
+            (Layer.PROCEDURES, workflows),
+            (Layer.CONTEXT, [memory for memory in memories if not memory.relevance]),
+        ):
+            chosen += self._filled(ranked, layer, tokens - sum(one.tokens for one in chosen), count)
+        return tuple(chosen)
 
     def _filled(
         self, ranked: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount
@@ -234,6 +240,13 @@ def ranked_workflows(workflows: Iterable[Candidate]) -> list[Candidate]:
 def written_record(successes: int, failures: int) -> str:
     """How often a workflow has worked."""
     return f"worked {successes} of {successes + failures} times" if successes + failures else "not tried yet"
+
+
+async def use_half_life(database: Database, days: float) -> None:
+    """Have the store keep strengths in half-lives of `days`; they are computed anew when that has changed."""
+    if await database.value("SELECT half_life_days FROM decay") != days:
+        async with database.transaction() as connection:
+            await connection.execute("UPDATE decay SET half_life_days = ?", (days,))
 
 
 def _shown(content: str) -> str:

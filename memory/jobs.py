@@ -23,16 +23,7 @@ class JobLog:
         found = await self._database.value("SELECT ran_at FROM jobs WHERE name = ?", (name,))
         return from_text(found) if found else None
 
-    async def claim(self, name: str, seen: datetime | None, now: datetime) -> bool:
-        """Note that a job runs now; False when another process has noted a run since `seen`."""
+    async def mark(self, name: str, now: datetime) -> None:
+        """Note that a job has run."""
         async with self._database.transaction() as connection:
-            rows = list(await connection.execute_fetchall("SELECT ran_at FROM jobs WHERE name = ?", (name,)))
-            if (from_text(rows[0][0]) if rows else None) != seen:
-                return False
             await connection.execute("INSERT OR REPLACE INTO jobs (name, ran_at) VALUES (?, ?)", (name, to_text(now)))
-        return True
-
-    async def give_back(self, name: str, ran_at: datetime) -> None:
-        """A job did not come to its end: its last moment is what it was before."""
-        async with self._database.transaction() as connection:
-            await connection.execute("UPDATE jobs SET ran_at = ? WHERE name = ?", (to_text(ran_at), name))

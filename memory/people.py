@@ -15,27 +15,25 @@ _PEOPLE = {
     "partner": "partner|партн[её]р|партнер|lebensgefährt|pareja|compagn|girlfriend|boyfriend|fiancé|伴侣",
     "son": "son|сын|син|sohn|hijo|fils|儿子",
     "daughter": "daughter|доч|дочк|доньк|tochter|hija|fille|女儿",
-    "child": "child|kid|реб[её]н|дет|дитин|діт|kind|niñ|enfant|孩子",
-    "grandparent": "grand|granny|бабушк|дедушк|бабус|дідус|großmutter|großvater|oma|opa|abuel|奶奶|爷爷|外婆|外公",
+    "child": "child|children|kid|реб[её]н|дет|дитин|діт|niñ[oa]|enfant|孩子",
+    "grandparent": "grand\\w{2,6}|granny|бабушк|дедушк|бабус|дідус|großmutter|großvater|oma|opa|abuel[oa]|奶奶|爷爷",
     "relative": "aunt|uncle|cousin|nephew|niece|т[её]т|дяд|тіт|tante|onkel|tío|tía|prim[oa]|oncle|阿姨|叔叔",
-    "friend": "friend|друг|подруг|друз|freund|amig|ami|amie|朋友",
-    "colleague": "colleague|boss|manager|коллег|начальник|колег|kolleg|chef|jefe|compañer|collègue|同事|老板",
-    "neighbour": "neighbou?r|сосед|сусід|nachbar|vecin|voisin|邻居",
+    "friend": "friend|друг|подруг|друз|freund|amig[oa]|ami|amie|朋友",
+    "colleague": "colleague|boss|manager|коллег|начальник|колег|kolleg|chef|jefe|compañer[oa]|collègue|同事|老板",
+    "neighbour": "neighbou?r|сосед|сусід|nachbar|vecin[oa]|voisin|邻居",
 }
-_PATTERN = re.compile(
-    "|".join(
-        f"(?P<{person}>(?<![^\\W_])(?:{words})(?:['’]?\\w{{0,3}}(?![^\\W_]))|(?:{han}))"
-        for person, words, han in (
-            (
-                person,
-                "|".join(word for word in words.split("|") if word < "\u3000"),
-                "|".join(word for word in words.split("|") if word >= "\u3000") or "(?!)",
-            )
-            for person, words in _PEOPLE.items()
-        )
-    ),
-    re.IGNORECASE,
-)
+_HAN = "\u3400"
+"""Where the characters of Chinese begin, whose words have neither endings nor gaps between them."""
+_ENDING = "(?:['’]?s|e[nrs]?|n|in|innen|[\u0400-\u04ff]{1,3})?"
+
+
+def _pattern(person: str, words: str) -> str:
+    spaced = "|".join(word for word in words.split("|") if word < _HAN)
+    unspaced = "".join(f"|{word}" for word in words.split("|") if word >= _HAN)
+    return f"(?P<{person}>\\b(?:{spaced}){_ENDING}\\b{unspaced})"
+
+
+_PATTERN = re.compile("|".join(_pattern(person, words) for person, words in _PEOPLE.items()), re.IGNORECASE)
 
 
 def people_in(text: str) -> set[str]:

@@ -13,8 +13,6 @@ from memory.entry import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memory.database import Database
-
 
 TYPE_WEIGHTS: Mapping[str, float] = {
     Kind.POLICY: 2.0,
@@ -72,10 +70,3 @@ def stored_strength(count: int, last_reinforced_at: str, half_life_days: float) 
 
 def _bounded(count: int) -> int:
     return min(max(1, count), MOST_REINFORCED)
-
-
-async def use_half_life(database: Database, days: float) -> None:
-    """Have the store keep strengths in half-lives of `days`; they are computed anew when that has changed."""
-    if await database.value("SELECT half_life_days FROM decay") != days:
-        async with database.transaction() as connection:
-            await connection.execute("UPDATE decay SET half_life_days = ?", (days,))

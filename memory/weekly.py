@@ -37,6 +37,11 @@ NAMES_TOLD = 3
 _ORDER: list[str] = list(Priority)
 _LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
+# what somebody has taken back is not done again
+_TAKEN_BACK = (
+    "SELECT entry_id FROM changes"
+    f" WHERE owner_id = ? AND operation = '{Operation.CONSOLIDATE}' AND undone_at IS NOT NULL"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,9 @@ class WeeklyConsolidation:
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             rows = await connection.execute_fetchall(
-                f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {_LIVE} ORDER BY e.id", (owner_id,)
+                f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {_LIVE}"
+                f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",
+                (owner_id, owner_id),
             )
             # in a thread: among very many memories it takes a while, and the other chats go on
             plan = await asyncio.to_thread(self._plan, [entry_of(row) for row in rows])

@@ -177,6 +177,18 @@ async def test_many_facts_that_fit_do_not_hide_the_workflow_that_fits(store: Sto
     assert len(await contextual(activation, "deploy server", Layer.PROCEDURES)) == 1
 
 
+async def test_a_workflow_that_fits_comes_before_memories_that_are_merely_strong(
+    store: Store, activation: Activation
+) -> None:
+    for number in range(60):
+        await remembered(store, Kind.FACT, f"something else altogether, number {number}", used=50)
+    await remembered(store, Kind.FACT, "The server is called otter")
+    await remembered(store, Kind.WORKFLOW, "Deploy the server: build, ship")
+    found = await activation.contextual(OWNER, "How do we deploy the server?", (), 200, count)
+    assert [one.layer for one in found[:3]] == [Layer.CONTEXT, Layer.PROCEDURES, Layer.CONTEXT]
+    assert (found[0].relevance > 0, found[2].relevance) == (True, 0)
+
+
 async def test_one_huge_memory_does_not_keep_out_the_others(store: Store, activation: Activation) -> None:
     await remembered(store, Kind.POLICY, "strong " * 2_000, used=900)
     await remembered(store, Kind.POLICY, "Answer briefly")

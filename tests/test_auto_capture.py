@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.arrivals import Arrival
 from memory.entry import Author, Kind, NewEntry, Priority
 from memory.messages import Provenance
 from memory.sessions import Address
 from pipeline.systems.auto_capture import LONGEST_CAPTURE, requested
-from tests.fakes import FakeClock, Person
+from pipeline.turn import Incoming
+from tests.fakes import FakeChannel, FakeClock, Person
 from tests.servers.model import Fails, Holds, Says
 from tests.talk import Store
 
@@ -249,6 +251,19 @@ async def test_of_messages_that_come_together_only_the_typed_ones_are_captured(a
     await app.runner.drained("console:local")
     assert len(model.requests) == 2
     assert [kind for _, kind, _ in await memories(app)] == [Kind.PREFERENCE, Kind.POLICY]
+
+
+async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) -> None:
+    group = Address("telegram", "-100")
+    for speaker, text in (("Ann", "I prefer green tea in the morning"), ("Ben", "Always answer in one sentence")):
+        incoming = Incoming(text, Provenance.TYPED, app.clock(), speaker=speaker)
+        await app.runner.submit(Arrival(group, incoming, FakeChannel()))
+        await app.runner.drained(group.session_id)
+    found = await app.database.rows("SELECT content FROM entries ORDER BY id")
+    assert [row["content"] for row in found] == [
+        "Ann: I prefer green tea in the morning",
+        "Always answer in one sentence",
+    ]
 
 
 async def test_running_a_turn_again_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:

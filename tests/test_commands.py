@@ -221,9 +221,9 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         assert why[1].endswith(" tokens; policy, by user, 2026-02-07 12:15 UTC)")
         assert why[2].startswith("- **tea**: Likes green tea (layer B, score 1.00, relevance ")
         assert why[2].endswith(" tokens; fact, by user, 2026-02-07 12:15 UTC, not from the user's own words)")
-        assert why[3].startswith("- **work**: Works as a nurse (layer B, score 1.00, ")
-        assert "relevance" not in why[3]
-        assert why[4].startswith("- **brew**: Brewing tea: boil, wait (layer C, score 1.50, relevance ")
+        assert why[3].startswith("- **brew**: Brewing tea: boil, wait (layer C, score 1.50, relevance ")
+        assert why[4].startswith("- **work**: Works as a nurse (layer B, score 1.00, ")
+        assert "relevance" not in why[4]
         assert sum(int(line.partition(" tokens")[0].split()[-1]) for line in why[1:]) == tokens
         await person.says("/forget tea")
         gone = (await person.says("/memory why")).splitlines()

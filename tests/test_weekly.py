@@ -242,3 +242,12 @@ async def test_what_is_archived_superseded_or_removed_is_left_alone(store: Store
 async def test_of_somebody_unknown_there_is_nothing_to_tidy(weekly: WeeklyConsolidation) -> None:
     assert await weekly.owners() == []
     assert (await weekly.run("telegram:9")).told == ""
+
+
+async def test_what_was_taken_back_is_not_done_again(store: Store, weekly: WeeklyConsolidation, undo: Undo) -> None:
+    await a_bit_of_everything(store)
+    before = await everything(store.database)
+    await weekly.run(OWNER)
+    await undo.undo(OWNER)
+    assert (await weekly.run(OWNER)).told == ""
+    assert await everything(store.database) == before

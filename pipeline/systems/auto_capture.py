@@ -49,6 +49,8 @@ _TAKEN = {
     Pattern.CORRECTION: _Taken(Kind.FACT, Priority.HIGH),
     Pattern.CHANGE: _Taken(Kind.FACT),
 }
+_OF_THE_SPEAKER = (Pattern.PREFERENCE, Pattern.CORRECTION, Pattern.CHANGE)
+"""What is said of oneself, so that in a group it matters who says it."""
 _CORRECTING = (Pattern.CORRECTION, Pattern.CHANGE)
 
 
@@ -80,7 +82,7 @@ class AutoCapture:
                 continue
             for found in captured(message.content):
                 try:
-                    told = await self._learn(turn, found)
+                    told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:
                     told = f"Not noted: {error}"
                 if told and self._tell:
@@ -100,7 +102,7 @@ class AutoCapture:
         else:
             turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
 
-    async def _learn(self, turn: Turn, found: Captured) -> str:
+    async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> str:
         """Make a memory of what was captured; the line that says so, empty for what was known."""
         owner, former = turn.session.owner, None
         if found.pattern in _CORRECTING:
@@ -109,7 +111,7 @@ class AutoCapture:
             former = await self._learning.corrected_by(
                 owner, found.text, found.corrects, same_people=found.pattern is Pattern.CHANGE
             )
-        new = _made_of(found, former)
+        new = _made_of(found, former, speaker)
         if former is not None:
             refuse_secret(new.content)
             # before the memory itself, which so is the first that /undo takes back
@@ -136,17 +138,16 @@ class AutoCapture:
             await self._memory.rewrite(owner, memory, with_learned(memory, [learned]), Author.CAPTURE)
 
 
-def _made_of(found: Captured, former: Entry | None) -> NewEntry:
-    """The memory that a capture becomes; former: what it corrects."""
+def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
+    """The memory that a capture becomes; former: what it corrects, speaker: who says so in a group."""
     taken = _TAKEN[found.pattern]
+    text = f"{speaker}: {found.text}" if speaker and found.pattern in _OF_THE_SPEAKER else found.text
     if former is None:
-        return NewEntry(found.text, stem=taken.kind, kind=taken.kind, priority=taken.priority, author=Author.CAPTURE)
+        return NewEntry(text, stem=taken.kind, kind=taken.kind, priority=taken.priority, author=Author.CAPTURE)
     # what corrects a rule is a rule, and what corrects a wish is none
     given = taken.priority if former.kind == taken.kind else None
     said = restated(former.content, found.corrects, found.becomes) if found.corrects and found.becomes else None
-    return NewEntry(
-        said or found.text, kind=former.kind, priority=given or Priority(former.priority), author=Author.CAPTURE
-    )
+    return NewEntry(said or text, kind=former.kind, priority=given or Priority(former.priority), author=Author.CAPTURE)
 
 
 def requested(text: str) -> str | None:

@@ -143,11 +143,12 @@ class ToolLoop:
     async def _execute(self, turn: Turn, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
-        typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
+        typed = [message.provenance is Provenance.TYPED for message in turn.user_messages]
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
-            typed=typed,
+            typed=any(typed),
+            trusted=all(typed),
             written=turn.written_entries,
             recalled=turn.recalled_entries,
         )

@@ -29,7 +29,8 @@ TOOL_TIMEOUT = 30.0
 class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
-    typed: the person typed something in this turn; without that no tool may write memory. written: the entries
+    typed: the person typed something in this turn; without that no tool may write memory. trusted: there is nothing
+    else in it, such as a forwarded text that could speak through the model. written: the entries
     that the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has
     recalled already, since each counts once a turn.
     """
@@ -37,6 +38,7 @@ class ToolContext:
     owner: str
     session_id: str
     typed: bool = True
+    trusted: bool = True
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
 

@@ -40,6 +40,7 @@ def learn_tool(learning: Learning) -> Tool:
             scope=scope,
             priority=Priority(priority) if priority else None,
             author=Author.MODEL,
+            trusted=context.trusted,
         )
         learnt = await learning.learn(context.owner, new, replaces.strip() or None)
         instead = f" instead of: {learnt.superseded.content}" if learnt.superseded else ""
