@@ -484,3 +484,14 @@ def test_a_word_that_tells_something_is_no_small_talk(text: str) -> None:
 
 def test_a_moment_of_the_clock_is_a_date() -> None:
     assert date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
+
+
+async def test_whoever_has_most_of_all_entries_still_finds_only_their_own(store: Store, search: Search) -> None:
+    for number in range(40):
+        await store.entries.add(OWNER, NewEntry(f"apple {number}", name=f"mine {number}"))
+    for number in range(4):
+        await store.entries.add("telegram:other", NewEntry("apple apple apple", name=f"theirs {number}"))
+    assert {hit.owner for hit in await search.find("apple", OWNER)} == {OWNER}
+    assert len(await search.find("apple", OWNER)) == 40
+    assert len(await search.find("apple", OWNER, limit=2)) == 2
+    assert len(await search.find("apple", "telegram:other")) == 4
