@@ -159,8 +159,10 @@ class Search:
         )
         most = -1 if limit is None else limit
         parameters |= {"match": match, "limit": most}
-        rows = await self._database.rows(sql, parameters | {"first": max(-1, most * _FIRST)})
-        if len(rows) < most:
+        rows: list[Row] = []
+        if share >= _MOST:  # many rows match
+            rows = await self._database.rows(sql, parameters | {"first": max(-1, most * _FIRST)})
+        if len(rows) < most or share < _MOST:
             rows = await self._database.rows(sql, parameters | {"first": -1})
         return rows
 
