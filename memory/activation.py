@@ -14,6 +14,7 @@ from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING
 
+from memory.capture import LONGEST_CAPTURE
 from memory.clock import from_text
 from memory.entry import TYPED_KINDS, Kind, Priority
 from memory.search import Filter
@@ -40,13 +41,14 @@ MOST_WORKFLOWS = 3
 """Workflows of layer C (S4)."""
 FITTING_WORKFLOW = 0.4
 """The part of the best workflow's relevance that another must have."""
-LINE_CHARACTERS = 400
-"""How much of one memory is shown."""
+LINE_CHARACTERS = LONGEST_CAPTURE
+"""How much of one memory is shown: all of what was captured."""
 
 _LIVE = "superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL"
 _CANDIDATES = (
-    "SELECT e.id, n.name, e.kind, e.priority, e.content, e.author, e.valid_from, e.success_count, e.failure_count,"
-    " e.reinforcement_count, e.last_reinforced_at FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
+    "SELECT e.id, n.name, e.kind, e.priority, e.content, e.scope, e.author, e.valid_from, e.success_count,"
+    " e.failure_count, e.reinforcement_count, e.last_reinforced_at"
+    " FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
 )
 _RANK: dict[str, int] = {priority: rank for rank, priority in enumerate(Priority)}
 
@@ -68,6 +70,7 @@ class Candidate:
     kind: str
     priority: str
     content: str
+    scope: str | None
     author: str
     valid_from: str
     success_count: int
@@ -206,6 +209,7 @@ class Activation:
             kind=row["kind"],
             priority=row["priority"],
             content=row["content"],
+            scope=row["scope"],
             author=row["author"],
             valid_from=row["valid_from"],
             success_count=row["success_count"],
@@ -215,13 +219,14 @@ class Activation:
         )
 
     def _line(self, memory: Candidate, layer: Layer) -> str:
+        where = f", for {memory.scope}" if memory.scope else ""
         if layer is Layer.BASELINE:
-            return f"- [{memory.kind}] {_shown(memory.content)}"
+            return f"- [{memory.kind}{where}] {_shown(memory.content)}"
         if layer is Layer.PROCEDURES:
             record = written_record(memory.success_count, memory.failure_count)
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
         since = from_text(memory.valid_from).astimezone(self._zone)
-        return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}] {_shown(memory.content)}"
+        return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
 
 
 def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:

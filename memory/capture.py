@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from memory.capture_patterns import Phrase
 
-__all__ = ["LONGEST_CAPTURE", "MOST_CAPTURES", "Captured", "Pattern", "captured"]
+__all__ = ["LONGEST_CAPTURE", "MOST_CAPTURES", "Captured", "Pattern", "captured", "is_one_wish", "restated"]
 
 LONGEST_CAPTURE = 500
 """Characters of a captured sentence; the rest of it is left out."""

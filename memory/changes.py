@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
+from memory.entry import Operation
 from memory.entry_rows import bind_name, owner_number
 from memory.index import touching_entries
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.entry import Author, Operation
+    from memory.entry import Author
 
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
@@ -117,7 +118,11 @@ class ChangeLog:
 
     async def purge(self, connection: aiosqlite.Connection, before: str) -> None:
         """Forget changes of entries made before a moment, and all but the newest versions of each MEMORY.md."""
-        await connection.execute("DELETE FROM changes WHERE at < ? AND entry_id <> 0", (before,))
+        # what the weekly tidying is not to do again stays known
+        await connection.execute(
+            "DELETE FROM changes WHERE at < ? AND entry_id <> 0 AND NOT (operation = ? AND undone_at IS NOT NULL)",
+            (before, Operation.CONSOLIDATE),
+        )
         await connection.execute(
             "DELETE FROM changes WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER"
             " (PARTITION BY owner_id ORDER BY id DESC) AS age FROM changes WHERE entry_id = 0) WHERE age > ?)",

@@ -23,7 +23,8 @@ FEWEST_WORDS = 4
 """A fact of fewer words is shown with its subject."""
 LONGEST_SUBJECT = 80
 LONGEST_ENTRY = 2_000
-_FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.POLICY)
+_FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
+"""What a model may make of a conversation: rules are the user's own to set, in their own words."""
 
 _FENCE = "```"
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from memory.capture import is_one_wish
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 MESSAGE_CHARACTERS = 600
 """How much of each of the user's messages is processed."""
-ANSWER_CHARACTERS = 200
-"""How much of each answer is."""
+ANSWER_CHARACTERS = 80
+"""How much of each answer is: enough to tell what it was about, and a slow machine reads it in time."""
 CONVERSATION_CHARACTERS = 12_000
 STATEMENT_CHARACTERS = 6_000
 FALLBACK_MESSAGES = 10
@@ -34,13 +35,21 @@ You are a memory consolidation agent. Return one JSON object with these fields:
 It begins with [{now}].
 "facts": what the user's own statements (the last section) say about the user, their people, their things and their \
 wishes, at most 12; [] when they say nothing of the kind. Each is {{"subject": "<what it is about>", "fact": "<one \
-whole sentence in the third person, in the user's language>", "kind": "fact|preference|decision|policy", "since": \
-"<YYYY-MM-DD or null>"}}. Where a statement changes a known fact, write only the new state, under the known subject: \
-who moved from A to B lives in B. Subjects are short and stay the same for the same thing: "name", "home city", "job".
+whole sentence in the third person, in the user's language>", "kind": "fact"}}; "kind" is "preference" for likes and \
+dislikes, "decision" for what was decided. With "since": "<YYYY-MM-DD>" only where a date was said. Where a statement \
+changes a known fact, write only the new state, under the known subject: who moved from A to B lives in B. Subjects \
+are short and stay the same for the same thing: "name", "home city", "job".
+{update}
+Write in the language of the user."""
+
+_UPDATE = """\
 "memory_update": the current long-term memory with what is new in it, as lines that begin with "- "; lines stay as \
 they are unless the user corrected them. No small talk, no general knowledge. null when nothing is to be changed.
-
-Write in the language of the user."""
+"""
+# the facts become its lines: to write them twice is what takes a small model longest
+_NO_UPDATE = """\
+"memory_update": null
+"""
 
 _COMPRESS = """\
 The long-term memory is too long ({size} bytes of {limit}). Compress it to less than {limit} bytes: merge lines that \
@@ -56,7 +65,8 @@ def consolidation_prompt(
     compress_to: int | None,
 ) -> str:
     """What the model is asked. known: current facts by subject. compress_to: bytes, when memory is too long."""
-    parts = [_TASK.format(now=f"{now.astimezone(zone):%Y-%m-%d %H:%M}")]
+    update = _UPDATE if memory.strip() else _NO_UPDATE
+    parts = [_TASK.format(now=f"{now.astimezone(zone):%Y-%m-%d %H:%M}", update=update)]
     if compress_to is not None:
         parts.append(_COMPRESS.format(size=len(memory.encode()), limit=compress_to))
     parts.append(f"## Current Long-term Memory\n{memory.strip() or '(empty)'}")
@@ -86,13 +96,15 @@ def raw_fallback(messages: Sequence[Message]) -> str:
 
 
 def _formatted(messages: Sequence[Message], zone: ZoneInfo) -> str:
-    lines = []
-    for message in messages:
-        who = message.speaker or message.role.value
-        if message.role is Role.USER and message.provenance is not Provenance.TYPED:
-            who += f" ({message.provenance})"
-        longest = MESSAGE_CHARACTERS if message.role is Role.USER else ANSWER_CHARACTERS
-        text = " ".join(message.content.split())[:longest]
-        lines.append(f"[{message.created_at.astimezone(zone):%Y-%m-%d %H:%M}] {who}: {text}")
+    """The messages, a line each, under their days: a time before each line would be most of what the model reads."""
+    lines: list[str] = []
+    for day, of_day in itertools.groupby(messages, key=lambda message: message.created_at.astimezone(zone).date()):
+        lines.append(f"[{day}]")
+        for message in of_day:
+            who = message.speaker or message.role.value
+            if message.role is Role.USER and message.provenance is not Provenance.TYPED:
+                who += f" ({message.provenance})"
+            longest = MESSAGE_CHARACTERS if message.role is Role.USER else ANSWER_CHARACTERS
+            lines.append(f"{who}: {' '.join(message.content.split())[:longest]}")
     text = "\n".join(lines)
     return text if len(text) <= CONVERSATION_CHARACTERS else text[-CONVERSATION_CHARACTERS:]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.capture import restated
-from memory.changes import Snapshot
+from memory.changes import Snapshot, snapshot
 from memory.clock import Clock, now_text
-from memory.entry import TYPED_KINDS, Entry, Operation
+from memory.entry import TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.entry_rows import (
     ENTRY_ROWS,
     entry_of,
@@ -23,7 +23,7 @@ from memory.entry_rows import (
 )
 from memory.errors import MemoryRefused
 from memory.naming import name_key, telling_words
-from memory.people import people_in
+from memory.people import names_in, people_in
 from memory.reinforcement import reinforce
 from memory.scope import usable_scope
 from memory.search import Filter
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from memory.changes import ChangeLog
     from memory.database import Database
-    from memory.entry import Author, NewEntry
+    from memory.entry import NewEntry
     from memory.search import Search
 
 ALIKE = 10
@@ -48,6 +48,7 @@ CLEARLY = 1.5
 """How many times better the memory that is corrected fits than the next one."""
 
 
+_ORDER: list[str] = list(Priority)
 _NUMBER = re.compile(r"\d+")
 # Киев, Киева, Києві: the stems that the index has of such names are not the same
 _NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
@@ -89,8 +90,10 @@ class Learning:
             # looked for in here, so that two who say the same at once don't write it twice
             known = await self._known(owner, new)
             if known is not None:
-                return await self._known_again(connection, owner_id, known, former, new.author)
+                return await self._known_again(connection, owner_id, known, former, new)
             if former is not None:
+                # the kind that nobody gave is that of what is replaced
+                new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
                 before = await supersede(connection, owner_id, former, new, now, self._zone)
             else:
                 name = usable_name(new.name) if new.name else None
@@ -100,16 +103,28 @@ class Learning:
             return Learnt(await _by_id(connection, before[-1].entry_id), superseded=former)
 
     async def _known_again(
-        self, connection: aiosqlite.Connection, owner_id: int, known: Entry, former: Entry | None, author: Author
+        self, connection: aiosqlite.Connection, owner_id: int, known: Entry, former: Entry | None, new: NewEntry
     ) -> Learnt:
-        """Reinforce what is known; where it is to replace another memory, it takes that one's place."""
+        """Reinforce what is known; where it is to replace another memory, it takes that one's place.
+
+        What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
+        """
+        priority = min(new.priority or default_priority(new.kind), Priority(known.priority), key=_ORDER.index)
+        weightier = priority != known.priority or (new.trusted and not known.trusted)
         superseded = former if former is not None and former.id != known.id else None
         if superseded is not None:
             moment = self._clock().astimezone(self._zone)
             before = await supersede_by_known(connection, owner_id, superseded, known, moment)
-            await self._changes.record(connection, owner_id, Operation.LEARN, author, before)
+        elif weightier:
+            before = [await snapshot(connection, known.id)]
+        if superseded is not None or weightier:
+            await connection.execute(
+                "UPDATE entries SET priority = ?, trusted = max(trusted, ?), author = ? WHERE id = ?",
+                (priority, new.trusted, new.author if weightier else known.author, known.id),
+            )
+            await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
         await reinforce(connection, known.id, now_text(self._clock))
-        return Learnt(await _by_id(connection, known.id), known=True, superseded=superseded)
+        return Learnt(await _by_id(connection, known.id), known=not weightier, superseded=superseded)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
@@ -131,18 +146,19 @@ class Learning:
         return None
 
     async def corrected_by(
-        self, owner: str, text: str, corrects: str | None, *, same_people: bool = False
+        self, owner: str, text: str, corrects: str | None, *, of_oneself: bool = False, speaker: str | None = None
     ) -> Entry | None:
         """The memory that `text` corrects; None unless it is clear which one.
 
-        corrects: the words that are wrong. same_people: who says that they moved does not say so of their mother.
+        corrects: the words that are wrong. of_oneself: who says that they moved does not say so of their mother, nor,
+        with several `speaker`s in a group, of another one.
         """
         alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
         if corrects:
             wrong = _landmarks_of(corrects)
             alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
-        if same_people:
-            alike = [entry for entry in alike if people_in(f"{entry.subject} {entry.content}") <= people_in(text)]
+        if of_oneself:
+            alike = [entry for entry in alike if not _is_of_another(entry, text, corrects or "", speaker)]
         said = _landmarks_of(text)
         shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
         if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
@@ -157,12 +173,12 @@ class Learning:
 
     async def _saying(self, owner: str, content: str) -> list[Entry]:
         said = name_key(content).rstrip(".!。！")
-        alike = await self._alike(owner, content)
+        alike = await self._alike(owner, content, archived=None)
         return [entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said]
 
-    async def _alike(self, owner: str, text: str) -> list[Entry]:
+    async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
-        only = Filter(kinds=TYPED_KINDS, archived=False, superseded=False)
+        only = Filter(kinds=TYPED_KINDS, archived=archived, superseded=False)
         ids = ", ".join(map(str, await self._search.scores(text, owner, only, ALIKE)))
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 
@@ -180,6 +196,18 @@ async def _replaceable(connection: aiosqlite.Connection, owner_id: int, name: st
 async def _by_id(connection: aiosqlite.Connection, entry_id: int) -> Entry:
     rows = await connection.execute_fetchall(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
     return entry_of(next(iter(rows)))
+
+
+def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) -> bool:
+    """Whether a memory speaks of somebody else than the one who says `text`, as far as its words tell."""
+    if not people_in(f"{entry.subject} {entry.content}") <= people_in(text):
+        return True
+    if entry.author == Author.CAPTURE and not entry.subject:
+        return speaker is not None and not entry.content.startswith(f"{speaker}: ")
+    named = names_in(entry.content.replace(corrects, " ")) - names_in(text) - names_in(speaker or "")
+    # in a private chat the user's own name may stand there; what is known of others has them as its subject
+    is_of_user = speaker is None and entry.subject is not None
+    return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
 
 
 def _landmarks_of(text: str) -> set[str]:

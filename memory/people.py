@@ -39,3 +39,18 @@ _PATTERN = re.compile("|".join(_pattern(person, words) for person, words in _PEO
 def people_in(text: str) -> set[str]:
     """Which relatives, friends and others a text names by what they are; of one who is named twice, once."""
     return {found.lastgroup for found in _PATTERN.finditer(text) if found.lastgroup}
+
+
+_NAME = re.compile(r"[^\W\d_][\w'’-]*")
+_NO_NAMES = frozenset("i i'm my the user user's he she it we they this that a an".split())
+
+
+def names_in(text: str) -> set[str]:
+    """The words of a text that look like names, in lower case; `Likes` at its beginning does not."""
+    found = set()
+    for place, word in enumerate(_NAME.findall(text)):
+        plain = word.lower()
+        is_verb = place == 0 and plain.endswith(("s", "ing"))
+        if word[0].isupper() and plain not in _NO_NAMES and not is_verb:
+            found.add(re.sub(r"['’]s$", "", plain))
+    return found

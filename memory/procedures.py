@@ -76,7 +76,7 @@ class Procedures:
             before = await snapshot(connection, entry.id)
             await connection.execute(
                 f"UPDATE entries SET {column} = min({column} + 1, ?),"
-                " reinforcement_count = min(reinforcement_count + 1, ?) WHERE id = ?",
+                " reinforcement_count = min(reinforcement_count + 1, ?), archived_at = NULL WHERE id = ?",
                 (MOST_RECORDED, MOST_REINFORCED, entry.id),
             )
             await self._changes.record(connection, owner_id, Operation.RECORD, author, [before])

@@ -31,8 +31,12 @@ class Reinforcement:
 
 
 async def reinforce(connection: aiosqlite.Connection, entry_id: int, now: str) -> None:
-    """Somebody asked in so many words to have this remembered: it counts once more, and decays from now on."""
+    """Somebody asked in so many words to have this remembered: it counts once more, and decays from now on.
+
+    What was archived comes back by that.
+    """
     await connection.execute(
-        "UPDATE entries SET reinforcement_count = min(reinforcement_count + 1, ?), last_reinforced_at = ? WHERE id = ?",
+        "UPDATE entries SET reinforcement_count = min(reinforcement_count + 1, ?), last_reinforced_at = ?,"
+        " archived_at = NULL WHERE id = ?",
         (MOST_REINFORCED, now, entry_id),
     )

@@ -37,8 +37,6 @@ MESSAGE_KIND = "message"
 """The kind under which the log's messages are asked for and shown."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
-# First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
-# Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
 _SAMPLE = 16
 _MOST = 12
 """So many of the entries looked at must be an owner's for him to have most of all."""
@@ -49,7 +47,11 @@ FROM owners o WHERE o.name = ?
 """
 _FIRST = 10
 """How many times as many rows as are wanted are looked at before all are."""
-_FOUND = f"SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC LIMIT :first"
+# First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
+# Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
+_FOUND = f"""
+SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
+"""
 _ENTRIES = """
 SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.archived_at IS NOT NULL AS archived,
     e.superseded_by IS NOT NULL AS superseded

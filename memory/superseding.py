@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory.changes import Snapshot, snapshot
 from memory.clock import from_text
+from memory.entry import Priority
 from memory.entry_rows import bind_name, free_name_for, insert_entry
 from memory.index import touching_entries
 
@@ -26,7 +27,13 @@ async def supersede(
 ) -> list[Snapshot]:
     """Write `new` in the place of `former`, under its names and subject; what both were before, for /undo."""
     before = await snapshot(connection, former.id)
-    new = replace(new, subject=new.subject or former.subject, scope=new.scope or former.scope)
+    inherited = Priority(former.priority) if new.kind == former.kind else None
+    new = replace(
+        new,
+        subject=new.subject or former.subject,
+        scope=new.scope or former.scope,
+        priority=new.priority or inherited,
+    )
     async with _giving_way(connection, owner_id, former, from_text(now).astimezone(zone)):
         entry_id = await insert_entry(connection, owner_id, former.name, new.content, new, now)
         for alias in former.aliases:

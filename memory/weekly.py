@@ -14,19 +14,19 @@ from memory.changes import Snapshot, snapshot
 from memory.clock import Clock, now_text, to_text
 from memory.duplicates import duplicates
 from memory.entry import TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.entry_rows import ENTRY_ROWS, bind_name, entry_of, free_name_for, owner_number
+from memory.entry_rows import ENTRY_ROWS, bind_name, entry_of, free_name_for
 from memory.index import touching_entries
 from memory.procedures import MOST_RECORDED
 from memory.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from zoneinfo import ZoneInfo
 
     import aiosqlite
 
     from memory.changes import ChangeLog
-    from memory.database import Database
+    from memory.database import Database, Row
     from memory.strength import Decay
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
@@ -78,6 +78,14 @@ class Plan:
     archived: tuple[Entry, ...]
     promoted: tuple[tuple[Entry, Priority], ...]
 
+    def without(self, changed: Collection[int]) -> Plan:
+        """The plan without what somebody has changed since it was made."""
+        return Plan(
+            tuple(m for m in self.merges if not any(entry.id in changed for entry in (m.kept, *m.others))),
+            tuple(entry for entry in self.archived if entry.id not in changed),
+            tuple((entry, priority) for entry, priority in self.promoted if entry.id not in changed),
+        )
+
     @property
     def told(self) -> str:
         """What was done, in one line; empty for nothing."""
@@ -114,15 +122,16 @@ class WeeklyConsolidation:
 
     async def run(self, owner: str) -> Plan:
         """Tidy an owner's memories; what was done."""
+        owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {_LIVE}"
+            f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",
+            (owner_id, owner_id),
+        )
+        # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
+        plan = await asyncio.to_thread(lambda: self._plan([entry_of(row) for row in rows]))
         async with self._database.transaction() as connection:
-            owner_id = await owner_number(connection, owner)
-            rows = await connection.execute_fetchall(
-                f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {_LIVE}"
-                f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",
-                (owner_id, owner_id),
-            )
-            # in a thread: among very many memories it takes a while, and the other chats go on
-            plan = await asyncio.to_thread(self._plan, [entry_of(row) for row in rows])
+            plan = plan.without(await _changed_since(connection, rows))
             before = [
                 *[one for merge in plan.merges for one in await self._merge(connection, owner_id, merge)],
                 *[await self._archive(connection, entry) for entry in plan.archived],
@@ -189,6 +198,13 @@ class WeeklyConsolidation:
         before = await snapshot(connection, entry.id)
         await connection.execute("UPDATE entries SET priority = ? WHERE id = ?", (priority, entry.id))
         return before
+
+
+async def _changed_since(connection: aiosqlite.Connection, seen: Sequence[Row]) -> set[int]:
+    """The ids of the rows that are not as they were seen."""
+    ids = ", ".join(str(row["id"]) for row in seen)
+    now = {row["id"]: tuple(row) for row in await connection.execute_fetchall(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")}
+    return {row["id"] for row in seen if now.get(row["id"]) != tuple(row)}
 
 
 def _first_of(names: Sequence[str]) -> str:

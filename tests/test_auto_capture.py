@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.arrivals import Arrival
+from memory.capture import LONGEST_CAPTURE
 from memory.entry import Author, Kind, NewEntry, Priority
 from memory.messages import Provenance
 from memory.sessions import Address
-from pipeline.systems.auto_capture import LONGEST_CAPTURE, requested
+from pipeline.systems.auto_capture import requested
 from pipeline.turn import Incoming
 from tests.fakes import FakeChannel, FakeClock, Person
 from tests.servers.model import Fails, Holds, Says
@@ -327,7 +328,8 @@ async def test_a_correction_takes_the_outdated_line_out_of_memory_md_and_two_und
     long_term.write_text("# Family\n- My sister's name is Olha\n- My brother is Ivan\n")
     said = "Actually, my sister's name is Olga"
     assert await person.says(said) == (
-        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back)_"
+        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back,"
+        " a second one the line in MEMORY.md)_"
     )
     assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
     assert await memories(app) == [(said, "fact", "high")]

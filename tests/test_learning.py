@@ -366,3 +366,60 @@ async def test_who_wrote_it_stands_in_the_memory_and_its_change(learning: Learni
     undone = await undo.undo(ANN)
     assert undone is not None
     assert (undone.operation, undone.author) == ("learn", "model")
+
+
+async def test_what_the_user_says_too_gets_the_weight_of_that(learning: Learning, store: Store, undo: Undo) -> None:
+    by_model = NewEntry("Always answer in German", kind=Kind.PREFERENCE, author=Author.MODEL, trusted=False)
+    await learning.learn(ANN, by_model)
+    by_user = NewEntry("always answer in German.", kind=Kind.PREFERENCE, author=Author.CAPTURE, priority=Priority.HIGH)
+    learnt = await learning.learn(ANN, by_user)
+    assert not learnt.known
+    assert (learnt.entry.priority, learnt.entry.trusted, learnt.entry.author) == ("high", True, "capture")
+    assert (await learning.learn(ANN, by_model)).known
+    assert (await store.entries.get(ANN, learnt.entry.name)).trusted
+    await undo.undo(ANN)
+    assert not (await store.entries.get(ANN, learnt.entry.name)).trusted
+
+
+async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning: Learning) -> None:
+    rule = NewEntry("Always answer in German", name="language", kind=Kind.PREFERENCE, priority=Priority.HIGH)
+    await learning.learn(ANN, rule)
+    learnt = await learning.learn(ANN, NewEntry("Always answer in French", kind=Kind.FACT), replaces="language")
+    assert (learnt.entry.kind, learnt.entry.priority) == (Kind.PREFERENCE, "high")
+    lesser = NewEntry("French is fine", kind=Kind.PREFERENCE, priority=Priority.NORMAL)
+    assert (await learning.learn(ANN, lesser, replaces="language")).entry.priority == "normal"
+
+
+@pytest.mark.parametrize(
+    ("known", "subject", "meant"),
+    [
+        ("The user lives in Kyiv.", "home city", True),
+        ("Olena lives in Kyiv", "home city", True),
+        ("Lives in Kyiv", None, True),
+        ("The user's mother lives in Kyiv.", "mother's home", False),
+        ("Ann lives in Kyiv", "Ann's home city", False),
+        ("Ann lives in Kyiv", None, False),
+        ("Моя сестра живёт в Kyiv", None, False),
+    ],
+)
+async def test_who_moves_moves_nobody_else(
+    learning: Learning, store: Store, known: str, subject: str | None, *, meant: bool
+) -> None:
+    await store.entries.add(ANN, NewEntry(known, kind=Kind.FACT, subject=subject, author=Author.CONSOLIDATION))
+    found = await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv", of_oneself=True)
+    assert (found is not None) == meant
+
+
+async def test_in_a_group_nobody_corrects_what_another_one_said(learning: Learning, store: Store) -> None:
+    await store.entries.add(ANN, NewEntry("Ann: I moved to Kyiv.", kind=Kind.FACT, author=Author.CAPTURE))
+    said = "I moved from Kyiv to Lviv"
+    assert await learning.corrected_by(ANN, said, "Kyiv", of_oneself=True, speaker="Bob") is None
+    assert await learning.corrected_by(ANN, said, "Kyiv", of_oneself=True, speaker="Ann") is not None
+
+
+async def test_what_was_archived_comes_back_when_it_is_said_again(learning: Learning, database: Database) -> None:
+    entry = await learn(learning, "Likes green tea")
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET archived_at = created_at")
+    learnt = await learning.learn(ANN, NewEntry("likes green tea", kind=Kind.FACT))
+    assert (learnt.known, learnt.entry.id, learnt.entry.archived_at) == (True, entry.id, None)

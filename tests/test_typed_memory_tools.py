@@ -350,6 +350,17 @@ async def test_a_rule_that_a_forwarded_text_may_have_spoken_through_the_model_is
     assert not learned.trusted
     await person.says("And now?")
     assert "\n# Rules\n" not in str(model.requests[-1].messages[0]["content"])
+    answers = await use(person, model, ("memory_learn", {"fact": "Never sing", "replaces": learned.name}))
+    assert answers[0].startswith("error: a memory is replaced only at the user's own words")
+    await store.entries.add(OWNER, NewEntry("Never tell my address", name="address", kind=Kind.POLICY))
+    answers = await use(
+        person,
+        model,
+        ("note_write", {"name": "address", "content": "Always tell it"}),
+        ("note_remove", {"name": "address"}),
+    )
+    assert all(answer.startswith("error: address is changed only at the user's own words") for answer in answers)
+    await person.says("/new")
     await use(person, model, ("memory_learn", {"fact": "Never shout", "kind": "policy"}))
     await person.says("And now?")
     assert "- [policy] Never shout" in str(model.requests[-1].messages[0]["content"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -251,3 +252,35 @@ async def test_what_was_taken_back_is_not_done_again(store: Store, weekly: Weekl
     await undo.undo(OWNER)
     assert (await weekly.run(OWNER)).told == ""
     assert await everything(store.database) == before
+
+
+async def test_what_was_taken_back_is_not_done_again_after_a_purge_either(
+    store: Store, weekly: WeeklyConsolidation, undo: Undo
+) -> None:
+    for number in range(2):
+        await remembered(store, fact("The office door has the code 4711", f"door {number}"), count=60)
+    assert "door" in (await weekly.run(OWNER)).told
+    await undo.undo(OWNER)
+    for _ in range(10):
+        store.clock.forward(days=7)
+        await store.entries.purge()
+        assert (await weekly.run(OWNER)).merges == ()
+
+
+async def test_what_changes_while_it_plans_is_left_alone(
+    store: Store, weekly: WeeklyConsolidation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        await remembered(store, fact(f"Old thing number {number}", f"thing {number}"), days=400)
+    plan = weekly._plan  # noqa: SLF001  # the moment in between has no other name
+
+    def planned(entries: list[Entry]) -> object:
+        made = plan(entries)
+        with sqlite3.connect(store.database.path) as other:
+            other.create_function("strength", 3, lambda *_: 0.0, deterministic=True)
+            other.execute("UPDATE entries SET reinforcement_count = 50 WHERE id = 1")
+        other.close()
+        return made
+
+    monkeypatch.setattr(weekly, "_plan", planned)
+    assert [entry.name for entry in (await weekly.run(OWNER)).archived] == ["thing 1"]

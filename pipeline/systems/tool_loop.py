@@ -143,12 +143,13 @@ class ToolLoop:
     async def _execute(self, turn: Turn, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
-        typed = [message.provenance is Provenance.TYPED for message in turn.user_messages]
+        typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
+        read = (message.provenance for message in turn.context if message.role is Role.USER)
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
-            typed=any(typed),
-            trusted=all(typed),
+            typed=typed,
+            trusted=all(provenance in (None, Provenance.TYPED) for provenance in read),
             written=turn.written_entries,
             recalled=turn.recalled_entries,
         )

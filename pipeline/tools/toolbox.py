@@ -29,10 +29,10 @@ TOOL_TIMEOUT = 30.0
 class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
-    typed: the person typed something in this turn; without that no tool may write memory. trusted: there is nothing
-    else in it, such as a forwarded text that could speak through the model. written: the entries
-    that the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has
-    recalled already, since each counts once a turn.
+    typed: the person typed something in this turn; without that no tool may write memory. trusted: the conversation
+    that the model reads holds nothing else, such as a forwarded text that could speak through it. written: the
+    entries that the turn's tools made, so that the commit can say where they came from. recalled: those that the turn
+    has recalled already, since each counts once a turn.
     """
 
     owner: str

@@ -33,6 +33,8 @@ def learn_tool(learning: Learning) -> Tool:
         replaces: Annotated[str, Field(description="name of the memory that it corrects")] = "",
     ) -> str:
         """Remember a fact, preference or rule that comes up by itself later on."""
+        if replaces.strip() and not context.trusted:
+            return "error: a memory is replaced only at the user's own words: ask the user"
         new = NewEntry(
             fact,
             stem=kind,
