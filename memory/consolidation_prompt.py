@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from memory.capture import is_one_wish
@@ -27,6 +28,17 @@ FALLBACK_MESSAGES = 10
 FALLBACK_CHARACTERS = 200
 """How much of each of them (S2)."""
 FALLBACK_MARK = "[raw-fallback]"
+
+# one sentence that asks for something, and says nothing about who asks
+_REQUEST = re.compile(
+    r"(?:please\s|can you\s|could you\s|пожалуйста,?\s|будь ласка,?\s|bitte\s|por favor,?\s)?"
+    r"(?:(?:tell|show|teach) me|explain|describe|translate|summari[sz]e|list|calculate|compare|recommend|suggest|"
+    r"define|write|(?:рас)?скажи(?:те)?|расскажи(?:те)?|объясни(?:те)?|опиши(?:те)?|переведи(?:те)?|напиши(?:те)?|покажи(?:те)?|"
+    r"розкажи|поясни|опиши|переклади|покажи|erzähl\w*|erklär\w*|beschreib\w*|übersetz\w*|schreib\w*|zeig\w*|"
+    r"cuéntame|dime|explica|describe|traduce|escribe|muéstrame|dis-moi|raconte|explique|décris|traduis|écris|montre)\b"
+    r"[^.!?\n]*[.!]*|请?(?:告诉我|解释|描述|翻译|写)[^。！？\n]*[。！]*",
+    re.IGNORECASE,
+)
 
 _TASK = """\
 You are a memory consolidation agent. Return one JSON object with these fields:
@@ -79,14 +91,14 @@ def consolidation_prompt(
 
 
 def statements(messages: Sequence[Message]) -> list[str]:
-    """What the user typed that is no question: all that facts may come from.
+    """What the user typed that is no question and no mere request: all that facts may come from.
 
     Wishes and rules were captured when they were said, and need not be learned in other words once more; nor when the
     user has undone that.
     """
     typed = [m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
     stated = (text for text in typed if not text.rstrip().endswith(("?", "？")) and not is_small_talk(text))
-    return [text for text in stated if not is_one_wish(text)]
+    return [text for text in stated if not _REQUEST.fullmatch(text.strip()) and not is_one_wish(text)]
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES
+from memory.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES, statements
 from memory.messages import Message, Provenance, Role
 from memory.sessions import Address
 from tests.consolidating import CRASH_POINTS, Bench, Crash, answered
@@ -575,3 +575,22 @@ async def test_a_change_filed_under_the_wrong_subject_supersedes_what_it_is_abou
     await ended(bench, "I moved from Kyiv to Lviv yesterday.")
     current = {subject: entry.content for subject, entry in await bench.facts.current(OWNER, 10)}
     assert current == {"name": "name: Olena", "home city": "Olena moved from Kyiv to Lviv."}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_statement"),
+    [
+        ("Tell me one thing about honey.", False),
+        ("please explain black holes", False),
+        ("Расскажи мне про пчёл", False),
+        ("Erzähl mir etwas über Bienen!", False),
+        ("告诉我关于蜜蜂的事", False),
+        ("Tell me about bees. I keep some myself.", True),
+        ("Writing is what I do for a living", True),
+        ("I list houses for sale", True),
+        ("My sister tells me everything", True),
+        ("never answer in more than one sentence", False),
+    ],
+)
+def test_what_only_asks_for_something_states_nothing(text: str, *, is_statement: bool) -> None:
+    assert bool(statements([user(text)])) == is_statement
