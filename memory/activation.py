@@ -34,7 +34,7 @@ TokenCount = Callable[[str], int]
 BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
 CHEAPEST = 6
-"""Tokens that the line of a short rule costs: so many times fewer than the budget has are looked at."""
+"""Tokens that the shortest line costs: so many times fewer rules than the budget has are looked at."""
 CANDIDATES = 32
 """Memories that layer B ranks: so many that fit the message best, and so many of the strongest."""
 MOST_WORKFLOWS = 3
@@ -152,6 +152,8 @@ class Activation:
         """As many as fit, in their order; one that is too long does not keep out the shorter ones after it."""
         chosen: list[Activated] = []
         for candidate in ranked:
+            if tokens < CHEAPEST:
+                break
             line = self._line(candidate, layer)
             cost = count(line) + 1  # the line break
             if cost <= tokens:
