@@ -11,36 +11,19 @@ from memory.messages import Provenance
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
 from tests.talk import Store
+from tests.tool_use import OWNER, entries, use
 
 if TYPE_CHECKING:
     from bot.app import App
-    from memory.entry import Entry
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer
-
-OWNER = "console:local"
 
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
     """The services over the App's database."""
     return Store.over(app.database, clock)
-
-
-async def use(
-    person: Person, model: ModelServer, *calls: tuple[str, object], provenance: Provenance = Provenance.TYPED
-) -> list[str]:
-    """What the tools answer when the model calls them, one after the other, in a turn."""
-    before = len(model.requests)
-    model.script(*(Calls((call,)) for call in calls), Says("Done."))
-    assert await person.says("Please do it", provenance) == "Done."
-    assert model.refused == []
-    return [str(request.last) for request in model.requests[before + 1 :]]
-
-
-async def entries(store: Store) -> dict[str, Entry]:
-    return {entry.name: entry for entry in await store.entries.list(OWNER)}
 
 
 async def test_the_five_operations_confirm_what_is_in_the_database(
