@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from benchmarks.search_scale import a_query, a_text
+from benchmarks.search_scale import a_query, a_text, index_in_bulk
 from memory.activation import Activation, Layer
 from memory.changes import ChangeLog
 from memory.clock import to_text
@@ -184,12 +184,7 @@ async def _fill(database: Database, owner_id: int, first: int, last: int) -> Non
                 "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
                 [(owner_id, f"memory {n}", f"memory {n}", n) for n in numbers],
             )
-            await connection.execute(
-                "INSERT INTO search (rowid, owner, body, name, tags, scope, speaker, date, previous, next,"
-                " second_previous, second_next) SELECT row, owner, body, name, tags, scope, speaker, date, previous,"
-                " next, second_previous, second_next FROM searchable_entries WHERE id BETWEEN ? AND ?",
-                (numbers[0], numbers[-1]),
-            )
+            await index_in_bulk(connection, numbers)
 
 
 async def _latency(activation: Activation) -> str:

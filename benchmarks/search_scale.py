@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory.changes import ChangeLog
 from memory.clock import system_clock
@@ -17,6 +18,9 @@ from memory.database import Database
 from memory.entries import EntryStore
 from memory.entry import NewEntry
 from memory.search import Search
+
+if TYPE_CHECKING:
+    import aiosqlite
 
 OWNERS = 200
 VOCABULARY = 50_000
@@ -86,12 +90,17 @@ async def _fill(database: Database, first: int, size: int) -> None:
                 "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
                 [(n % OWNERS + 1, f"note {n}", f"note {n}", n + 1) for n in numbers],
             )
-            await connection.execute(
-                "INSERT INTO search (rowid, owner, body, name, tags, scope, speaker, date, previous, next,"
-                " second_previous, second_next) SELECT row, owner, body, name, tags, scope, speaker, date, previous,"
-                " next, second_previous, second_next FROM searchable_entries WHERE id BETWEEN ? AND ?",
-                (numbers[0] + 1, numbers[-1] + 1),
-            )
+            await index_in_bulk(connection, range(numbers[0] + 1, numbers[-1] + 2))
+
+
+async def index_in_bulk(connection: aiosqlite.Connection, ids: range) -> None:
+    """Put new entries of a range of ids into the search index, all in one statement."""
+    await connection.execute(
+        "INSERT INTO search (rowid, owner, body, name, tags, scope, speaker, date, previous, next,"
+        " second_previous, second_next) SELECT row, owner, body, name, tags, scope, speaker, date, previous,"
+        " next, second_previous, second_next FROM searchable_entries WHERE id BETWEEN ? AND ?",
+        (ids[0], ids[-1]),
+    )
 
 
 async def _latency(search: Search) -> str:
