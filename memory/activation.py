@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from memory.capture import LONGEST_CAPTURE
 from memory.clock import from_text
-from memory.entry import TYPED_KINDS, Kind, Priority
+from memory.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
+from memory.entry_rows import LIVE
 from memory.search import Filter
 
 if TYPE_CHECKING:
@@ -44,13 +45,11 @@ FITTING_WORKFLOW = 0.4
 LINE_CHARACTERS = LONGEST_CAPTURE
 """How much of one memory is shown: all of what was captured."""
 
-_LIVE = "superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL"
 _CANDIDATES = (
     "SELECT e.id, n.name, e.kind, e.priority, e.content, e.scope, e.author, e.valid_from, e.success_count,"
     " e.failure_count, e.reinforcement_count, e.last_reinforced_at"
     " FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
 )
-_RANK: dict[str, int] = {priority: rank for rank, priority in enumerate(Priority)}
 
 
 class Layer(StrEnum):
@@ -108,7 +107,7 @@ class Activation:
             return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
         found = await self._strongest(owner_id, places, 1 + tokens // CHEAPEST, by_priority=True)
-        ranked = sorted(found.values(), key=lambda c: (_RANK[c.priority], -c.score, c.id))
+        ranked = sorted(found.values(), key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ranked, Layer.BASELINE, tokens, count)
 
@@ -116,8 +115,8 @@ class Activation:
         """How many memories layer A would hold, had it room for all."""
         kinds, priorities = (", ".join(f"'{one}'" for one in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
         found = await self._database.value(
-            f"SELECT count(*) FROM entries WHERE owner_id = ? AND kind IN ({kinds}) AND priority IN ({priorities})"
-            f" AND {_LIVE} AND trusted",
+            f"SELECT count(*) FROM entries e WHERE owner_id = ? AND kind IN ({kinds}) AND priority IN ({priorities})"
+            f" AND {LIVE} AND trusted",
             (await self._owner_id(owner),),
         )
         return int(found)
@@ -193,8 +192,8 @@ class Activation:
         """
         each = (
             f"SELECT id, {math.log2(self._decay.weight(kind))} + strength AS strength,"
-            f" {_RANK[priority] if by_priority else 0} AS rank FROM (SELECT id, strength FROM entries"
-            f" WHERE owner_id = {owner_id} AND kind = '{kind}' AND priority = '{priority}' AND {_LIVE}"
+            f" {PRIORITY_RANK[priority] if by_priority else 0} AS rank FROM (SELECT id, strength FROM entries e"
+            f" WHERE owner_id = {owner_id} AND kind = '{kind}' AND priority = '{priority}' AND {LIVE}"
             f"{' AND trusted' if by_priority else ''} ORDER BY strength DESC LIMIT {limit})"
             for kind, priority in places
         )

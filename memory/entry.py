@@ -47,6 +47,8 @@ class Priority(StrEnum):
     NORMAL = "normal"
 
 
+PRIORITY_RANK: Mapping[str, int] = {priority: rank for rank, priority in enumerate(Priority)}
+"""Where each priority stands among all; the highest has 0."""
 DEFAULT_PRIORITY: Mapping[str, Priority] = {
     Kind.POLICY: Priority.CRITICAL,
     Kind.WORKFLOW: Priority.HIGH,

@@ -32,6 +32,8 @@ ENTRY_ROWS = (
     " FROM entries e JOIN owners o ON o.id = e.owner_id"
 )
 """Selects what `entry_of` reads."""
+LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
+"""What makes an entry `e` one that may stand in a prompt; the index of the strongest has just these."""
 
 
 def entry_of(row: Row) -> Entry:

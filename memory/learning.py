@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory.capture import restated
 from memory.changes import Snapshot, snapshot
 from memory.clock import Clock, now_text
-from memory.entry import TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
+from memory.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.entry_rows import (
     ENTRY_ROWS,
     entry_of,
@@ -48,7 +48,6 @@ CLEARLY = 1.5
 """How many times better the memory that is corrected fits than the next one."""
 
 
-_ORDER: list[str] = list(Priority)
 _NUMBER = re.compile(r"\d+")
 # Киев, Киева, Києві: the stems that the index has of such names are not the same
 _NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
@@ -109,7 +108,9 @@ class Learning:
 
         What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
         """
-        priority = min(new.priority or default_priority(new.kind), Priority(known.priority), key=_ORDER.index)
+        priority = min(
+            new.priority or default_priority(new.kind), Priority(known.priority), key=PRIORITY_RANK.__getitem__
+        )
         weightier = priority != known.priority or (new.trusted and not known.trusted)
         superseded = former if former is not None and former.id != known.id else None
         if superseded is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
-from memory.entry_rows import kind_of
+from memory.entry_rows import LIVE, kind_of
 from memory.index import rebuild, source_of
 from memory.words import match_expression
 
@@ -135,7 +135,7 @@ class Search:
             "WITH best AS (SELECT 2 * e.id AS row, e.strength AS score, e.kind, e.created_at, e.owner_id, e.scope,"
             " 0 AS archived, CASE e.priority WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END"
             " AS rank FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.scope IS NOT NULL"
-            " AND e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
+            f" AND {LIVE}"
             " AND e.kind IN (SELECT value FROM json_each(?)) AND scope_matches(e.scope, ?)"
             " ORDER BY rank, score DESC LIMIT ?)"
             f" {_DECORATED} ORDER BY b.rank, b.score DESC",

@@ -13,8 +13,8 @@ from memory.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.changes import Snapshot, snapshot
 from memory.clock import Clock, now_text, to_text
 from memory.duplicates import duplicates
-from memory.entry import TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.entry_rows import ENTRY_ROWS, bind_name, entry_of, free_name_for
+from memory.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
+from memory.entry_rows import ENTRY_ROWS, LIVE, bind_name, entry_of, free_name_for
 from memory.index import touching_entries
 from memory.procedures import MOST_RECORDED
 from memory.strength import MOST_REINFORCED
@@ -34,8 +34,6 @@ RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 NAMES_TOLD = 3
 """Names of each kind of change that the report tells."""
 
-_ORDER: list[str] = list(Priority)
-_LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
 # what somebody has taken back is not done again
 _TAKEN_BACK = (
@@ -60,7 +58,7 @@ class Merge:
         everyone = (kept, *others)
         whole = replace(
             kept,
-            priority=min((entry.priority for entry in everyone), key=_ORDER.index),
+            priority=min((entry.priority for entry in everyone), key=PRIORITY_RANK.__getitem__),
             subject=next((entry.subject for entry in everyone if entry.subject), None),
             reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
             last_reinforced_at=max(entry.last_reinforced_at for entry in everyone),
@@ -115,7 +113,7 @@ class WeeklyConsolidation:
     async def owners(self) -> list[str]:
         """Everybody who has memories."""
         rows = await self._database.rows(
-            f"SELECT name FROM owners o WHERE EXISTS (SELECT 1 FROM entries e WHERE e.owner_id = o.id AND {_LIVE})"
+            f"SELECT name FROM owners o WHERE EXISTS (SELECT 1 FROM entries e WHERE e.owner_id = o.id AND {LIVE})"
             " ORDER BY id"
         )
         return [row["name"] for row in rows]
@@ -124,7 +122,7 @@ class WeeklyConsolidation:
         """Tidy an owner's memories; what was done."""
         owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
         rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {_LIVE}"
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE}"
             f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",
             (owner_id, owner_id),
         )
@@ -221,5 +219,5 @@ def _deserved(entry: Entry) -> Priority | None:
     """The priority that a fact has earned; None where it has that already, or a higher one."""
     for count, priority in RECURRING:
         if entry.reinforcement_count >= count:
-            return priority if _ORDER.index(priority) < _ORDER.index(entry.priority) else None
+            return priority if PRIORITY_RANK[priority] < PRIORITY_RANK[entry.priority] else None
     return None
