@@ -27,19 +27,22 @@ from memory.database import Database
 from memory.errors import StoreError
 from memory.tokens import TokenCounter
 from memory.usage import UsageLog
+from pipeline.budget import Budgeting
 from pipeline.consolidator import ModelConsolidator
 from pipeline.embedded import EmbeddedServer
 from pipeline.lightrag import LightRag
 from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
 from pipeline.openai_model import Endpoint, OpenAIModel
-from pipeline.recall_only import RecallOnlyModel
+from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompts import STYLES
+from pipeline.recall_only import RecallOnly
 from pipeline.routing import ModelRouter, Models
 from pipeline.runner import Pipeline
 from pipeline.summarizer import ModelSummarizer
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
-from pipeline.systems.context_building import ActivationBudget, ContextBuilding, RelevantMemory
+from pipeline.systems.context_building import ContextBuilding
 from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
@@ -130,7 +133,10 @@ def _assemble(
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
     remembered = memory.files if enabled else None
-    context = ContextBuilding(memory.sessions, remembered, activation, relevant, toolbox, model, counter, clock, zone)
+    style = STYLES["full"]
+    builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
+    budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
+    context = ContextBuilding(memory.sessions, builder, budgeting)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         memory.database,
@@ -157,6 +163,7 @@ def _assemble(
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
 
+    recall_only = RecallOnly(memory.recall) if enabled and not settings.has_endpoint else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -164,7 +171,7 @@ def _assemble(
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
             AutoCompaction(compaction, model, background.compacted),
             context,
-            ToolLoop(model, toolbox, turn_limits, counter, clock),
+            ToolLoop(model, toolbox, turn_limits, budgeting, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock),
             MemoryPersist(remembered, zone),
             Indexing(graph),
@@ -280,7 +287,7 @@ def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.A
         tools=bool(local.tools),
     )
     stack.push_async_callback(talking.close)
-    return Models(balanced=talking, fast=talking, fallbacks=(RecallOnlyModel(),))
+    return Models(balanced=talking, fast=talking)
 
 
 def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:

@@ -67,14 +67,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What came back. usage is None when the provider reports none. echo: it only repeats memory (recall-only)."""
+    """What came back. usage is None when the provider reports none."""
 
     text: str
     model: str
     finish: Finish
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
-    echo: bool = False
 
 
 class ChatModel(Protocol):
@@ -96,6 +95,12 @@ class ModelError(MnemeError):
     """The model gave no usable answer. `elsewhere` says whether another model may do better."""
 
     elsewhere = True
+
+
+class EmptyAnswer(ModelError):
+    """The model answers, but says nothing."""
+
+    elsewhere = False
 
 
 class ContextOverflow(ModelError):
