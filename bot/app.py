@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background import BackgroundConsolidation
+from bot.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.commands import Command, command_table
 from bot.conversation_commands import ConversationCommands
 from bot.memory_commands import MemoryCommands
@@ -35,7 +35,7 @@ from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
 from pipeline.openai_model import Endpoint, OpenAIModel
 from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
-from pipeline.prompts import STYLES
+from pipeline.prompts import STYLES, PromptStyle
 from pipeline.recall_only import RecallOnly
 from pipeline.routing import ModelRouter, Models
 from pipeline.runner import Pipeline
@@ -54,6 +54,7 @@ from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
+from pipeline.yielding import YieldingModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -88,6 +89,16 @@ class App:
             self.schedule.start()
 
 
+@dataclass(frozen=True, slots=True)
+class Talking:
+    """The model that talks, and what is particular about it. tools None: it can handle all of them."""
+
+    model: ChatModel
+    quiet: Quiet
+    style: PromptStyle
+    tools: Collection[str] | None
+
+
 @contextlib.asynccontextmanager
 async def open_app(
     settings: Settings, clock: Clock = system_clock, catalogue: ModelCatalogue | None = None
@@ -107,11 +118,8 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        models = _models(settings, catalogue, stack)
-        # small models lose their way among many tools
-        offered = None if settings.has_endpoint else catalogue.local(settings.llm_model).tools
-        model = ModelRouter(models, usage, counter, settings.daily_token_limit)
-        app = _assemble(settings, clock, memory, counter, usage, model, offered, stack)
+        router = ModelRouter(_models(settings, catalogue, stack), usage, counter, settings.daily_token_limit)
+        app = _assemble(settings, clock, memory, counter, usage, _talking(settings, catalogue, router), stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -122,18 +130,17 @@ def _assemble(
     memory: MemoryServices,
     counter: TokenCounter,
     usage: UsageLog,
-    model: ModelRouter,
-    offered: Collection[str] | None,
+    talking: Talking,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
+    model, style, offered = talking.model, talking.style, talking.tools
     toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
     graph = _graph(settings, stack)
     relevant: list[RelevantMemory] = [memory.recall] if enabled else []
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
     remembered = memory.files if enabled else None
-    style = STYLES["full"]
     builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
     budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
     context = ContextBuilding(memory.sessions, builder, budgeting)
@@ -149,7 +156,7 @@ def _assemble(
         clock,
         zone,
     )
-    background = BackgroundConsolidation(consolidation, memory.notices, tell=tell)
+    background = BackgroundConsolidation(consolidation, memory.notices, talking.quiet, tell=tell)
     schedule = WeeklySchedule(
         memory.weekly,
         memory.jobs,
@@ -225,7 +232,7 @@ def _tools(memory: MemoryServices, counter: TokenCounter) -> list[Tool]:
 
 
 def _compaction(
-    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ModelRouter, clock: Clock
+    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ChatModel, clock: Clock
 ) -> CompactionService:
     limits = CompactionLimits(
         settings.compaction_max_context_tokens,
@@ -262,6 +269,16 @@ def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.Asy
         fast=model(settings.llm_fast_model or name, Tier.FAST),
         fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
     )
+
+
+def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:
+    # small models lose their way among many tools and in a long prompt
+    local = catalogue.known_local(router.name)
+    style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
+    if settings.has_endpoint:
+        return Talking(router, always_quiet, style, tools)
+    yielding = YieldingModel(router)
+    return Talking(yielding, yielding.quiet, style, tools)
 
 
 def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:

@@ -44,7 +44,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object."""
+    """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
+
+    background: nobody waits for it, so it gives way to those that somebody waits for.
+    """
 
     messages: list[Message]
     tools: tuple[ToolSpec, ...] = ()
@@ -52,6 +55,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     temperature: float | None = None
     json: bool = False
+    background: bool = False
     purpose: str = "turn"
     session_id: str | None = None
 

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from memory.consolidation import Consolidated
     from memory.consolidation_answer import Fact
     from memory.database import Database
     from memory.facts import Learned
+    from memory.sessions import Session
     from tests.fakes import FakeClock
 
 ZONE = ZoneInfo("UTC")
@@ -126,6 +128,11 @@ class Bench:
         path = self.memory_path(owner)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+    async def end_conversation(self, session: Session) -> Consolidated | None:
+        """What /new does in a program that ends with its answer."""
+        _, due = await self.service.end_conversation(session)
+        return None if due is None else await self.service.first_try(due)
 
     async def run_pending(self) -> None:
         for conversation_id, _ in await self.service.pending():
