@@ -35,6 +35,7 @@ from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
 from pipeline.openai_model import Endpoint, OpenAIModel
 from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompt_state import PromptState
 from pipeline.prompts import STYLES, PromptStyle
 from pipeline.recall_only import RecallOnly
 from pipeline.routing import ModelRouter, Models
@@ -118,7 +119,8 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        router = ModelRouter(_models(settings, catalogue, stack), usage, counter, settings.daily_token_limit)
+        models = _models(settings, catalogue, memory, stack)
+        router = ModelRouter(models, usage, counter, settings.daily_token_limit)
         app = _assemble(settings, clock, memory, counter, usage, _talking(settings, catalogue, router), stack)
         stack.push_async_callback(app.runner.close)
         yield app
@@ -249,9 +251,11 @@ def endpoint_of(settings: Settings) -> Endpoint:
     return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
 
 
-def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
+def _models(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
     if not settings.has_endpoint:
-        return _embedded(settings, catalogue, stack)
+        return _embedded(settings, catalogue, memory, stack)
 
     async def connect() -> Endpoint:
         return endpoint_of(settings)
@@ -281,15 +285,19 @@ def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter)
     return Talking(yielding, yielding.quiet, style, tools)
 
 
-def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
+def _embedded(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
     try:
         local = catalogue.local(settings.llm_model)
     except CatalogueError as error:
         raise ConfigurationError(
             f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
         ) from error
-    server = EmbeddedServer(local, weights_path(local, settings.models_dir))
+    state = PromptState(settings.models_dir / "state", local.name)
+    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
     stack.push_async_callback(server.stop)
+    memory.forgetting.also(server.forget)
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key)
