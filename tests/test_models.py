@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from config.models import CatalogueError, ModelCatalogue, ModelWindow, chat_template, load_catalogue
+from pipeline.prompt.prompts import STYLES
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +47,12 @@ def test_an_answer_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) ->
         assert window.max_output_tokens < window.max_input_tokens
 
 
-def test_the_default_local_model_is_the_one_that_uses_tools(catalogue: ModelCatalogue) -> None:
+def test_a_local_model_gets_the_prompt_that_suits_it_wherever_it_is_served(catalogue: ModelCatalogue) -> None:
     assert catalogue.local().name == "qwen2.5-coder-1.5b"
-    assert catalogue.local().tools
+    served = catalogue.known_local("local/qwen2.5-coder-1.5b")
+    assert served == catalogue.local()
+    assert all(model.prompt in STYLES for model in catalogue.local_models)
+    assert catalogue.known_local("qwen2.5-coder-32b") is None
 
 
 def test_an_unknown_local_model_is_answered_with_the_known_ones(catalogue: ModelCatalogue) -> None:
