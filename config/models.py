@@ -75,16 +75,17 @@ class PackageSource:
 class LocalModel:
     """A model that can run on this machine: what it is, where its weights come from and how they are run.
 
-    ``sha256`` is what makes a fetched file trustworthy, wherever it came from. ``resident_bytes`` is what the
-    running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours;
-    None means the one that is inside the weights. ``prompt`` names the style of prompt that suits it
-    (pipeline/prompts.py), ``tools`` those that it can handle.
+    ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
+    it came from. ``resident_bytes`` is what the running model was seen to occupy, its mapped file included.
+    ``chat_template`` names a template of ours; None means the one that is inside the weights. ``prompt`` names
+    the style of prompt that suits it (pipeline/prompts.py), ``tools`` those that it can handle.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]
     description: str
+    quality: Annotated[str, Field(min_length=1, max_length=20)]
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
     size_bytes: Bytes

@@ -16,7 +16,8 @@ from openai import AsyncOpenAI, AuthenticationError
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from config.models import LocalModel, load_catalogue
-from pipeline.embedded import EmbeddedModelError, EmbeddedServer
+from pipeline.embedded import EmbeddedServer
+from pipeline.engine import EmbeddedModelError
 from pipeline.model_files import pull
 
 SMALLEST = load_catalogue().local("smollm2-135m")
@@ -317,7 +318,8 @@ def test_too_little_memory_is_an_error_that_says_how_much_is_needed(weights: Pat
         "import asyncio, dataclasses, resource, sys\n"
         "from pathlib import Path\n"
         "from config.models import load_catalogue\n"
-        "from pipeline.embedded import EmbeddedModelError, EmbeddedServer\n"
+        "from pipeline.embedded import EmbeddedServer\n"
+        "from pipeline.engine import EmbeddedModelError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
         "model = dataclasses.replace(load_catalogue().local('smollm2-135m'), n_ctx=100_000)\n"
         "try:\n"
