@@ -15,7 +15,7 @@ suite=${FRESH_SUITE:-bookworm}
 cannot() { echo "fresh_machine: skipped, $1" >&2; exit 77; }
 failed() { echo "fresh_machine: FAILED, $1" >&2; exit 1; }
 say() { echo "== $*"; }
-size_mb() { du -sxm "$1" | cut -f1; }
+size_mb() { du -sm "${mounted[@]/#/--exclude=}" "$1" | cut -f1; } # without what is of this machine
 
 [ "$(id -u)" = 0 ] || cannot "it needs root to make a root folder of its own"
 command -v debootstrap >/dev/null || cannot "debootstrap is not installed (apt-get install debootstrap)"
@@ -45,11 +45,18 @@ bind() { # what is outside at the same place inside, read-only
     mounted=("$root$1" "${mounted[@]}")
 }
 
+certificates() { # whom this machine trusts, a proxy in front of the mirrors among them
+    mkdir -p "$root/etc/ssl/certs"
+    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true
+}
+
 take_configuration() {
+    local file
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-    # certificates of a proxy in front of the mirrors
-    bind /etc/ssl/certs
-    bind /usr/local/share/ca-certificates
+    certificates
+    for file in "${PIP_CERT:-}" "${SSL_CERT_FILE:-}" "${REQUESTS_CA_BUNDLE:-}"; do
+        case $file in '' | /etc/ssl/*) ;; *) bind "$file" ;; esac
+    done
     rm -f "$root/etc/apt/sources.list"
     for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources \
         /etc/apt/apt.conf /etc/apt/apt.conf.d/* /etc/pip.conf; do
@@ -68,6 +75,7 @@ take_configuration() {
     { cat "$root/etc/pip.conf" "$root/root/.config/pip/pip.conf" 2>/dev/null || true; env | grep '^PIP_' || true; } |
         grep -E 'find-links|index-url|FIND_LINKS|INDEX_URL' | grep -oE '(file://)?/[^ ,]+' |
         grep -vE '^//' | sed -E 's#^file://##; s#/simple/?$##' | sort -u >"$work/folders" || true
+    local folder
     while read -r folder; do [ -d "$folder" ] && bind "$folder"; done <"$work/folders"
 }
 
@@ -98,6 +106,7 @@ say "\$ apt-get install $packages"
 begun=$SECONDS
 inside "apt-get update -qq && apt-get install -qq --no-install-recommends -y $packages" >"$work/apt.log" 2>&1 ||
     { tail -5 "$work/apt.log"; failed "apt-get could not install the README's packages"; }
+certificates # the package has made its own list
 say "installed in $((SECONDS - begun)) s, $(size_mb "$root") MB in all"
 
 say "\$ git clone ... && cd mneme"
@@ -114,7 +123,7 @@ without_library() {
     inside 'dpkg --remove --force-depends libgomp1' >/dev/null 2>&1 || failed "libgomp1 can't be removed"
     inside "cd /root/mneme && make install" >"$work/install.log" 2>&1 ||
         { tail -5 "$work/install.log"; failed "make install did not work"; }
-    local status=0
+    local status=0 fetched
     inside "cd /root/mneme && .venv/bin/mneme model pull --if-needed" >"$work/lacking.log" 2>&1 || status=$?
     cat "$work/lacking.log"
     [ "$status" = 1 ] || failed "mneme model pull ended with exit status $status instead of 1"
@@ -122,7 +131,6 @@ without_library() {
     status=0
     inside "cd /root/mneme && echo hello | make chat" >"$work/lacking-make.log" 2>&1 || status=$?
     [ "$status" != 0 ] || failed "make chat says that all is well"
-    local fetched
     fetched=$(inside 'find /root/.local/share/mneme -type f -size +100k 2>/dev/null | wc -l')
     [ "$fetched" = 0 ] || failed "$fetched files were fetched all the same"
     say "exit status 1 (make: $status), nothing fetched"
@@ -132,7 +140,7 @@ without_library() {
 
 with_everything() {
     say "\$ make chat"
-    local begun=$SECONDS before after
+    local begun=$SECONDS before after seconds
     before=$(size_mb "$root")
     inside "cd /root/mneme && printf '%s\n' '$asked' | make chat" >"$work/answer.log" 2>"$work/chat.log" ||
         { tail -5 "$work/chat.log" "$work/answer.log"; failed "make chat did not lead to an answer"; }
@@ -142,7 +150,7 @@ with_everything() {
     say "answered: $(grep -v '^make' "$work/answer.log" | head -5)"
     grep -qiE 'olena|bee' "$work/answer.log" || failed "this is no answer to what was asked"
     if grep -q 'No model answers' "$work/answer.log"; then failed "no model answered"; fi
-    local seconds=$((SECONDS - begun))
+    seconds=$((SECONDS - begun))
     say "make chat: $((seconds / 60)) min $((seconds % 60)) s to the answer," \
         "$((after - before)) MB more on the disk (packages $(size_mb "$root/root/mneme/.venv")," \
         "model $(size_mb "$root/root/.local/share/mneme/models")), $after MB in all"
