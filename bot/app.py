@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,16 +24,18 @@ from memory.clock import system_clock
 from memory.compaction import CompactionLimits, CompactionService
 from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
+from memory.endpoints import EndpointStore
 from memory.errors import StoreError
 from memory.tokens import TokenCounter
 from memory.usage import UsageLog
 from pipeline.budget import Budgeting
 from pipeline.consolidator import ModelConsolidator
 from pipeline.embedded import EmbeddedServer
+from pipeline.known_endpoint import Keeping, KnownEndpoint
 from pipeline.lightrag import LightRag
 from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
-from pipeline.openai_model import Endpoint, OpenAIModel
+from pipeline.openai_model import Defaults, Endpoint, OpenAIModel
 from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
 from pipeline.prompts import STYLES, PromptStyle
 from pipeline.recall_only import RecallOnly
@@ -118,7 +120,8 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        router = ModelRouter(_models(settings, catalogue, stack), usage, counter, settings.daily_token_limit)
+        keeping = Keeping(EndpointStore(database, clock), clock, asks=settings.llm_context_tokens is None)
+        router = ModelRouter(_models(settings, catalogue, keeping, stack), usage, counter, settings.daily_token_limit)
         app = _assemble(settings, clock, memory, counter, usage, _talking(settings, catalogue, router), stack)
         stack.push_async_callback(app.runner.close)
         yield app
@@ -249,7 +252,9 @@ def endpoint_of(settings: Settings) -> Endpoint:
     return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
 
 
-def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
+def _models(
+    settings: Settings, catalogue: ModelCatalogue, keeping: Keeping, stack: contextlib.AsyncExitStack
+) -> Models:
     if not settings.has_endpoint:
         return _embedded(settings, catalogue, stack)
 
@@ -257,8 +262,12 @@ def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.Asy
         return endpoint_of(settings)
 
     def model(name: str, tier: Tier) -> OpenAIModel:
-        temperature = catalogue.tier(tier).temperature
-        made = OpenAIModel(name, catalogue.window(name), connect, timeout=settings.llm_timeout, temperature=temperature)
+        window = catalogue.window(name)
+        if settings.llm_context_tokens is not None and name == settings.llm_model:
+            window = replace(window, max_input_tokens=settings.llm_context_tokens)
+        defaults = Defaults(catalogue.tier(tier).temperature)
+        known = KnownEndpoint(name, keeping)
+        made = OpenAIModel(name, window, connect, timeout=settings.llm_timeout, defaults=defaults, known=known)
         stack.push_async_callback(made.close)
         return made
 
@@ -292,16 +301,14 @@ def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.A
     stack.push_async_callback(server.stop)
 
     async def connect() -> Endpoint:
-        return Endpoint(await server.start(), server.api_key)
+        return Endpoint(await server.start(), server.api_key, server.why_lost)
 
     talking = OpenAIModel(
         local.name,
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        temperature=catalogue.tier(Tier.BALANCED).temperature,
-        max_output_tokens=local.max_output_tokens,
-        tools=bool(local.tools),
+        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking)

@@ -2,7 +2,7 @@
 # The README's lines on a fresh machine: a bare Debian 12 made by debootstrap, to a real answer through a pipe; then
 # the same without libgomp1, to the sentence that says so and nothing fetched. Prints minutes and megabytes.
 #
-# usage: tests/fresh_machine.sh [FOLDER]     (default: a temporary one, removed at the end)
+# usage: tests/fresh_machine.sh [FOLDER]     (where the logs stay; default: a temporary one, removed at the end)
 #
 # Needs root, debootstrap, a Debian mirror and about 5 GB. Where packages come from is this machine's own
 # configuration (apt's, pip's, proxies, certificates), which is taken into the root as it stands. Exit status 77: it
@@ -25,15 +25,17 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sourc
     sed -nE 's/^URIs:[[:space:]]*([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+) .*/\2/p' | grep -m1 '/debian/*$' || true)
 [ -n "$mirror" ] || cannot "apt is configured with no Debian mirror"
 
-work=${1:-$(mktemp -d /var/tmp/fresh-machine.XXXXXX)}
+given=${1:-}
+work=${given:-$(mktemp -d /var/tmp/fresh-machine.XXXXXX)}
 mkdir -p "$work"
 root=$work/root
 mounted=()
 
 finish() {
     for place in "${mounted[@]}"; do umount -l "$place" || true; done
-    # never remove what is still mounted from outside
-    if [ $# = 0 ] && ! grep -q " $root/" /proc/mounts; then rm -rf "${root:?}"; fi
+    if grep -q " $root/" /proc/mounts; then return; fi # never remove what is still mounted from outside
+    rm -rf "${root:?}"
+    if [ "$given" = "" ]; then rm -rf "${work:?}"; fi
 }
 trap finish EXIT
 
@@ -145,7 +147,7 @@ with_everything() {
     inside "cd /root/mneme && printf '%s\n' '$asked' | make chat" >"$work/answer.log" 2>"$work/chat.log" ||
         { tail -5 "$work/chat.log" "$work/answer.log"; failed "make chat did not lead to an answer"; }
     after=$(size_mb "$root")
-    grep -v '^Fetching\|━' "$work/chat.log" | tail -5 || true
+    grep '^Installing' "$work/chat.log" || failed "make chat does not say that it installs"
     say "asked: $asked"
     say "answered: $(grep -v '^make' "$work/answer.log" | head -5)"
     grep -qiE 'olena|bee' "$work/answer.log" || failed "this is no answer to what was asked"
