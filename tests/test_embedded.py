@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -16,9 +17,12 @@ from openai import AsyncOpenAI, AuthenticationError
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from config.models import LocalModel, load_catalogue
+from memory.messages import Message, Role
 from pipeline.embedded import EmbeddedServer
 from pipeline.engine import EmbeddedModelError
+from pipeline.model import ModelError, ModelRequest
 from pipeline.model_files import pull
+from pipeline.openai_model import Endpoint, OpenAIModel
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.
@@ -248,6 +252,42 @@ async def test_a_model_that_was_killed_is_started_again(server: EmbeddedServer) 
     async with client(server, await server.start()) as model:
         assert [served.id async for served in await model.models.list()] == [SMALLEST.name]
     assert server.pid not in (None, killed)
+
+
+@pytest.mark.parametrize(
+    ("number", "others_killed", "sentence"),
+    [
+        (signal.SIGKILL, 0, "The process of smollm2-135m was killed from outside: /retry starts it again."),
+        (signal.SIGKILL, 1, "There is not enough memory for smollm2-135m, which takes about 0.3 GB: free some, or "),
+        (signal.SIGSEGV, 0, "smollm2-135m crashed (Segmentation fault): /retry starts it again; "),
+        (signal.SIGILL, 0, "This machine's processor lacks instructions that the embedded model's engine needs: "),
+    ],
+)
+async def test_a_model_that_dies_while_it_is_asked_is_an_error_with_the_cause(
+    server: EmbeddedServer,
+    number: signal.Signals,
+    others_killed: int,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = tmp_path / "vmstat"
+    events.write_text("pgfault 5\noom_kill 3\n")
+    monkeypatch.setattr("pipeline.embedded._MEMORY_EVENTS", events)
+
+    async def connect() -> Endpoint:
+        url = await server.start()
+        assert server.pid is not None
+        events.write_text(f"pgfault 5\noom_kill {3 + others_killed}\n")
+        os.kill(server.pid, number)
+        return Endpoint(url, server.api_key, server.why_lost)
+
+    asking = OpenAIModel(SMALLEST.name, SMALLEST.window, connect, timeout=60)
+    asked = ModelRequest([Message(Role.USER, "Hello", datetime(2026, 2, 7, tzinfo=UTC))])
+    with pytest.raises(ModelError) as raised:
+        await asking.complete(asked)
+    await asking.close()
+    assert str(raised.value).startswith(sentence)
 
 
 async def test_a_start_that_is_cancelled_leaves_no_process_and_can_be_repeated(

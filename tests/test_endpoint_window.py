@@ -26,7 +26,7 @@ def listing(**fields: Any) -> dict[str, object]:
 
 
 LLAMA_CPP = listing(owned_by="llamacpp", meta={"n_ctx_train": 131072, "n_params": 8030261248, "size": 1})
-OLLAMA = {"parameters": "stop \"<|eot_id|>\"", "model_info": {"general.parameter_count": 1, "llama.context_length": 131072}}
+OLLAMA = {"parameters": 'stop "<|eot_id|>"', "model_info": {"general.basename": "x", "llama.context_length": 131072}}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ OLLAMA = {"parameters": "stop \"<|eot_id|>\"", "model_info": {"general.parameter
         ),
         ({"/v1/models": listing(), "/api/show": OLLAMA, "/api/ps": {"models": []}}, SaidWindow(4096, final=False)),
         (
-            {"/v1/models": listing(), "/api/show": OLLAMA | {"parameters": "num_ctx                 16384\nstop \"x\""}},
+            {"/v1/models": listing(), "/api/show": OLLAMA | {"parameters": "num_ctx             16384\nstop x"}},
             SaidWindow(16384, final=False),
         ),
         ({"/api/show": OLLAMA | {"remote_host": "https://ollama.example"}}, SaidWindow(131072)),
