@@ -120,8 +120,8 @@ class ModelCatalogue:
     def window(self, model_name: str) -> ModelWindow:
         """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
 
-        A local model is known by its exact name; otherwise the longest pattern that fits wins, and a name
-        that fits none gets the default.
+        A local model is known by its exact name; otherwise a hosted one's whole name wins, then the longest pattern
+        that fits, and a name that fits none gets the default.
         """
         known = self.known_local(model_name)
         if known is not None:
@@ -129,7 +129,7 @@ class ModelCatalogue:
         for name in _spellings(model_name):
             fitting = [model for model in self.models if fnmatchcase(name, model.pattern)]
             if fitting:
-                best = max(fitting, key=lambda model: len(model.pattern))
+                best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
         return self.default
 
