@@ -75,6 +75,16 @@ def pull_model(
         _fetch(model, settings.models_dir)
 
 
+def takes_one_near_by(settings: Settings, env_file: Path = ENV_FILE, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
+    """Where nothing could answer yet: offer a model server of this machine. Whether the person took it."""
+    from pipeline.model_files import is_present
+
+    if settings.has_endpoint:
+        return False
+    model = load_catalogue().local(settings.llm_model)
+    return not is_present(model, settings.models_dir) and _takes_one_near_by(model, env_file, ports)
+
+
 def _fetch(model: LocalModel, models_dir: Path) -> None:
     from pipeline.model_files import pull
 

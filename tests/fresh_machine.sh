@@ -4,12 +4,11 @@
 #
 # usage: tests/fresh_machine.sh [FOLDER]     (where the logs stay; default: a temporary one, removed at the end)
 #
-# Needs root, debootstrap, a Debian mirror and about 5 GB. Where packages come from is this machine's own
+# Needs root, debootstrap, a Debian mirror and about 3 GB. Where packages come from is this machine's own
 # configuration (apt's, pip's, proxies, certificates), which is taken into the root as it stands. Exit status 77: it
 # can't run here, and why; 1: the README's lines did not lead where they should.
 set -euo pipefail
 
-checkout=$(cd "$(dirname "$0")/.." && pwd)
 suite=${FRESH_SUITE:-bookworm}
 
 cannot() { echo "fresh_machine: skipped, $1" >&2; exit 77; }
@@ -17,8 +16,10 @@ failed() { echo "fresh_machine: FAILED, $1" >&2; exit 1; }
 say() { echo "== $*"; }
 size_mb() { du -sm "${mounted[@]/#/--exclude=}" "$1" | cut -f1; } # without what is of this machine
 
-[ "$(id -u)" = 0 ] || cannot "it needs root to make a root folder of its own"
+[ "$EUID" = 0 ] || cannot "it needs root to make a root folder of its own"
 command -v debootstrap >/dev/null || cannot "debootstrap is not installed (apt-get install debootstrap)"
+
+checkout=$(cd "$(dirname "$0")/.." && pwd)
 
 # The first Debian mirror that apt is configured with: a deb822 file or a one-line one.
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
