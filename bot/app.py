@@ -261,13 +261,16 @@ def _models(
     async def connect() -> Endpoint:
         return endpoint_of(settings)
 
+    known: dict[str, KnownEndpoint] = {}
+
     def model(name: str, tier: Tier) -> OpenAIModel:
         window = catalogue.window(name)
         if settings.llm_context_tokens is not None and name == settings.llm_model:
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
         defaults = Defaults(catalogue.tier(tier).temperature)
-        known = KnownEndpoint(name, keeping)
-        made = OpenAIModel(name, window, connect, timeout=settings.llm_timeout, defaults=defaults, known=known)
+        # one for all parts of a model: what is refused to one is not said by another
+        facts = known.setdefault(name, KnownEndpoint(name, keeping))
+        made = OpenAIModel(name, window, connect, timeout=settings.llm_timeout, defaults=defaults, known=facts)
         stack.push_async_callback(made.close)
         return made
 

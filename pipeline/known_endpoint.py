@@ -83,7 +83,7 @@ class KnownEndpoint:
     @property
     def refused(self) -> frozenset[Part]:
         """What a request to it must do without."""
-        return frozenset(part for part in Part if part in self._facts.refused)
+        return frozenset(part for part in Part if part.value in self._facts.refused)
 
     def window(self, assumed: ModelWindow) -> ModelWindow:
         """How much the model reads and writes: as the endpoint says, if it is asked, else as is assumed."""
@@ -105,8 +105,8 @@ class KnownEndpoint:
         self._url = url
 
     async def learn_refused(self, refused: frozenset[Part]) -> None:
-        """Keep all that the endpoint is known to refuse."""
-        self._facts = replace(self._facts, refused=frozenset(part.value for part in refused))
+        """Keep that the endpoint refuses these parts."""
+        self._facts = replace(self._facts, refused=self._facts.refused | {part.value for part in refused})
         if self._keeping is not None and self._url is not None:
             try:
                 await self._keeping.store.learn_refused(self._url, self._model, self._facts.refused)
