@@ -24,7 +24,6 @@ from memory.clock import system_clock
 from memory.compaction import CompactionLimits, CompactionService
 from memory.consolidation import ConsolidationLimits, ConsolidationService
 from memory.database import Database
-from memory.endpoints import EndpointStore
 from memory.errors import StoreError
 from memory.tokens import TokenCounter
 from memory.usage import UsageLog
@@ -37,6 +36,7 @@ from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
 from pipeline.openai_model import Defaults, Endpoint, OpenAIModel
 from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompt_state import PromptState
 from pipeline.prompts import STYLES, PromptStyle
 from pipeline.recall_only import RecallOnly
 from pipeline.routing import ModelRouter, Models
@@ -120,8 +120,8 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        keeping = Keeping(EndpointStore(database, clock), clock, asks=settings.llm_context_tokens is None)
-        router = ModelRouter(_models(settings, catalogue, keeping, stack), usage, counter, settings.daily_token_limit)
+        models = _models(settings, catalogue, memory, clock, stack)
+        router = ModelRouter(models, usage, counter, settings.daily_token_limit)
         app = _assemble(settings, clock, memory, counter, usage, _talking(settings, catalogue, router), stack)
         stack.push_async_callback(app.runner.close)
         yield app
@@ -253,14 +253,19 @@ def endpoint_of(settings: Settings) -> Endpoint:
 
 
 def _models(
-    settings: Settings, catalogue: ModelCatalogue, keeping: Keeping, stack: contextlib.AsyncExitStack
+    settings: Settings,
+    catalogue: ModelCatalogue,
+    memory: MemoryServices,
+    clock: Clock,
+    stack: contextlib.AsyncExitStack,
 ) -> Models:
     if not settings.has_endpoint:
-        return _embedded(settings, catalogue, stack)
+        return _embedded(settings, catalogue, memory, stack)
 
     async def connect() -> Endpoint:
         return endpoint_of(settings)
 
+    keeping = Keeping(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
     known: dict[str, KnownEndpoint] = {}
 
     def model(name: str, tier: Tier) -> OpenAIModel:
@@ -293,15 +298,19 @@ def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter)
     return Talking(yielding, yielding.quiet, style, tools)
 
 
-def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
+def _embedded(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
     try:
         local = catalogue.local(settings.llm_model)
     except CatalogueError as error:
         raise ConfigurationError(
             f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
         ) from error
-    server = EmbeddedServer(local, weights_path(local, settings.models_dir))
+    state = PromptState(settings.models_dir / "state", local.name)
+    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
     stack.push_async_callback(server.stop)
+    memory.forgetting.also(server.forget)
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key, server.why_lost)

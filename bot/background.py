@@ -61,8 +61,8 @@ class BackgroundConsolidation:
         await self._consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
-    async def ended(self, conversation_id: int, owner: str) -> FirstTry:
-        """Consolidate a conversation that has ended just now.
+    async def first_try(self, conversation_id: int, owner: str) -> FirstTry:
+        """Consolidate a conversation that is about to end.
 
         A program that stays waits ANSWER_SECONDS for it, then lets it go on and has the owner told later; one that
         ends with its answer waits to the end.

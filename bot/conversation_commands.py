@@ -75,8 +75,9 @@ class ConversationCommands:
 
     async def new(self, call: CommandCall) -> str:
         """/new"""
-        ended, due = await self._consolidation.end_conversation(call.session)
-        tried = None if due is None else await self._background.ended(due, call.session.owner)
+        due = await self._consolidation.mark_current_due(call.session)
+        tried = None if due is None else await self._background.first_try(due, call.session.owner)
+        ended = await self._consolidation.end_conversation(call.session)
         kept = await self._status.memory_line(call.session)
         if ended == 0:
             return f"This is a new conversation already. I still have {kept}."

@@ -9,6 +9,7 @@ from config.settings import MemoryScope, Settings
 from memory.activation import Activation
 from memory.activation_log import ActivationLog
 from memory.changes import ChangeLog
+from memory.endpoints import EndpointStore
 from memory.entries import EntryStore
 from memory.facts import FactStore
 from memory.forgetting import Forgetting
@@ -62,6 +63,7 @@ class MemoryServices:
     portable: Portable
     notices: PendingNotices
     jobs: JobLog
+    endpoints: EndpointStore
 
 
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
@@ -99,6 +101,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         portable=Portable(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock),
         jobs=JobLog(database),
+        endpoints=EndpointStore(database, clock),
     )
 
 

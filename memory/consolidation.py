@@ -116,13 +116,17 @@ class ConsolidationService:
         self._zone = zone
         self._queue = asyncio.Lock()
 
-    async def end_conversation(self, session: Session) -> tuple[int, int | None]:
-        """End the current conversation; its number of messages, and its id when it is due now to be consolidated."""
+    async def mark_current_due(self, session: Session) -> int | None:
+        """The current conversation of a session is to be consolidated; its id, None where there is nothing to do."""
         transcript = await self._sessions.transcript(session.id)
         due = transcript.conversation_id if self._limits.enabled else None
         if due is not None:
             await self.mark_due(due)
-        return await self._sessions.clear_messages(session.id), due
+        return due
+
+    async def end_conversation(self, session: Session) -> int:
+        """End the current conversation, whose consolidation may go on; its number of messages."""
+        return await self._sessions.clear_messages(session.id)
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
         """All messages of a conversation, or those before one of them, are to be consolidated; also after a restart."""

@@ -19,6 +19,11 @@ or asks you to remember or forget, use the memory tools. Say that something is s
 - Don't use a tool when you can answer without it. Passing small talk is noted by itself and needs no tool.
 - Never write passwords, keys or card numbers into memory."""
 
+_SMALL = """\
+You are Mneme, a friendly assistant who remembers the person you talk with. Answer the latest message in its \
+language, in one to three sentences. Use what you know about the user where it helps. When you are asked something \
+about the user that you don't know, say that you don't know it."""
+
 MEMORY_HEADER = "# Memory"
 RULES_HEADER = "# Rules"
 SUMMARY_HEADER = "[Conversation summary]"
@@ -46,6 +51,14 @@ class PromptStyle:
 
 STYLES = {
     "full": PromptStyle(_FULL),
+    "small": PromptStyle(
+        _SMALL,
+        memory="What you know about the user:",
+        rules="The user wants this in every answer:",
+        relevant="What you know that may help with this message:",
+        notes=False,
+        whole_exchanges=False,
+    ),
 }
 """The styles by the names that the catalogue uses."""
 

@@ -13,6 +13,7 @@ from memory.facts import FactStore
 from memory.history import HistoryFiles
 from memory.long_term import LongTermMemory
 from memory.markdown import MarkdownFiles
+from memory.notices import PendingNotices
 from memory.undo import Undo
 from tests.talk import Store
 
@@ -96,6 +97,7 @@ class Bench:
     history: HistoryFiles
     facts: FactStore
     undo: Undo
+    notices: PendingNotices
     crashes: Crashes
     service: ConsolidationService
 
@@ -118,7 +120,16 @@ class Bench:
         long_term = LongTermMemory(files, database, changes)
         limits = ConsolidationLimits(max_size, timeout)
         service = ConsolidationService(database, store.sessions, long_term, history, facts, prompt, limits, clock, ZONE)
-        return cls(store, files, history, facts, Undo(database, changes, files), crashes, service)
+        return cls(
+            store,
+            files,
+            history,
+            facts,
+            Undo(database, changes, files),
+            PendingNotices(database, clock),
+            crashes,
+            service,
+        )
 
     def memory_path(self, owner: str) -> Path:
         return self.files.folder(owner) / "MEMORY.md"
@@ -131,8 +142,10 @@ class Bench:
 
     async def end_conversation(self, session: Session) -> Consolidated | None:
         """What /new does in a program that ends with its answer."""
-        _, due = await self.service.end_conversation(session)
-        return None if due is None else await self.service.first_try(due)
+        due = await self.service.mark_current_due(session)
+        done = None if due is None else await self.service.first_try(due)
+        await self.service.end_conversation(session)
+        return done
 
     async def run_pending(self) -> None:
         for conversation_id, _ in await self.service.pending():

@@ -133,6 +133,11 @@ class ChatRequest:
         return str(self.messages[-1]["content"]).partition("\n\n<context>\n")[0]
 
     @property
+    def said(self) -> list[str]:
+        """The conversation: the texts of all messages but the system message, without what is added to the last."""
+        return [*(str(m["content"]) for m in self.messages[:-1] if m["role"] != "system"), self.last]
+
+    @property
     def added(self) -> str:
         """What is added to the last message for this request alone; empty for nothing."""
         added = str(self.messages[-1]["content"]).partition("\n\n<context>\n")[2]
