@@ -22,12 +22,12 @@ from openai.types.chat import (
 
 from config.models import LocalModel, load_catalogue
 from memory.messages import Message, Role
-from pipeline.embedded import EmbeddedServer
-from pipeline.engine import EmbeddedModelError
-from pipeline.model import ModelError, ModelRequest
-from pipeline.model_files import pull
-from pipeline.openai_model import Endpoint, OpenAIModel
-from pipeline.prompt_state import PromptState
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.engine import EmbeddedModelError
+from pipeline.local.model_files import pull
+from pipeline.local.prompt_state import PromptState
+from pipeline.models.model import ModelError, ModelRequest
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.

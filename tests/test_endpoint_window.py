@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from config.models import load_catalogue
-from pipeline.endpoint_window import SaidWindow, ask_window
+from pipeline.endpoint.endpoint_window import SaidWindow, ask_window
 from tests.fakes import Person
 from tests.servers.model import Fails, Says
 from tests.servers.web import Answer, Request, WebServer

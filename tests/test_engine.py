@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import main
-from pipeline.engine import EmbeddedModelError, check_engine
+from bot.cli.main import main
+from pipeline.local.engine import EmbeddedModelError, check_engine
 
 LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.local_models import pull_model, show_models, takes_one_near_by
+from bot.cli.local_models import pull_model, show_models, takes_one_near_by
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
 

@@ -8,8 +8,8 @@ import pytest
 
 from config.models import ModelWindow
 from memory.messages import Message, Role
-from pipeline.model import ModelRequest
-from pipeline.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.models.model import ModelRequest
 from tests.fakes import FakeClock, Person
 from tests.servers.model import NOTHING_LEARNED, Fails, Refuses, Says, Wrong
 

@@ -1,0 +1,162 @@
+"""Any OpenAI-compatible endpoint, over the openai SDK: streaming, tool calls, usage, retries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from pipeline.endpoint.answer_stream import AnswerStream
+from pipeline.endpoint.known_endpoint import KnownEndpoint
+from pipeline.endpoint.model_errors import explained
+from pipeline.endpoint.refusals import Refusal, send_what_is_accepted
+from pipeline.endpoint.sending import Begun, Sending
+from pipeline.endpoint.wire import Part
+from pipeline.endpoint.written_calls import with_written_calls
+from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import openai
+
+    from config.models import ModelWindow
+    from pipeline.models.model import OnText
+
+log = structlog.get_logger(__name__)
+
+RETRIES = 2
+"""Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an OpenAI-compatible API is. base_url None: OpenAI's own.
+
+    why_lost: says in a sentence why a connection was lost, where more is known than that it was.
+    """
+
+    base_url: str | None
+    api_key: str
+    why_lost: Callable[[], Awaitable[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What stands in requests that don't say otherwise. tools: whether the model can use any."""
+
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    tools: bool = True
+
+
+class OpenAIModel:
+    """One model of one endpoint. `connect` is asked for the endpoint at each call, so it may start on demand.
+
+    What the endpoint refuses in a request is left out from then on, and with `known`, after a restart as well.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        window: ModelWindow,
+        connect: Callable[[], Awaitable[Endpoint]],
+        *,
+        timeout: float,
+        defaults: Defaults = Defaults(),  # frozen
+        known: KnownEndpoint | None = None,
+    ) -> None:
+        self.name = name
+        self._window = window
+        self._connect = connect
+        self._timeout = timeout
+        self._defaults = defaults
+        self._known = known or KnownEndpoint(name)
+        self._client: openai.AsyncOpenAI | None = None
+        self._endpoint: Endpoint | None = None
+
+    @property
+    def window(self) -> ModelWindow:
+        """How much it reads and writes: as its endpoint says, else as was assumed."""
+        return self._known.window(self._window)
+
+    async def get_to_know(self) -> None:
+        """Ask the endpoint how much the model reads, where that is not known or long ago; two seconds at the most."""
+        if self._known.asks:
+            await self._known.ask(await self._connect())
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
+        """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection.
+
+        What breaks a stream that has begun to speak makes it an answer that is cut off, not an error.
+        """
+        import openai
+
+        client = await self._open()
+        request = self._with_defaults(request)
+        answer = AnswerStream(self.name)
+        try:
+            async with await self._begin(client, request) as begun:
+                async for chunk in begun:
+                    piece = answer.take(chunk)
+                    if piece and on_text is not None:
+                        await on_text(piece)
+        except (openai.OpenAIError, ValueError) as error:  # ValueError: what came is not JSON, or not UTF-8
+            if not answer.begun:
+                raise await self._explained(error) from error
+            log.warning("stream_broke", model=self.name, error=str(error))
+        return with_written_calls(answer.finished(), () if Part.TOOLS in self._known.refused else request.tools)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _open(self) -> openai.AsyncOpenAI:
+        import openai
+
+        endpoint = await self._connect()
+        if self._client is None or endpoint != self._endpoint:
+            await self.close()
+            self._client = openai.AsyncOpenAI(
+                api_key=endpoint.api_key,
+                base_url=endpoint.base_url,
+                max_retries=RETRIES,
+                timeout=openai.Timeout(self._timeout, connect=min(5.0, self._timeout)),
+            )
+            self._endpoint = endpoint
+            await self._known.recall(endpoint)
+        return self._client
+
+    def _with_defaults(self, request: ModelRequest) -> ModelRequest:
+        defaults = self._defaults
+        return replace(
+            request,
+            tools=request.tools if defaults.tools else (),
+            temperature=defaults.temperature if request.temperature is None else request.temperature,
+            max_output_tokens=request.max_output_tokens or defaults.max_output_tokens,
+        )
+
+    async def _begin(self, client: openai.AsyncOpenAI, request: ModelRequest) -> Begun:
+        """The answer's stream, of the request or of as much of it as the endpoint takes."""
+        known = self._known.refused
+        try:
+            begun, refused = await send_what_is_accepted(Sending(client, self.name, request), known)
+        except Refusal as refusal:
+            raise refusal.cause from None
+        if refused != known:
+            await self._known.learn_refused(refused)
+        return begun
+
+    async def _explained(self, error: Exception) -> ModelError:
+        import openai
+
+        log.warning("model_call_failed", model=self.name, error=str(error))
+        endpoint = self._endpoint
+        where = endpoint.base_url if endpoint and endpoint.base_url else "OpenAI"
+        lost = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
+        if lost and endpoint is not None and endpoint.why_lost is not None:
+            return ModelError(await endpoint.why_lost())
+        return explained(error, self.name, where, self._timeout)
