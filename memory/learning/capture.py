@@ -1,7 +1,7 @@
 """What a typed message states to be kept, found without a model: wishes, rules, corrections, changes.
 
 Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. So a
-sentence is captured only if it begins like one of the phrases of memory/learning/capture_patterns.py, is no question, and still
+sentence is captured only if it begins like one of the phrases of capture_patterns.py, is no question, and still
 means something once the conversation is over.
 """
 
