@@ -304,7 +304,7 @@ async def test_a_model_that_dies_while_it_is_asked_is_an_error_with_the_cause(
 ) -> None:
     events = tmp_path / "vmstat"
     events.write_text("pgfault 5\noom_kill 3\n")
-    monkeypatch.setattr("pipeline.embedded._MEMORY_EVENTS", events)
+    monkeypatch.setattr("pipeline.local.embedded._MEMORY_EVENTS", events)
 
     async def connect() -> Endpoint:
         url = await server.start()

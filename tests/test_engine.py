@@ -59,7 +59,7 @@ def test_instructions_that_the_processor_lacks_are_named_before_the_engine_stumb
     engine.write_text("def get_system_info(): return 'CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 0 | FMA = 1 |'")
     old = tmp_path / "cpuinfo"
     old.write_text("processor\t: 0\nflags\t\t: fpu sse2 ssse3 avx fma\n")
-    monkeypatch.setattr("pipeline.engine._CPU_INFO", old)
+    monkeypatch.setattr("pipeline.local.engine._CPU_INFO", old)
     assert "processor lacks AVX2 that" in complaint()
 
 

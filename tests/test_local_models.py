@@ -40,7 +40,7 @@ def _fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*_: object) -> None:
         raise Fetched
 
-    monkeypatch.setattr("pipeline.model_files.pull", fetch)
+    monkeypatch.setattr("pipeline.local.model_files.pull", fetch)
 
 
 def types(monkeypatch: pytest.MonkeyPatch, text: str) -> None:

@@ -72,7 +72,7 @@ async def test_what_is_no_model_server_is_not_taken_for_one(status: int, body: b
 
 
 async def test_what_never_answers_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.local_servers._ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("pipeline.local.local_servers._ANSWER_SECONDS", 0.2)
     async with serving(listing("a"), wait=asyncio.Event()) as port, serving(listing("b")) as quick:
         begun = time.monotonic()
         found = await find_local_servers({"LM Studio": port, "Ollama": quick})
