@@ -113,7 +113,7 @@ async def test_a_refusal_is_asked_for_once_also_after_a_restart(
         ((QWEN_LLAMA_CPP,), "system user assistant user", 4),  # the SDK repeats what fails with 500 by itself
         ((MISTRAL,), "system user assistant user", 2),
         ((Refuses(Wrong.LATER_SYSTEM, status=422),), "system user assistant user", 6),
-        ((GEMMA,), "user assistant user", 3),
+        ((GEMMA,), "user assistant user", 4),
         ((LM_STUDIO,), "user assistant user", 6),
     ],
 )
@@ -176,6 +176,32 @@ async def test_an_error_that_is_about_nothing_in_the_request_costs_no_part_of_it
         model.otherwise = lambda _: Says("Fine.")
         assert await person.says("Something else") == "Fine."
     assert {"tools", "temperature", "stream_options"} <= model.requests[-1].body.keys()
+
+
+async def test_tools_that_are_only_too_long_for_now_are_not_given_up(start: OpenApp, model: ModelServer) -> None:
+    def strict(request: ChatRequest) -> Says | Fails:
+        return Fails(400, "no") if request.tokens > 7_000 and "tools" in request.body else Says("Fine.")
+
+    model.otherwise = strict
+    async with start() as app:
+        person = Person(app)
+        assert "answered with error 400" in await person.says("bees " * 6_000)
+        await person.says("/new")
+        assert await person.says("Hello") == "Fine."
+    assert "tools" in model.requests[-1].body
+
+
+async def test_what_was_left_out_on_the_strength_of_a_wrong_word_is_put_back(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.refuses = (Refuses("tools", "the temperature of max_tokens is not a stream_options", 400),)
+    async with start() as app:
+        await Person(app).says("Hello")
+        await Person(app).says("Hello again")
+    body = model.requests[-1].body
+    assert "tools" not in body
+    assert {"temperature", "stream_options"} <= body.keys()
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
 
 
 async def test_after_a_month_an_upgraded_server_is_tried_again(

@@ -20,6 +20,11 @@ _OVERFLOW_WORDS = (
     "prompt is too long",
     "too many tokens",
     "n_ctx",
+    "exceed_context",
+    "input is too long",
+    "input length",
+    "reduce the length",
+    "token limit",
 )
 """How providers say that a request is too long; there is no code that all of them use."""
 

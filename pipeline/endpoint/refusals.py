@@ -78,6 +78,9 @@ class Request(Protocol[Answer]):
     def parts(self, without: frozenset[Part]) -> Sequence[Part]:
         """The parts that it still has then."""
 
+    async def takes_tools(self) -> bool:
+        """Whether the server takes its tools in a request of a few words."""
+
     async def discard(self, answer: Answer) -> None:
         """End an answer that is not needed."""
 
@@ -89,43 +92,57 @@ async def send_what_is_accepted(request: Request[Answer], known: frozenset[Part]
     at all, and then which part; that takes a request for each, once in an endpoint's life. Raises the server's own
     error where the request is refused without all of them too.
     """
-    without = known
-    for _ in range(MOST_NAMED):
+    named: list[Part] = []
+    while True:
+        without = known | set(named)
         try:
-            return await request.send(without), without
+            answer = await request.send(without)
         except Refusal as refusal:
-            left = request.parts(without)
-            part = refusal.names(left)
+            part = refusal.names(request.parts(without)) if len(named) < MOST_NAMED else None
             if part is None:
-                return await _with_as_much_as_possible(request, without, refusal)
+                return await _with_as_much_as_possible(request, known, named, refusal)
             log.warning("part_refused", part=str(part), said=refusal.said[:200])
-            without |= {part}
-    return await request.send(without), without
+            named.append(part)
+        else:
+            # the last one made the difference; the others may have been left out on the strength of a wrong word
+            return await _put_back(request, answer, without, named[:-1])
 
 
 async def _with_as_much_as_possible(
-    request: Request[Answer], without: frozenset[Part], refusal: Refusal
+    request: Request[Answer], known: frozenset[Part], named: list[Part], refusal: Refusal
 ) -> tuple[Answer, frozenset[Part]]:
-    missable = list(request.parts(without))
+    missable = list(request.parts(known | set(named)))
     if not missable or not refusal.may_mean_any_part:
         raise refusal
     if Part.MAX_TOKENS in missable:
-        missable = [*missable, Part.MAX_COMPLETION_TOKENS]  # what stands in its place where it is left out
-    out = without | set(missable)
+        missable.append(Part.MAX_COMPLETION_TOKENS)  # what stands in its place where it is left out
+    # messages first: a server that takes no later system message may well take the first one
+    doubtful = [*missable[::-1], *named]
     try:
-        answer = await request.send(out)
+        answer = await request.send(known | set(doubtful))
     except Refusal:
         raise refusal from None
-    # Put back one by one, messages first: a server that takes no later system message may well take the first one.
-    for part in reversed(missable):
+    answer, refused = await _put_back(request, answer, known | set(doubtful), doubtful)
+    if Part.TOOLS in refused - known and await request.takes_tools():
+        # it was their length that was too much, and the next conversation may have room for them
+        await request.discard(answer)
+        raise refusal
+    return answer, refused
+
+
+async def _put_back(
+    request: Request[Answer], answer: Answer, without: frozenset[Part], doubtful: Sequence[Part]
+) -> tuple[Answer, frozenset[Part]]:
+    """`answer` to the request without `without`, or a better one, with those of the doubtful parts that are taken."""
+    for part in doubtful:
         try:
-            again = await request.send(out - {part})
-        except Refusal as again_refused:
-            log.warning("part_refused", part=str(part), said=again_refused.said[:200])
+            again = await request.send(without - {part})
+        except Refusal as refusal:
+            log.warning("part_refused", part=str(part), said=refusal.said[:200])
         except BaseException:
             await request.discard(answer)
             raise
         else:
             await request.discard(answer)
-            answer, out = again, out - {part}
-    return answer, out
+            answer, without = again, without - {part}
+    return answer, without

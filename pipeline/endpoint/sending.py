@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memory.messages import Role
 from pipeline.endpoint.model_errors import means_overflow
 from pipeline.endpoint.refusals import Refusal
-from pipeline.endpoint.wire import body, parts
+from pipeline.endpoint.wire import Part, body, parts
+from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +18,6 @@ if TYPE_CHECKING:
     import openai
     from openai import AsyncStream
     from openai.types.chat import ChatCompletionChunk
-
-    from pipeline.endpoint.wire import Part
-    from pipeline.models.model import ModelRequest
 
     Stream = AsyncStream[ChatCompletionChunk]
 
@@ -79,6 +79,16 @@ class Sending:
         except BaseException:
             await stream.close()
             raise
+
+    async def takes_tools(self) -> bool:
+        """Whether the endpoint takes the tools in a request of a few words."""
+        hello = replace(self._request.messages[-1], role=Role.USER, content="Hello.", tool_calls=())
+        small = Sending(self._client, self._model, ModelRequest([hello], self._request.tools))
+        try:
+            await self.discard(await small.send(frozenset({Part.STREAM_OPTIONS})))
+        except Refusal:
+            return False
+        return True
 
     async def discard(self, answer: Begun) -> None:
         """Close the connection, which ends the work on it."""
