@@ -79,7 +79,7 @@ take_configuration() {
         grep -E 'find-links|index-url|FIND_LINKS|INDEX_URL' | grep -oE '(file://)?/[^ ,]+' |
         grep -vE '^//' | sed -E 's#^file://##; s#/simple/?$##' | sort -u >"$work/folders" || true
     local folder
-    while read -r folder; do [ -d "$folder" ] && bind "$folder"; done <"$work/folders"
+    while read -r folder; do if [ -d "$folder" ]; then bind "$folder"; fi; done <"$work/folders"
 }
 
 inside() { # run a command in the root, with nothing of this environment but what says where packages come from
