@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install dev chat test check lock bench clean
+.PHONY: install dev chat test check fresh lock bench clean
 
 install: .venv/installed
 
@@ -11,8 +11,9 @@ install: .venv/installed
 	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian and Ubuntu run 'apt-get install python3-venv'." >&2; exit 1; }
 
 .venv/installed: .venv/bin/python requirements.lock pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "Installing Mneme's packages into .venv, about half a minute ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/dev: .venv/installed requirements-dev.lock
@@ -34,6 +35,10 @@ check: dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
+
+# The README's lines in a bare Debian; needs root and debootstrap, and takes some minutes.
+fresh:
+	tests/fresh_machine.sh
 
 bench: dev
 	$(BIN)/python -m benchmarks.search_scale

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -27,7 +27,8 @@ from memory.log.usage import UsageLog
 from memory.retrieval.activation import use_half_life
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
+from pipeline.endpoint.openai_model import Defaults, Endpoint, OpenAIModel
 from pipeline.lightrag import LightRag
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
@@ -119,7 +120,7 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        models = _models(settings, catalogue, memory, stack)
+        models = _models(settings, catalogue, memory, clock, stack)
         router = ModelRouter(models, usage, counter, settings.daily_token_limit)
         app = _assemble(settings, clock, memory, counter, usage, _talking(settings, catalogue, router), stack)
         stack.push_async_callback(app.runner.close)
@@ -252,7 +253,11 @@ def endpoint_of(settings: Settings) -> Endpoint:
 
 
 def _models(
-    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+    settings: Settings,
+    catalogue: ModelCatalogue,
+    memory: MemoryServices,
+    clock: Clock,
+    stack: contextlib.AsyncExitStack,
 ) -> Models:
     if not settings.has_endpoint:
         return _embedded(settings, catalogue, memory, stack)
@@ -260,9 +265,17 @@ def _models(
     async def connect() -> Endpoint:
         return endpoint_of(settings)
 
+    keeping = Keeping(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+    known: dict[str, KnownEndpoint] = {}
+
     def model(name: str, tier: Tier) -> OpenAIModel:
-        temperature = catalogue.tier(tier).temperature
-        made = OpenAIModel(name, catalogue.window(name), connect, timeout=settings.llm_timeout, temperature=temperature)
+        window = catalogue.window(name)
+        if settings.llm_context_tokens is not None and name == settings.llm_model:
+            window = replace(window, max_input_tokens=settings.llm_context_tokens)
+        defaults = Defaults(catalogue.tier(tier).temperature)
+        # one for all parts of a model: what is refused to one is not said by another
+        facts = known.setdefault(name, KnownEndpoint(name, keeping))
+        made = OpenAIModel(name, window, connect, timeout=settings.llm_timeout, defaults=defaults, known=facts)
         stack.push_async_callback(made.close)
         return made
 
@@ -300,16 +313,14 @@ def _embedded(
     memory.forgetting.also(server.forget)
 
     async def connect() -> Endpoint:
-        return Endpoint(await server.start(), server.api_key)
+        return Endpoint(await server.start(), server.api_key, server.why_lost)
 
     talking = OpenAIModel(
         local.name,
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        temperature=catalogue.tier(Tier.BALANCED).temperature,
-        max_output_tokens=local.max_output_tokens,
-        tools=bool(local.tools),
+        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking)

@@ -17,6 +17,7 @@ from memory.learning.facts import FactStore
 from memory.learning.learning import Learning
 from memory.learning.procedures import Procedures
 from memory.learning.reinforcement import Reinforcement
+from memory.log.endpoints import EndpointStore
 from memory.log.jobs import JobLog
 from memory.log.notices import PendingNotices
 from memory.log.sessions import SessionService
@@ -62,6 +63,7 @@ class MemoryServices:
     portable: Portable
     notices: PendingNotices
     jobs: JobLog
+    endpoints: EndpointStore
 
 
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
@@ -99,6 +101,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         portable=Portable(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock),
         jobs=JobLog(database),
+        endpoints=EndpointStore(database, clock),
     )
 
 

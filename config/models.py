@@ -75,16 +75,17 @@ class PackageSource:
 class LocalModel:
     """A model that can run on this machine: what it is, where its weights come from and how they are run.
 
-    ``sha256`` is what makes a fetched file trustworthy, wherever it came from. ``resident_bytes`` is what the
-    running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours;
-    None means the one that is inside the weights. ``prompt`` names the style of prompt that suits it
-    (pipeline/prompt/prompts.py), ``tools`` those that it can handle.
+    ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
+    it came from. ``resident_bytes`` is what the running model was seen to occupy, its mapped file included.
+    ``chat_template`` names a template of ours; None means the one that is inside the weights. ``prompt`` names
+    the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that it can handle.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]
     description: str
+    quality: Annotated[str, Field(min_length=1, max_length=20)]
     licence: str
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
     size_bytes: Bytes
@@ -119,8 +120,8 @@ class ModelCatalogue:
     def window(self, model_name: str) -> ModelWindow:
         """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
 
-        A local model is known by its exact name; otherwise the longest pattern that fits wins, and a name
-        that fits none gets the default.
+        A local model is known by its exact name; otherwise a hosted one's whole name wins, then the longest pattern
+        that fits, and a name that fits none gets the default.
         """
         known = self.known_local(model_name)
         if known is not None:
@@ -128,7 +129,7 @@ class ModelCatalogue:
         for name in _spellings(model_name):
             fitting = [model for model in self.models if fnmatchcase(name, model.pattern)]
             if fitting:
-                best = max(fitting, key=lambda model: len(model.pattern))
+                best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
         return self.default
 

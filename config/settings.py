@@ -67,6 +67,7 @@ class Settings(BaseSettings):
     llm_model: str | None = None
     llm_fast_model: str | None = None
     llm_fallback_model: str | None = None
+    llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
 
     embedding_model: str | None = None

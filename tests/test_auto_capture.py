@@ -123,7 +123,7 @@ async def test_a_part_of_what_is_known_is_still_something_new(person: Person, lo
 async def test_running_a_turn_again_writes_nothing_down_again(
     person: Person, model: ModelServer, long_term: Path
 ) -> None:
-    model.script(Fails(400))
+    model.script(Fails(404))
     assert "Noted in MEMORY.md" in await person.says("Remember that I like tea")
     long_term.unlink()
     assert await person.says("/retry") == "You said: Remember that I like tea"
@@ -268,7 +268,7 @@ async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) ->
 
 
 async def test_running_a_turn_again_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:
-    model.script(Fails(400))
+    model.script(Fails(404))
     assert "_Noted as a policy" in await person.says("You must never share my address")
     await person.says("/undo")
     assert await person.says("/retry") == "You said: You must never share my address"

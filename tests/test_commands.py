@@ -114,7 +114,7 @@ async def test_compact_without_a_model_says_that_the_archive_is_an_extract(
 ) -> None:
     for n in range(3):
         await person.says(f"message {n}")
-    model.script(Fails(400))
+    model.script(Fails(404))
     assert "4 messages left my view, extracted (no model made a summary) as archive-" in await person.says("/compact 1")
     summary = (await app.sessions.transcript("console:local")).summary
     assert summary == "The user said:\n- message 0\n- message 1"

@@ -81,10 +81,10 @@ async def test_a_turn_that_fails_is_said_on_standard_error(mneme: Mneme, model: 
 
 
 async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, model: ModelServer) -> None:
-    model.script(Says("Fine."), Fails(400))
+    model.script(Says("Fine."), Fails(404))
     status, out, err = await mneme("chat", stdin=b"Hello\n/retry\n")
     assert (status, out) == (1, "Fine.\n")
-    assert "error 400" in err
+    assert "is not known" in err
     status, out, err = await mneme("chat", stdin=b"/retry\n/status\n")
     assert (status, err) == (0, "")
     assert out.startswith("You said: Hello\n- **Conversation**: 2 messages\n")
@@ -93,10 +93,10 @@ async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, mod
 async def test_every_line_of_a_pipe_is_answered_and_one_failure_told_by_the_exit_status(
     mneme: Mneme, model: ModelServer
 ) -> None:
-    model.script(Says("Один."), Fails(400))
+    model.script(Says("Один."), Fails(404))
     status, out, err = await mneme("chat", stdin="Привіт\n\n  \ntwo\n你好\n/stop\n".encode())
     assert (status, out) == (1, "Один.\nYou said: 你好\nNothing is running.\n")
-    assert "error 400" in err
+    assert "is not known" in err
 
 
 async def test_two_runs_that_start_at_once_on_a_fresh_data_directory_both_answer(mneme: Mneme) -> None:

@@ -215,7 +215,7 @@ async def test_the_prompt_cache_stays_warm_over_retries_and_failures(
     person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     for n in range(5):
-        model.script(Says("Fine."), Says(""), Says("Sorry."), Fails(400))
+        model.script(Says("Fine."), Says(""), Says("Sorry."), Fails(404))
         for kind in ("words", "retry", "failure"):
             await person.says(WORDS.format(f"{n} {kind}"))
             clock.forward(minutes=1)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -20,9 +21,13 @@ from openai.types.chat import (
 )
 
 from config.models import LocalModel, load_catalogue
-from pipeline.local.embedded import EmbeddedModelError, EmbeddedServer
+from memory.messages import Message, Role
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.engine import EmbeddedModelError
 from pipeline.local.model_files import pull
 from pipeline.local.prompt_state import PromptState
+from pipeline.models.model import ModelError, ModelRequest
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.
@@ -280,6 +285,42 @@ async def test_a_model_that_was_killed_is_started_again(server: EmbeddedServer) 
     assert server.pid not in (None, killed)
 
 
+@pytest.mark.parametrize(
+    ("number", "others_killed", "sentence"),
+    [
+        (signal.SIGKILL, 0, "The process of smollm2-135m was killed from outside: /retry starts it again."),
+        (signal.SIGKILL, 1, "There is not enough memory for smollm2-135m, which takes about 0.3 GB: free some, or "),
+        (signal.SIGSEGV, 0, "smollm2-135m crashed (Segmentation fault): /retry starts it again; "),
+        (signal.SIGILL, 0, "This machine's processor lacks instructions that the embedded model's engine needs: "),
+    ],
+)
+async def test_a_model_that_dies_while_it_is_asked_is_an_error_with_the_cause(
+    server: EmbeddedServer,
+    number: signal.Signals,
+    others_killed: int,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = tmp_path / "vmstat"
+    events.write_text("pgfault 5\noom_kill 3\n")
+    monkeypatch.setattr("pipeline.local.embedded._MEMORY_EVENTS", events)
+
+    async def connect() -> Endpoint:
+        url = await server.start()
+        assert server.pid is not None
+        events.write_text(f"pgfault 5\noom_kill {3 + others_killed}\n")
+        os.kill(server.pid, number)
+        return Endpoint(url, server.api_key, server.why_lost)
+
+    asking = OpenAIModel(SMALLEST.name, SMALLEST.window, connect, timeout=60)
+    asked = ModelRequest([Message(Role.USER, "Hello", datetime(2026, 2, 7, tzinfo=UTC))])
+    with pytest.raises(ModelError) as raised:
+        await asking.complete(asked)
+    await asking.close()
+    assert str(raised.value).startswith(sentence)
+
+
 async def test_a_start_that_is_cancelled_leaves_no_process_and_can_be_repeated(
     server: EmbeddedServer,
 ) -> None:
@@ -348,7 +389,8 @@ def test_too_little_memory_is_an_error_that_says_how_much_is_needed(weights: Pat
         "import asyncio, dataclasses, resource, sys\n"
         "from pathlib import Path\n"
         "from config.models import load_catalogue\n"
-        "from pipeline.embedded import EmbeddedModelError, EmbeddedServer\n"
+        "from pipeline.embedded import EmbeddedServer\n"
+        "from pipeline.engine import EmbeddedModelError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
         "model = dataclasses.replace(load_catalogue().local('smollm2-135m'), n_ctx=100_000)\n"
         "try:\n"

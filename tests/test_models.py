@@ -15,12 +15,13 @@ def catalogue() -> ModelCatalogue:
 @pytest.mark.parametrize(
     ("name", "window"),
     [
-        ("gpt-4", ModelWindow(8192, 2048)),
+        ("gpt-4", ModelWindow(8192, 4096)),
         ("gpt-4o-mini", ModelWindow(128000, 16384)),
         ("gpt-4.1-nano", ModelWindow(1047576, 32768)),
         ("openai/gpt-4o", ModelWindow(128000, 16384)),
-        ("openrouter/Anthropic/Claude-Sonnet-4.5", ModelWindow(200000, 64000)),
-        ("llama3.2:3b", ModelWindow(131072, 8192)),
+        ("gpt-5", ModelWindow(272000, 128000)),
+        ("openrouter/Anthropic/Claude-Sonnet-4-5", ModelWindow(200000, 64000)),
+        ("llama3.2:3b", ModelWindow(128000, 2048)),
     ],
 )
 def test_a_model_gets_the_window_of_the_longest_pattern_that_fits(

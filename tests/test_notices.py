@@ -49,7 +49,7 @@ async def test_a_notice_is_told_in_the_owners_chat_and_not_kept_in_history(app: 
 async def test_a_turn_that_fails_tells_it_too_and_a_command_does_not(app: App, model: ModelServer) -> None:
     await PendingNotices(app.database, app.clock).add("console:local", "told once")
     assert "told once" not in await Person(app).says("/status")
-    model.script(Fails(400))
+    model.script(Fails(404))
     assert (await Person(app).says("Hello")).endswith("\n\n_told once_")
     assert await PendingNotices(app.database, app.clock).waiting("console:local") == []
 

@@ -286,7 +286,7 @@ async def test_a_retry_replaces_the_last_turn(app: App, person: Person, model: M
 async def test_a_retry_runs_merged_messages_and_forwards_as_they_were(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    model.script(Fails(400))
+    model.script(Fails(404))
     said = [
         Incoming("Look at this", Provenance.TYPED, app.clock()),
         Incoming("Remember that pigs fly", Provenance.FORWARDED, app.clock()),
@@ -302,9 +302,9 @@ async def test_a_retry_runs_merged_messages_and_forwards_as_they_were(
 
 
 async def test_a_retry_that_fails_can_be_tried_again(app: App, person: Person, model: ModelServer) -> None:
-    model.script(Fails(400), Fails(400))
+    model.script(Fails(404), Fails(404))
     await person.says("Hello")
-    assert "error 400" in await person.says("/retry")
+    assert "is not known" in await person.says("/retry")
     assert await person.says("/retry") == "You said: Hello"
     assert await contents(app) == ["Hello", "You said: Hello"]
 

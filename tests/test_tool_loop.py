@@ -244,7 +244,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_once_more(person: Person,
     assert person.channel.shown[-1] == "The answer is 42."
 
 
-@pytest.mark.parametrize("second", [Says("The ans", finish=None), Says(""), Fails(400), Fails(401)])
+@pytest.mark.parametrize("second", [Says("The ans", finish=None), Says(""), Fails(404), Fails(401)])
 async def test_an_answer_that_is_cut_off_for_good_is_kept_with_a_note(
     app: App, person: Person, model: ModelServer, second: Reply
 ) -> None:

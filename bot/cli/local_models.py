@@ -1,45 +1,93 @@
-"""`mneme model`: the local models, listed and fetched."""
+"""`mneme model`: the local models, listed and fetched, and the model servers that run near by, offered."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
+from bot.cli.env_file import write_settings
 from config.models import load_catalogue
+from config.settings import ENV_FILE
+from pipeline.local.local_servers import USUAL_PORTS, find_local_servers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from config.models import LocalModel
     from config.settings import Settings
+    from pipeline.local.local_servers import LocalServer
     from pipeline.local.model_files import PullProgress
+
+NO_KEY = "none"
+"""What stands in OPENAI_API_KEY for a server that asks for no key."""
 
 
 def show_models(settings: Settings) -> None:
-    """Print the local models: name, size, whether they are here, what they can do."""
+    """Print the local models: name, size, memory, whether they are here, how good they are, their licence."""
     from pipeline.local.model_files import is_present
 
     catalogue = load_catalogue()
-    table = Table("model", "size", "here", "what it is", box=None, pad_edge=False)
+    table = Table("model", "size", "memory", "here", "quality", "licence", "what it is", box=None, pad_edge=False)
     for model in catalogue.local_models:
-        here = "yes" if is_present(model, settings.models_dir) else "no"
-        name = f"{model.name} (default)" if model.name == catalogue.default_local else model.name
-        table.add_row(name, f"{model.size_bytes / 1e9:.1f} GB", here, f"{model.description} {model.licence}")
+        table.add_row(
+            f"{model.name} (default)" if model.name == catalogue.default_local else model.name,
+            f"{model.size_bytes / 1e9:.1f} GB",
+            f"{model.resident_bytes / 1e9:.1f} GB",
+            "yes" if is_present(model, settings.models_dir) else "no",
+            model.quality,
+            model.licence,
+            model.description,
+        )
     Console().print(table)
 
 
-def pull_model(settings: Settings, name: str | None, *, if_needed: bool) -> None:
+def pull_model(
+    settings: Settings,
+    name: str | None,
+    *,
+    if_needed: bool,
+    env_file: Path = ENV_FILE,
+    ports: Mapping[str, int] = USUAL_PORTS,
+) -> None:
     """Fetch a local model and show how far it is. if_needed: only when the chat would use it and lacks it.
 
-    Raises ModelFilesError or CatalogueError, in one sentence.
+    Before anything is fetched, the engine that is to run it is tried, and with if_needed a model server of this
+    machine is offered instead. Raises EmbeddedModelError, ModelFilesError or CatalogueError, in one sentence.
     """
-    from pipeline.local.model_files import is_present, pull
+    from pipeline.local.engine import check_engine
+    from pipeline.local.model_files import is_present
 
     if if_needed and settings.has_endpoint:
         return
     model = load_catalogue().local(name or (None if settings.has_endpoint else settings.llm_model))
-    if if_needed and is_present(model, settings.models_dir):
+    present = is_present(model, settings.models_dir)
+    if if_needed and not present and _takes_one_near_by(model, env_file, ports):
         return
+    check_engine()
+    if not (if_needed and present):
+        _fetch(model, settings.models_dir)
+
+
+def takes_one_near_by(settings: Settings, env_file: Path = ENV_FILE, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
+    """Where nothing could answer yet: offer a model server of this machine. Whether the person took it."""
+    from pipeline.local.model_files import is_present
+
+    if settings.has_endpoint:
+        return False
+    model = load_catalogue().local(settings.llm_model)
+    return not is_present(model, settings.models_dir) and _takes_one_near_by(model, env_file, ports)
+
+
+def _fetch(model: LocalModel, models_dir: Path) -> None:
+    from pipeline.local.model_files import pull
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
@@ -50,6 +98,41 @@ def pull_model(settings: Settings, name: str | None, *, if_needed: bool) -> None
             if state.note:
                 progress.console.print(state.note)
 
-        path = pull(model, settings.models_dir, report)
+        path = pull(model, models_dir, report)
         progress.update(task, completed=model.size_bytes)
     console.print(f"{model.name} is in {path}.")
+
+
+def _takes_one_near_by(model: LocalModel, env_file: Path, ports: Mapping[str, int]) -> bool:
+    """Offer the first model server of this machine that has a model; whether the person took it.
+
+    Without a person at a terminal it is only said: nothing is written that nobody has agreed to.
+    """
+    servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
+    if not servers:
+        return False
+    server = servers[0]
+    said = f"{server.name} runs on this machine and has {_listed(server)}."
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        typer.echo(f"{said} `mneme setup` connects it; for now the embedded model is used.", err=True)
+        return False
+    typer.echo(said, err=True)
+    if not typer.confirm(f"Use it instead of fetching {model.size_bytes / 1e9:.1f} GB?", default=True, err=True):
+        return False
+    name = server.models[0]
+    if len(server.models) > 1:
+        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda said: _one_of(server, said))
+    write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
+    typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
+    return True
+
+
+def _listed(server: LocalServer, most: int = 6) -> str:
+    more = len(server.models) - most
+    return ", ".join(server.models[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _one_of(server: LocalServer, said: str) -> str:
+    if said.strip() not in server.models:
+        raise typer.BadParameter(f"choose one of {', '.join(server.models)}")
+    return said.strip()

@@ -58,6 +58,11 @@ def chat(
 ) -> None:
     """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
     settings = quiet_settings()
+    if message is None and sys.stdin.isatty():
+        from bot.cli.local_models import takes_one_near_by
+
+        if takes_one_near_by(settings):
+            settings = quiet_settings()
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
-from dotenv import dotenv_values, set_key, unset_key
 
 from bot.app import endpoint_of
+from bot.cli.env_file import write_settings
 from bot.cli.start import DATABASE_NAME
 from config.models import load_catalogue
 from config.settings import ENV_FILE, ConfigurationError, Settings, load_settings
@@ -48,7 +48,7 @@ async def _telegram(env_file: Path) -> None:
             token = typer.prompt("Telegram bot token from @BotFather (empty: only the console)", default="")
             if not token.strip():
                 return
-            _keep(env_file, TELEGRAM_BOT_TOKEN=token.strip())
+            write_settings(env_file, TELEGRAM_BOT_TOKEN=token.strip())
             continue
         try:
             typer.echo(f"Telegram knows the bot as @{await _bot_name(settings)}.")
@@ -56,7 +56,7 @@ async def _telegram(env_file: Path) -> None:
             typer.echo(f"{error}")
             if not typer.confirm("Enter another token?", default=True):
                 return
-            _keep(env_file, TELEGRAM_BOT_TOKEN="")
+            write_settings(env_file, TELEGRAM_BOT_TOKEN="")
         else:
             return
 
@@ -85,7 +85,7 @@ async def _model(env_file: Path) -> None:
                 return
             key = typer.prompt("API key (empty: none)", default="", hide_input=True).strip()
             name = typer.prompt("Model name").strip()
-            _keep(
+            write_settings(
                 env_file,
                 OPENAI_BASE_URL="" if url == "openai" else url,
                 OPENAI_API_KEY=key or "none",
@@ -99,7 +99,7 @@ async def _model(env_file: Path) -> None:
             typer.echo(f"{error}")
             if not typer.confirm("Enter another model?", default=True):
                 return
-            _keep(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL="")
+            write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL="")
         else:
             return
 
@@ -128,15 +128,3 @@ async def _show_code(settings: Settings) -> None:
     hours = int(CODE_LIFETIME.total_seconds() // 3600)
     typer.echo(f"\nStart the bot with `mneme run`, then send it this within {hours} hours to make it yours:")
     typer.echo(f"\n    /start {code}\n")
-
-
-def _keep(env_file: Path, **values: str) -> None:
-    """Write settings into `env_file`, which only its owner may read; an empty value removes the setting."""
-    env_file.touch(mode=0o600)
-    present = dotenv_values(env_file)
-    for name, value in values.items():
-        if value:
-            set_key(env_file, name, value)
-        elif name in present:
-            unset_key(env_file, name)
-    env_file.chmod(0o600)

@@ -316,6 +316,22 @@ PURGE: Migration = (
     "CREATE INDEX changes_by_time ON changes (at)",
 )
 
+ENDPOINTS: Migration = (
+    # of each model at each address: what it refuses in a request (a list of names as JSON), and its window
+    """
+    CREATE TABLE endpoints (
+        url TEXT NOT NULL,
+        model TEXT NOT NULL,
+        refused TEXT NOT NULL DEFAULT '[]',
+        refused_at TEXT,
+        context_tokens INTEGER,
+        output_tokens INTEGER,
+        asked_at TEXT,
+        PRIMARY KEY (url, model)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -327,4 +343,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     REBUILD,
     CONSOLIDATION,
     ACTIVATION,
+    ENDPOINTS,
 )

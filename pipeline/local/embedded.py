@@ -8,7 +8,6 @@ output. The child reads its standard input and ends when that ends, so it cannot
 
 import asyncio
 import contextlib
-import importlib.util
 import json
 import os
 import re
@@ -22,19 +21,25 @@ from pathlib import Path
 from typing import IO
 
 from config.models import LocalModel, chat_template
+from pipeline.local.engine import EmbeddedModelError, check_package, engine_failure
 from pipeline.local.prompt_state import PromptState
-from pipeline.models.model import ModelError
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
 _MOST_THREADS = 4
 _STOP_SECONDS = 5.0
+_DEATH_SECONDS = 2.0
+_MEMORY_EVENTS = Path("/proc/vmstat")
 _LOG_TAIL_BYTES = 8000
 _LOGGED_ERROR = re.compile(r"^[\d.]+ E (?:\S+: )?(.+)$", re.MULTILINE)
 _OUT_OF_MEMORY = re.compile(r"insufficient memory|failed to allocate|std::bad_alloc")
 
 
-class EmbeddedModelError(ModelError):
-    """The embedded model cannot run; the text is one sentence that says why and what to do."""
+def _killed_for_memory() -> int:
+    """How many processes the system has killed since its start because memory ran out; 0 where it does not say."""
+    with contextlib.suppress(OSError):
+        if found := re.search(r"^oom_kill (\d+)$", _MEMORY_EVENTS.read_text(encoding="ascii"), re.MULTILINE):
+            return int(found[1])
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class _Child:
     stdin: IO[bytes]
     stdout: IO[bytes]
     log: IO[bytes]
+    killed_for_memory: int
+    """How many processes the system had killed for want of memory when this one was started."""
 
     @classmethod
     def spawn(cls) -> "_Child":
@@ -56,7 +63,7 @@ class _Child:
         )
         if process.stdin is None or process.stdout is None:
             raise AssertionError("both were asked for as pipes")
-        return cls(process, process.stdin, process.stdout, log)
+        return cls(process, process.stdin, process.stdout, log, _killed_for_memory())
 
     def ask(self, settings: dict[str, str | int | None]) -> dict[str, str]:
         """Hand over the settings and wait for the answer; empty if the child died without one."""
@@ -144,6 +151,30 @@ class EmbeddedServer:
                     await self._state.restore(self._base_url, self.api_key)
             return self._base_url
 
+    async def why_lost(self) -> str:
+        """Why a request got no answer, in one sentence: what became of the model's process."""
+        child = self._child
+        if child is None:
+            return f"{self.model.name} was stopped while it was at work: try /retry."
+        with contextlib.suppress(subprocess.TimeoutExpired):  # its connections end a moment before it does
+            await asyncio.to_thread(child.process.wait, _DEATH_SECONDS)
+        status = child.process.returncode
+        if status is None:
+            return f"{self.model.name} hung up without an answer, but still runs: try /retry."
+        if lacking := engine_failure(status, ""):
+            return lacking
+        if status == -signal.SIGKILL and _killed_for_memory() > child.killed_for_memory:
+            return self._no_memory()
+        if _OUT_OF_MEMORY.search(child.log_tail()):
+            return self._no_memory()
+        if status == -signal.SIGKILL:
+            return f"The process of {self.model.name} was killed from outside: /retry starts it again."
+        how = signal.strsignal(-status) if status < 0 else f"status {status}"
+        return (
+            f"{self.model.name} crashed ({how}): /retry starts it again; if that happens often, choose another "
+            "model with `mneme setup`."
+        )
+
     async def stop(self) -> None:
         """End the model's process, with whatever request it is answering, and give its memory back."""
         async with self._lock:
@@ -167,11 +198,7 @@ class EmbeddedServer:
 
     def _check(self) -> None:
         """Find what can be known to be missing before a process is started for it."""
-        if importlib.util.find_spec("xllamacpp") is None:
-            raise EmbeddedModelError(
-                "The embedded model needs the package xllamacpp: run pip install 'mneme[local]', "
-                "or choose a model server with `mneme setup`."
-            )
+        check_package()
         name, path = self.model.name, self.weights
         if not path.is_file():
             raise EmbeddedModelError(f"The weights of {name} are not at {path}: fetch them with `mneme model pull`.")
@@ -200,6 +227,12 @@ class EmbeddedServer:
                 ) from None
             raise
 
+    def _no_memory(self) -> str:
+        return (
+            f"There is not enough memory for {self.model.name}, which takes about "
+            f"{self.model.resident_bytes / 1e9:.1f} GB: free some, or choose a smaller model with `mneme setup`."
+        )
+
     def _settings(self) -> dict[str, str | int | None]:
         template = self.model.chat_template
         return {
@@ -216,12 +249,10 @@ class EmbeddedServer:
 
     def _why_not_loaded(self, child: _Child, error: str | None) -> str:
         log, status = child.log_tail(), child.process.returncode
+        if lacking := engine_failure(status, error or ""):
+            return lacking
         if status == -signal.SIGKILL or _OUT_OF_MEMORY.search(log):
-            needed = self.model.resident_bytes / 1e9
-            return (
-                f"There is not enough memory for {self.model.name}, which takes about {needed:.1f} GB: "
-                "free some, or choose a smaller model with `mneme setup`."
-            )
+            return self._no_memory()
         logged = _LOGGED_ERROR.search(log)
         reason = logged.group(1) if logged else error or f"its process ended with status {status}"
         return (

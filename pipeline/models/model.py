@@ -89,7 +89,10 @@ class ChatModel(Protocol):
 
     @property
     def window(self) -> ModelWindow:
-        """How much it reads and writes."""
+        """How much it reads and writes, as far as is known."""
+
+    async def get_to_know(self) -> None:
+        """Before a turn: find out what is not known of it and can be asked. Never raises ModelError."""
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""

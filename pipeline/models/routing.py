@@ -57,6 +57,10 @@ class ModelRouter:
         """The window of the model that talks."""
         return self._models.balanced.window
 
+    async def get_to_know(self) -> None:
+        """Get to know the model that talks, whose window the turns are built for."""
+        await self._models.balanced.get_to_know()
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer with the tier's model, or the first fallback that can.
 

@@ -40,6 +40,10 @@ class YieldingModel:
         """The model's."""
         return self._model.window
 
+    async def get_to_know(self) -> None:
+        """The model's."""
+        await self._model.get_to_know()
+
     async def quiet(self) -> None:
         """Wait until nobody waits for an answer."""
         await self._quiet.wait()

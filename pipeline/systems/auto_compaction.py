@@ -25,7 +25,11 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        """Compact if needed; the user is told when no summary could be made."""
+        """Compact if needed; the user is told when no summary could be made.
+
+        It is the first in a turn to look at the model's window, so it is here that the endpoint may be asked for it.
+        """
+        await self._model.get_to_know()
         done = await self._compaction.compact_if_needed(
             turn.session, self._model.name, self._model.window.max_input_tokens
         )

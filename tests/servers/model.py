@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import deque
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tests.servers.web import Answer, Request, Streamed, WebServer
@@ -68,6 +69,37 @@ class Streams:
 
 
 Reply = Says | Calls | Fails | Holds | Garbles | Streams
+
+
+class Wrong(StrEnum):
+    """What servers with a strict chat template refuse in the messages."""
+
+    LATER_SYSTEM = "a later system message"
+    SYSTEM = "a system message"
+    SAME_ROLE = "two messages of one role in a row"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuses:
+    """A server's dislike of a field of the request, or of something in its messages, and how it says so."""
+
+    what: str | Wrong
+    message: str = "bad request"
+    status: int = 400
+    param: str | None = None
+    streamed: bool = False
+
+    def applies(self, chat: ChatRequest) -> bool:
+        """Whether the request has it."""
+        roles = [message["role"] for message in chat.messages]
+        if self.what == Wrong.LATER_SYSTEM:
+            return "system" in roles[1:]
+        if self.what == Wrong.SYSTEM:
+            return "system" in roles
+        if self.what == Wrong.SAME_ROLE:
+            talk = roles[1:] if roles[0] == "system" else roles
+            return talk != [("user", "assistant")[n % 2] for n in range(len(talk))]
+        return self.what in chat.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +170,8 @@ class ModelServer:
     Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`.
 
     window: requests above this many tokens are refused as too long. Requests in which a
-    tool call lacks its result, or a result its call, are refused as providers refuse them.
+    tool call lacks its result, or a result its call, are refused as providers refuse them, and so is what `refuses`
+    says. `pages` are what it answers besides chat completions: targets and their JSON; `visited` is what was asked.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -147,6 +180,9 @@ class ModelServer:
         self.consolidations: list[ChatRequest] = []
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
         self.refused: list[str] = []
+        self.refuses: tuple[Refuses, ...] = ()
+        self.pages: dict[str, object] = {}
+        self.visited: list[str] = []
         self.disconnects = 0
         self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
         self._script: deque[Reply] = deque()
@@ -181,7 +217,7 @@ class ModelServer:
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
         if not request.target.endswith("/chat/completions"):
-            return _error(Fails(404, "no such endpoint"))
+            return self._page(request.target)
         chat = ChatRequest(json.loads(request.body), request.body)
         (self.consolidations if chat.is_consolidation else self.requests).append(chat)
         self._changed.set()
@@ -189,6 +225,10 @@ class ModelServer:
         if wrong is not None:
             self.refused.append(wrong.message)
             return _error(wrong)
+        for dislike in self.refuses:
+            if dislike.applies(chat):
+                self.refused.append(dislike.message)
+                return _refusal(dislike)
         if chat.is_consolidation:
             reply = self.consolidation(chat)
         else:
@@ -196,6 +236,13 @@ class ModelServer:
         if isinstance(reply, Fails):
             return _error(reply)
         return Streamed(self._watched(chat, reply))
+
+    def _page(self, target: str) -> Answer:
+        self.visited.append(target)
+        self._changed.set()
+        if target not in self.pages:
+            return _error(Fails(404, "no such endpoint"))
+        return Answer(200, json.dumps(self.pages[target]).encode())
 
     def _wrong_with(self, chat: ChatRequest) -> Fails | None:
         if self.window is not None and chat.tokens > self.window:
@@ -266,6 +313,16 @@ def _chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
 
 def _envelope(choices: list[dict[str, object]]) -> dict[str, object]:
     return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": choices}
+
+
+def _refusal(dislike: Refuses) -> Answer | Streamed:
+    if not dislike.streamed:
+        return _error(Fails(dislike.status, dislike.message, param=dislike.param))
+
+    async def said() -> AsyncIterator[bytes | None]:
+        yield f"event: error\ndata: {json.dumps({'error': {'message': dislike.message}})}\n\n".encode()
+
+    return Streamed(said())
 
 
 def _error(reply: Fails) -> Answer:

@@ -1,0 +1,145 @@
+"""What is known of one model at its endpoint: what it refuses, how much it reads; asked, remembered, used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import structlog
+
+from config.models import ModelWindow
+from memory.clock import system_clock
+from memory.errors import StoreError
+from memory.log.endpoints import EndpointFacts
+from pipeline.endpoint.endpoint_window import ask_window
+from pipeline.endpoint.wire import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from memory.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+ASK_AGAIN = timedelta(days=1)
+"""How long what an endpoint said of a model's window is believed: servers are started anew with other options."""
+UNREACHABLE = timedelta(minutes=10)
+"""How long an endpoint that did not answer is left alone with this question."""
+OPENAI = "https://api.openai.com/v1"
+"""Lists its models without a word about their windows, so it is not asked."""
+
+
+class Address(Protocol):
+    """Where an endpoint is; None is OpenAI's own."""
+
+    @property
+    def base_url(self) -> str | None: ...  # noqa: D102
+    @property
+    def api_key(self) -> str: ...  # noqa: D102
+
+
+class FactStore(Protocol):
+    """Where facts about endpoints are kept."""
+
+    async def read(self, url: str, model: str) -> EndpointFacts:
+        """What is known."""
+
+    async def learn_refused(self, url: str, model: str, refused: Collection[str]) -> None:
+        """Keep all that a request must do without."""
+
+    async def learn_window(
+        self, url: str, model: str, context_tokens: int | None, output_tokens: int | None, asked_at: datetime | None
+    ) -> None:
+        """Keep how much the model reads and writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where and how facts are kept. asks: whether the endpoint is asked how much its models read."""
+
+    store: FactStore
+    clock: Clock = system_clock
+    asks: bool = True
+
+
+class KnownEndpoint:
+    """The facts about one model at its endpoint. Without `keeping` they last as long as the process."""
+
+    def __init__(self, model: str, keeping: Keeping | None = None) -> None:
+        self._model = model
+        self._keeping = keeping
+        self._url: str | None = None
+        self._facts = EndpointFacts()
+        self._silent_until: datetime | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the endpoint is ever asked."""
+        return self._keeping is not None and self._keeping.asks
+
+    @property
+    def refused(self) -> frozenset[Part]:
+        """What a request to it must do without."""
+        return frozenset(part for part in Part if part.value in self._facts.refused)
+
+    def window(self, assumed: ModelWindow) -> ModelWindow:
+        """How much the model reads and writes: as the endpoint says, if it is asked, else as is assumed."""
+        if not self.asks:
+            return assumed
+        context = self._facts.context_tokens or assumed.max_input_tokens
+        longest = self._facts.output_tokens or assumed.max_output_tokens
+        return ModelWindow(context, max(1, min(longest, context // 2)))
+
+    async def recall(self, endpoint: Address) -> None:
+        """Read what is kept of the endpoint, where that has not been done yet. What can't be read is not known."""
+        url = _without_secrets(endpoint.base_url or OPENAI)
+        if self._keeping is None or url == self._url:
+            return
+        try:
+            self._facts = await self._keeping.store.read(url, self._model)
+        except StoreError as error:
+            log.warning("endpoint_facts_not_read", error=str(error))
+        self._url = url
+
+    async def learn_refused(self, refused: frozenset[Part]) -> None:
+        """Keep that the endpoint refuses these parts."""
+        self._facts = replace(self._facts, refused=self._facts.refused | {part.value for part in refused})
+        if self._keeping is not None and self._url is not None:
+            try:
+                await self._keeping.store.learn_refused(self._url, self._model, self._facts.refused)
+            except StoreError as error:  # such as a full disk: then it is learned again after a restart
+                log.warning("endpoint_facts_not_kept", error=str(error))
+
+    async def ask(self, endpoint: Address) -> None:
+        """Ask the endpoint how much the model reads, if that is not known or long ago. Never raises."""
+        await self.recall(endpoint)
+        keeping, url = self._keeping, self._url
+        if keeping is None or url is None or url == OPENAI or not keeping.asks or not self._is_time(keeping.clock()):
+            return
+        said = await ask_window(endpoint.base_url or OPENAI, endpoint.api_key, self._model)
+        if said is None:
+            self._silent_until = keeping.clock() + UNREACHABLE
+            return
+        asked_at = keeping.clock() if said.final else None
+        log.info("endpoint_window", model=self._model, context_tokens=said.context_tokens, final=said.final)
+        self._facts = replace(
+            self._facts, context_tokens=said.context_tokens, output_tokens=said.output_tokens, asked_at=asked_at
+        )
+        try:
+            await keeping.store.learn_window(url, self._model, said.context_tokens, said.output_tokens, asked_at)
+        except StoreError as error:
+            log.warning("endpoint_facts_not_kept", error=str(error))
+
+    def _is_time(self, now: datetime) -> bool:
+        if self._silent_until is not None and now < self._silent_until:
+            return False
+        return self._facts.asked_at is None or now >= self._facts.asked_at + ASK_AGAIN
+
+
+def _without_secrets(url: str) -> str:
+    """An address as it may be stored: without a user's name and password, a query and a slash at its end."""
+    split = urlsplit(url)
+    return urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path.rstrip("/"), "", ""))

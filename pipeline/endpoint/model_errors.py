@@ -1,0 +1,67 @@
+"""What goes wrong with a model, each in one sentence that says what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.models.model import ContextOverflow, ModelError
+
+if TYPE_CHECKING:
+    import openai
+
+_OVERFLOW_WORDS = (
+    "context_length",
+    "context length",
+    "context size",
+    "context window",
+    "maximum context",
+    "maximum prompt length",
+    "maximum number of tokens",
+    "prompt is too long",
+    "too many tokens",
+    "n_ctx",
+    "exceed_context",
+    "input is too long",
+    "input length",
+    "reduce the length",
+    "token limit",
+)
+"""How providers say that a request is too long; there is no code that all of them use."""
+
+
+def means_overflow(error: Exception) -> bool:
+    """Whether a server says with `error` that the request is too long."""
+    said = str(error).lower()
+    # 429 speaks of tokens too: of those that the account may use in a minute
+    return getattr(error, "status_code", None) != 429 and any(words in said for words in _OVERFLOW_WORDS)
+
+
+def explained(error: Exception, model: str, where: str, timeout: float) -> ModelError:
+    """The sentence for an error of the SDK. where: the endpoint's address; timeout: the seconds that were waited."""
+    import openai
+
+    if means_overflow(error):
+        return ContextOverflow(f"This conversation is larger than the model {model} can read: try /compact.")
+    if isinstance(error, openai.APITimeoutError):
+        return ModelError(f"The model {model} did not answer within {timeout:g} seconds: try /retry.")
+    if isinstance(error, openai.APIConnectionError):
+        return ModelError(
+            f"The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network."
+        )
+    if isinstance(error, openai.APIStatusError):
+        return _explained_status(error, model, where)
+    if isinstance(error, openai.APIError):  # said in the middle of the stream
+        return ModelError(f"The model {model} failed ({error.message[:200]}): try /retry.")
+    return ModelError(f"The model {model} sent something that can't be read: try /retry.")
+
+
+def _explained_status(error: openai.APIStatusError, model: str, where: str) -> ModelError:
+    if error.status_code in (401, 403):
+        return ModelError(f"The model at {where} refuses the key: check OPENAI_API_KEY.")
+    if error.status_code == 404:
+        return ModelError(f"The model {model} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.")
+    if error.status_code == 402 or error.code == "insufficient_quota":
+        return ModelError(f"The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.")
+    if error.status_code == 429:
+        return ModelError(f"The model at {where} takes no more requests for now: wait a moment, then /retry.")
+    return ModelError(f"The model at {where} answered with error {error.status_code}: try /retry later.")

@@ -1,0 +1,77 @@
+"""The embedded model's engine is tried before anything is fetched for it, and what it lacks is said."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.cli.main import main
+from pipeline.local.engine import EmbeddedModelError, check_engine
+
+LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of an engine that the child process finds in place of the real one; its text is the test's."""
+    package = tmp_path / "packages" / "xllamacpp.py"
+    package.parent.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    return package
+
+
+def complaint() -> str:
+    with pytest.raises(EmbeddedModelError) as raised:
+        check_engine()
+    return str(raised.value)
+
+
+def test_the_real_engine_loads() -> None:
+    check_engine()
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (LIBGOMP, "The embedded model needs libgomp1: run apt-get install libgomp1, then make chat again."),
+        ("libfoo-x.so.3.2: cannot open shared object file: No such file", "needs the shared library libfoo-x.so.3.2: "),
+        ("libc.so.6: version `GLIBC_2.38' not found (required by x.so)", "needs a newer system, one with GLIBC_2.38: "),
+        ("no init function", "engine can't be loaded (ImportError: no init function): connect a model server with "),
+    ],
+)
+def test_what_the_dynamic_loader_misses_is_said_with_its_remedy(engine: Path, said: str, sentence: str) -> None:
+    engine.write_text(f"raise ImportError({said!r})")
+    assert sentence in complaint()
+
+
+def test_a_processor_that_cannot_run_the_engine_is_said(engine: Path) -> None:
+    engine.write_text("import os, signal; os.kill(os.getpid(), signal.SIGILL)")
+    assert complaint().startswith("This machine's processor lacks instructions that the embedded model's engine needs")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists what the processor can do")
+def test_instructions_that_the_processor_lacks_are_named_before_the_engine_stumbles_over_them(
+    engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.write_text("def get_system_info(): return 'CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 0 | FMA = 1 |'")
+    old = tmp_path / "cpuinfo"
+    old.write_text("processor\t: 0\nflags\t\t: fpu sse2 ssse3 avx fma\n")
+    monkeypatch.setattr("pipeline.local.engine._CPU_INFO", old)
+    assert "processor lacks AVX2 that" in complaint()
+
+
+def test_a_pull_fetches_nothing_when_the_engine_can_not_run(
+    engine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.write_text(f"raise ImportError({LIBGOMP!r})")
+    monkeypatch.setattr("sys.argv", ["mneme", "model", "pull", "smollm2-135m"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == (
+        "mneme: The embedded model needs libgomp1: run apt-get install libgomp1, then make chat again.\n"
+    )
+    assert not (Path(os.environ["MNEME_DATA_DIR"]) / "models").exists()
