@@ -70,6 +70,9 @@ class ConsoleChannel:
     async def show_tool(self, name: str) -> None:
         """Show nothing."""
 
+    async def show_waiting(self, what: str) -> None:
+        """Show nothing."""
+
     async def outgoing(self, text: str) -> OutgoingReply | None:
         """No outbox: the reply is on the screen as soon as it is delivered."""
         return None
@@ -116,6 +119,11 @@ class TerminalChannel(ConsoleChannel):
         """Show which tool runs."""
         if self._live is not None:
             self._live.update(_spinner(name))
+
+    async def show_waiting(self, what: str) -> None:
+        """Show what is awaited."""
+        if self._live is not None:
+            self._live.update(_spinner(what))
 
     async def deliver(self, text: str) -> None:
         """Show the final reply."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from memory.messages import Message, Role
+from memory.tokens import TokenCounter
 from pipeline.answer_stream import AnswerStream
 from pipeline.model import ContextOverflow, ModelAnswer, ModelError, ModelRequest
 from pipeline.written_calls import with_written_calls
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
     from config.models import ModelWindow
-    from pipeline.model import OnText, ToolSpec
+    from pipeline.model import OnText, OnWait, ToolSpec
 
     Stream = AsyncStream[ChatCompletionChunk]
 
@@ -29,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
+AT_ONCE = 0.3
+"""Seconds; an endpoint that takes longer to be had is one that is being loaded, and the person is told."""
 
 _OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options")
 """What a request can do without when a model refuses it."""
@@ -87,11 +91,17 @@ class OpenAIModel:
         """
         import openai
 
-        client = await self._open()
+        client = await self._open(request.on_wait)
         answer = AnswerStream(self.name)
+        on_wait = request.on_wait
+        if on_wait is not None:
+            await on_wait(f"reading {_tokens(request):,} tokens")
         try:
             async with await self._stream(client, request) as stream:
                 async for chunk in stream:
+                    if on_wait is not None:  # it has read: what still takes time is thinking that is not shown
+                        await on_wait("thinking")
+                        on_wait = None
                     piece = answer.take(chunk)
                     if piece and on_text is not None:
                         await on_text(piece)
@@ -107,10 +117,10 @@ class OpenAIModel:
             await self._client.close()
             self._client = None
 
-    async def _open(self) -> openai.AsyncOpenAI:
+    async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
         import openai
 
-        endpoint = await self._connect()
+        endpoint = await self._connected(on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
             self._client = openai.AsyncOpenAI(
@@ -121,6 +131,15 @@ class OpenAIModel:
             )
             self._endpoint = endpoint
         return self._client
+
+    async def _connected(self, on_wait: OnWait | None) -> Endpoint:
+        if on_wait is None:
+            return await self._connect()
+        saying = asyncio.create_task(_say_late(on_wait, "loading the model"))
+        try:
+            return await self._connect()
+        finally:
+            saying.cancel()
 
     async def _stream(self, client: openai.AsyncOpenAI, request: ModelRequest) -> Stream:
         """The answer's stream. What the model says it does not support is left out from then on."""
@@ -186,6 +205,18 @@ class OpenAIModel:
         if error.status_code == 429:
             return ModelError(f"The model at {where} takes no more requests for now: wait a moment, then /retry.")
         return ModelError(f"The model at {where} answered with error {error.status_code}: try /retry later.")
+
+
+async def _say_late(on_wait: OnWait, what: str) -> None:
+    await asyncio.sleep(AT_ONCE)
+    await on_wait(what)
+
+
+def _tokens(request: ModelRequest) -> int:
+    """About how many tokens a request is, to two digits: an estimate must not look like a count."""
+    counter = TokenCounter()
+    tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
+    return int(float(f"{counter.messages(request.messages) + tools:.1e}"))
 
 
 def _means_overflow(error: Exception) -> bool:
