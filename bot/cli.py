@@ -63,7 +63,8 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.console import chat_once, chat_pipe, chat_terminal, console_address
+    from bot.console import chat_once, chat_pipe, console_address
+    from bot.terminal import chat_redirected, chat_terminal
 
     address = console_address(session)
     async with open_app(settings) as app:
@@ -71,7 +72,7 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
             return await chat_once(app, address, message)
         if not sys.stdin.isatty():
             return await chat_pipe(app, address)
-        return await chat_terminal(app, address)
+        return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
 
 
 @cli.command()
