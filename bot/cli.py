@@ -106,9 +106,15 @@ async def _until_signalled(service: Coroutine[object, object, None]) -> None:
 @cli.command()
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
+    import click
+
     from bot.setup import run_setup
 
-    asyncio.run(run_setup())
+    try:
+        run_setup()
+    except (click.Abort, KeyboardInterrupt):
+        typer.echo("\nSetup was left here; what was kept so far is complete.", err=True)
+        raise SystemExit(130) from None
 
 
 @model_cli.command("list")

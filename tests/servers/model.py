@@ -125,6 +125,7 @@ class ModelServer:
 
     window: requests above this many tokens are refused as too long. Requests in which a
     tool call lacks its result, or a result its call, are refused as providers refuse them.
+    `pages` are what it answers besides chat completions: targets and their JSON.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -133,6 +134,7 @@ class ModelServer:
         self.consolidations: list[ChatRequest] = []
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
         self.refused: list[str] = []
+        self.pages: dict[str, object] = {}
         self.disconnects = 0
         self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
         self._script: deque[Reply] = deque()
@@ -167,7 +169,7 @@ class ModelServer:
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
         if not request.target.endswith("/chat/completions"):
-            return _error(Fails(404, "no such endpoint"))
+            return self._page(request.target)
         chat = ChatRequest(json.loads(request.body), request.body)
         (self.consolidations if chat.is_consolidation else self.requests).append(chat)
         self._changed.set()
@@ -182,6 +184,11 @@ class ModelServer:
         if isinstance(reply, Fails):
             return _error(reply)
         return Streamed(self._watched(chat, reply))
+
+    def _page(self, target: str) -> Answer:
+        if target not in self.pages:
+            return _error(Fails(404, "no such endpoint"))
+        return Answer(200, json.dumps(self.pages[target]).encode())
 
     def _wrong_with(self, chat: ChatRequest) -> Fails | None:
         if self.window is not None and chat.tokens > self.window:
