@@ -106,13 +106,11 @@ async def _until_signalled(service: Coroutine[object, object, None]) -> None:
 @cli.command()
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
-    import click
-
     from bot.setup import run_setup
 
     try:
         run_setup()
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("\nSetup was left here; what was kept so far is complete.", err=True)
         raise SystemExit(130) from None
 

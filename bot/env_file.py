@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from dotenv import dotenv_values, set_key, unset_key
 
-from config.settings import ENCODING
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -25,12 +23,12 @@ def write_settings(env_file: Path, **values: str) -> None:
         draft.touch(mode=0o600)
         if target.exists():
             shutil.copyfile(target, draft)
-        present = dotenv_values(draft, encoding=ENCODING)
+        present = dotenv_values(draft, encoding="utf-8")
         for name, value in values.items():
             if value:
-                set_key(draft, name, value, encoding=ENCODING)
+                set_key(draft, name, value, encoding="utf-8")
             elif name in present:
-                unset_key(draft, name, encoding=ENCODING)
+                unset_key(draft, name, encoding="utf-8")
         draft.chmod(0o600)
         draft.replace(target)
     finally:

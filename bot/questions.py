@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import sys
 from urllib.parse import urlsplit
 
@@ -34,9 +35,11 @@ def ask_url(question: str, default: str = "") -> str:
 
 def whole_url(text: str) -> str | None:
     """`text` with the scheme that it lacks and without what follows the base; None where it can't be an address."""
-    url = text.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    url = re.sub(r"(/chat/completions)?/*$", "", text.strip())
     if not url:
         return ""
+    if url.endswith(":"):  # nothing but a scheme
+        return None
     if "://" not in url:
         url = f"{'http' if _is_near(urlsplit(f'//{url}').hostname or '') else 'https'}://{url}"
     try:

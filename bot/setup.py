@@ -41,7 +41,7 @@ class NotReached(MnemeError):
 
 
 def run_setup(env_file: Path = ENV_FILE) -> None:
-    """Lead a person to a bot that runs. Raises click's Abort where they leave."""
+    """Lead a person to a bot that runs. Raises typer's Abort where they leave."""
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _telegram(env_file)
     set_up_model(env_file)

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
@@ -70,9 +71,22 @@ class Terminal:
         """Press keys."""
         os.write(self._keyboard, keys.encode())
 
+    def interrupts(self) -> None:
+        """Press Ctrl-C where the program leaves the key to the terminal, which makes a signal of it."""
+        self.process.send_signal(signal.SIGINT)
+
     async def shows(self, text: str, times: int = 1) -> None:
         """Wait until `text` stands on the screen, that many times."""
         await self.until(lambda: self.text.count(text) >= times, text)
+
+    async def asks(self, question: str) -> None:
+        """Wait until the program reads an answer to `question`; keys that come before a hidden one are dropped."""
+
+        def asked() -> bool:
+            line = self._screen.display[self._screen.cursor.y].rstrip()
+            return line.endswith(question) and self._screen.cursor.x > len(line)
+
+        await self.until(asked, question)
 
     async def until(self, happened: Callable[[], bool], what: str = "") -> None:
         """Wait until something is so; `what` names it where it never is."""
