@@ -334,9 +334,9 @@ async def test_a_correction_takes_the_outdated_line_out_of_memory_md_and_two_und
     assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
     assert await memories(app) == [(said, "fact", "high")]
     assert "Olha" not in model.requests[-1].system()
-    assert "learn of" in await person.says("/undo")
+    assert "Brought back: My sister's name is Olha" in await person.says("/undo")
     assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
-    assert await person.says("/undo") == "Undone: edit of MEMORY.md, made by capture."
+    assert "Brought back: My sister's name is Olha" in await person.says("/undo")
     assert long_term.read_text() == "# Family\n- My sister's name is Olha\n- My brother is Ivan\n"
     assert await person.says("/undo") == "There is nothing to undo."
 
