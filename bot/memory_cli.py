@@ -291,7 +291,7 @@ def _hit_json(hit: Hit) -> dict[str, object]:
         "name": hit.name,
         "kind": hit.kind,
         "content": hit.content,
-        "score": round(hit.score, 3),
+        "score": float(f"{hit.score:.3g}"),
         "created_at": to_text(hit.created_at),
         "owner": hit.owner,
         "source": hit.source,

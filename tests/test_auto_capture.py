@@ -204,7 +204,7 @@ async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
     row = await app.database.row("SELECT * FROM entries")
     assert row is not None
     assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
-    assert "made by capture" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
     assert await memories(app) == []
 
 
