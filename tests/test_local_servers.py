@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.local_servers import LocalServer, find_local_servers
+from pipeline.local.local_servers import LocalServer, find_local_servers
 from tests.servers.web import Answer, Request, WebServer
 
 if TYPE_CHECKING:

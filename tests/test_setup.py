@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot
-from bot.claim_link import claim_link, qr_code
-from bot.env_file import write_settings
-from bot.questions import whole_url
+from bot.cli.claim_link import claim_link, qr_code
+from bot.cli.env_file import write_settings
+from bot.cli.questions import whole_url
 from config.settings import load_settings
-from memory.access import AccessList
 from memory.clock import system_clock
-from memory.database import Database
+from memory.custody.access import AccessList
+from memory.store.database import Database
 from tests.servers.model import Fails, ModelServer
 from tests.servers.telegram import BotApiServer
 from tests.terminals import Terminal, on_terminal

@@ -1,0 +1,143 @@
+"""The console channel: the same conversation at a terminal, or through a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from bot.chat.arrivals import Arrival
+from bot.chat.commands import parse_command
+from memory.errors import MnemeError
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
+from memory.messages import Provenance
+from pipeline.turn import Incoming
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
+    from memory.log.turn_log import OutgoingReply
+    from pipeline.turn import ReplyChannel
+
+CHANNEL = "console"
+
+
+class InvalidChatName(MnemeError):
+    """`--session` was given something that can't name a chat."""
+
+
+def console_address(chat: str) -> Address:
+    """The address of the console's chat of that name. Raises InvalidChatName."""
+    if not chat or len(chat) > 64 or not all(c.isalnum() or c in "-_." for c in chat):
+        raise InvalidChatName("--session takes up to 64 letters, digits, '-', '_' and '.', such as: work.")
+    return Address(CHANNEL, chat)
+
+
+class ConsoleChannel:
+    """One chat at a terminal. Its base shows nothing while an answer is written; replies are collected."""
+
+    def __init__(self) -> None:
+        self.replies: list[str] = []
+
+    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+        """The console itself: there is one conversation on it."""
+        return self
+
+    async def say(self, arrival: Arrival, text: str) -> None:
+        """Answer without a turn."""
+        await self.deliver(text)
+
+    async def hold(self, arrivals: list[Arrival]) -> None:
+        """Nothing to keep: what was typed is in memory and on the screen."""
+
+    @contextlib.asynccontextmanager
+    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
+        """Show nothing."""
+        yield
+
+    async def show_text(self, text: str) -> None:
+        """Show nothing: a pipe gets the answer whole."""
+
+    async def show_tool(self, name: str) -> None:
+        """Show nothing."""
+
+    async def show_waiting(self, what: str) -> None:
+        """Show nothing."""
+
+    async def outgoing(self, text: str) -> OutgoingReply | None:
+        """No outbox: the reply is on the screen as soon as it is delivered."""
+        return None
+
+    async def deliver_uncommitted(self, text: str) -> None:
+        """Show it like any other."""
+        await self.deliver(text)
+
+    async def deliver(self, text: str) -> None:
+        """Collect the final reply."""
+        self.replies.append(text)
+
+
+def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
+    """A message that was typed at the console."""
+    return Arrival(address, Incoming(_decodable(text), Provenance.TYPED, app.clock()), channel)
+
+
+async def chat_once(app: App, address: Address, text: str) -> int:
+    """Answer one message on standard output; the exit status."""
+    return 1 if await answer_plainly(app, address, text) else 0
+
+
+async def chat_pipe(app: App, address: Address) -> int:
+    """Answer each line of standard input; the exit status."""
+    # bytes, so that what is no UTF-8 arrives as such and does not end the program
+    lines = (await asyncio.to_thread(sys.stdin.buffer.read)).decode("utf-8", "replace").splitlines()
+    failures = [await answer_plainly(app, address, line) for line in lines if line.strip()]
+    return 1 if any(failures) else 0
+
+
+async def answer_plainly(app: App, address: Address, text: str) -> bool:
+    """Answer a message as it is on standard output, or say on standard error why not; whether its turn failed."""
+    channel = ConsoleChannel()
+    async with _interrupt_stops(app, address):
+        failed = await _exchange(app, address, channel, text)
+    for reply in channel.replies:
+        print(reply, file=sys.stderr if failed else sys.stdout, flush=True)  # the channel's output
+    return failed
+
+
+async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:
+    """Send one message and wait for its answer; whether its turn failed, or could not even be kept."""
+    before = await app.turns.last(address.session_id)
+    arrival = typed_arrival(app, address, text, channel)
+    await app.runner.submit(arrival)
+    await app.runner.drained(address.session_id)
+    after = await app.turns.last(address.session_id)
+    if after is None or (before is not None and before.id == after.id):
+        return not parse_command(arrival.incoming.text)[0]
+    return after.outcome is Outcome.FAILED
+
+
+@contextlib.asynccontextmanager
+async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
+    """Ctrl-C is /stop for as long as the context is open."""
+    loop = asyncio.get_running_loop()
+    stops: set[asyncio.Task[tuple[bool, int]]] = set()
+
+    def stop() -> None:
+        stops.add(asyncio.create_task(app.runner.stop(address.session_id)))
+
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        await asyncio.gather(*stops)
+
+
+def _decodable(text: str) -> str:
+    """`text` with bytes that were no UTF-8 shown as such: the terminal hands them over as lone surrogates."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

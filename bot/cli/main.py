@@ -1,0 +1,163 @@
+"""The command line. Exit status 0 when done, 1 when the work failed, 2 for wrong use or configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.cli.start import quiet_settings, settings_with_logging
+from config.settings import ConfigurationError, Settings
+from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+cli = typer.Typer(
+    name="mneme",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
+TALK, MEMORY, UPKEEP = "Talk", "Memory", "Upkeep"
+EXAMPLES = """\
+Examples:
+
+mneme chat -m "What did I say about the gate?"
+
+mneme recall "gate code"
+
+mneme setup"""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"mneme {version('mneme')}")
+        raise typer.Exit
+
+
+@cli.callback(epilog=EXAMPLES)
+def _mneme(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A self-hosted Telegram bot that remembers."""
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one sentence on standard error."""
+    try:
+        cli()
+    except ConfigurationError as error:
+        _fail(error, 2)
+    except MnemeError as error:
+        _fail(error, 1)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _fail(error: Exception, status: int) -> None:
+    print(f"mneme: {error}", file=sys.stderr)  # noqa: T201  # this is the command line's voice
+    raise SystemExit(status) from error
+
+
+@cli.command(rich_help_panel=TALK)
+def chat(
+    message: Annotated[str | None, typer.Option("-m", "--message", help="Answer this one message and leave.")] = None,
+    session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
+) -> None:
+    """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
+    settings = quiet_settings()
+    raise SystemExit(asyncio.run(_chat(settings, session, message)))
+
+
+async def _chat(settings: Settings, session: str, message: str | None) -> int:
+    from bot.app import open_app
+    from bot.cli.console import chat_once, chat_pipe, console_address
+    from bot.cli.terminal import chat_redirected, chat_terminal
+
+    address = console_address(session)
+    async with open_app(settings) as app:
+        if message is not None:
+            return await chat_once(app, address, message)
+        if not sys.stdin.isatty():
+            return await chat_pipe(app, address)
+        return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
+
+
+@cli.command(rich_help_panel=TALK)
+def run() -> None:
+    """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
+    settings = settings_with_logging()
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    from bot.app import open_app
+    from bot.telegram.service import run_telegram
+
+    async with open_app(settings) as app:
+        await _until_signalled(run_telegram(app))
+
+
+async def _until_signalled(service: Coroutine[object, object, None]) -> None:
+    """Run `service`; SIGTERM and Ctrl-C cancel it, and it gets the time to end cleanly."""
+    task = asyncio.ensure_future(service)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not task.cancelled():
+            raise
+
+
+@cli.command(rich_help_panel=TALK)
+def setup() -> None:
+    """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
+    from bot.cli.setup import run_setup
+
+    try:
+        run_setup()
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("\nSetup was left here; what was kept so far is complete.", err=True)
+        raise SystemExit(130) from None
+
+
+@model_cli.command("list")
+def list_models() -> None:
+    """The local models: what there is, and what is here."""
+    from bot.cli.local_models import show_models
+
+    show_models(quiet_settings())
+
+
+@model_cli.command()
+def pull(
+    name: Annotated[str | None, typer.Argument(help="The model; without it the one that is configured.")] = None,
+    if_needed: Annotated[
+        bool, typer.Option("--if-needed", help="Do nothing where another model is configured.")
+    ] = False,
+) -> None:
+    """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
+    from bot.cli.local_models import pull_model
+
+    pull_model(quiet_settings(), name, if_needed=if_needed)
+
+
+cli.command(rich_help_panel=MEMORY)(recall)
+cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
+cli.command("export", rich_help_panel=MEMORY)(export_memory)
+cli.command("import", rich_help_panel=MEMORY)(import_memory)
+cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
+cli.command(rich_help_panel=UPKEEP)(reindex)
+cli.command(rich_help_panel=UPKEEP)(migrate)

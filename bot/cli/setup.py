@@ -1,0 +1,116 @@
+"""`mneme setup`: asks for what is missing, checks it live, writes `.env`, shows how to claim the bot.
+
+Nothing is written before it has been checked, and what belongs together is written at once: whoever leaves halfway
+has settings that work. Questions are asked outside of the event loop, or Ctrl-C would not end them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+import typer
+from pydantic import SecretStr
+from rich.console import Console
+from rich.text import Text
+
+from bot.cli.claim_link import claim_link, qr_code
+from bot.cli.env_file import write_settings
+from bot.cli.questions import ask_secret, say
+from bot.cli.setup_model import set_up_model
+from bot.cli.start import DATABASE_NAME
+from config.settings import ENV_FILE, Settings, load_settings
+from memory.clock import system_clock
+from memory.custody.access import CODE_LIFETIME, AccessList
+from memory.errors import MnemeError
+from memory.store.database import Database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{20,}")
+
+
+class NotAccepted(MnemeError):
+    """Telegram does not know the token."""
+
+
+class NotReached(MnemeError):
+    """Telegram can't be asked."""
+
+
+def run_setup(env_file: Path = ENV_FILE) -> None:
+    """Lead a person to a bot that runs. Raises typer's Abort where they leave."""
+    say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
+    bot = _telegram(env_file)
+    set_up_model(env_file)
+    say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
+    if bot is None:
+        say("Talk with `mneme chat`.")
+    else:
+        asyncio.run(_show_claim(load_settings(env_file), bot))
+
+
+def _telegram(env_file: Path) -> str | None:
+    """Have a token that Telegram accepts; the bot's name. None without one: then there is the console."""
+    settings = load_settings(env_file)
+    kept = settings.telegram_bot_token.get_secret_value() if settings.telegram_bot_token else ""
+    token = kept
+    while True:
+        if not token:
+            token = ask_secret("Telegram bot token from @BotFather (not shown; empty: only the console)")
+        if not token:
+            return None
+        try:
+            name = asyncio.run(_bot_name(settings, token))
+        except NotReached as error:
+            say(str(error))
+            if not typer.confirm("Try again?", default=True):
+                return None
+        except NotAccepted as error:
+            say(str(error))
+            token = ""
+        else:
+            if token != kept:
+                write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
+            say(f"Telegram knows the bot as @{name}.")
+            return name
+
+
+async def _bot_name(settings: Settings, token: str) -> str:
+    from telegram.error import Forbidden, InvalidToken, NetworkError, TelegramError
+
+    from bot.telegram.service import telegram_bot
+
+    if not _TOKEN.fullmatch(token):
+        raise NotAccepted("That is no bot token: it is a number, a colon and 35 letters, such as 123456789:AAE...")
+    try:
+        async with telegram_bot(settings.model_copy(update={"telegram_bot_token": SecretStr(token)})) as bot:
+            return bot.username
+    except (InvalidToken, Forbidden) as error:
+        raise NotAccepted("Telegram does not know this token: copy it again from @BotFather.") from error
+    except NetworkError as error:
+        raise NotReached(f"Telegram can't be reached ({error}): check the network, or TELEGRAM_PROXY.") from error
+    except TelegramError as error:
+        raise NotReached(f"Telegram does not say who the bot is ({error}).") from error
+
+
+async def _show_claim(settings: Settings, bot: str) -> None:
+    from bot.telegram.updates import CHANNEL
+
+    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+    try:
+        code = await AccessList(database, CHANNEL, system_clock).new_claim_code()
+    finally:
+        await database.close()
+    link = claim_link(bot, code)
+    hours = int(CODE_LIFETIME.total_seconds() // 3600)
+    say(f"Start the bot with `mneme run`. To make it yours, open this within {hours} hours:\n")
+    typer.echo(f"    {link}\n")  # a link must not be broken
+    console = Console()
+    picture = qr_code(link)
+    if console.is_terminal and console.width >= len(picture[0]):
+        # its own colours: on a light terminal it would otherwise be a negative
+        console.print(Text("\n".join(picture), style="bright_white on black"))
+    say(f"\nOr send @{bot}: /start {code}")
