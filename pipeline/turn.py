@@ -36,6 +36,9 @@ class ReplyChannel(Protocol):
     async def show_tool(self, name: str) -> None:
         """Show that a tool runs."""
 
+    async def show_waiting(self, what: str) -> None:
+        """Show what is awaited before the first word of an answer, such as `loading the model`."""
+
     async def outgoing(self, text: str) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
 

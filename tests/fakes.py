@@ -42,6 +42,7 @@ class FakeChannel:
     said: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
+    awaited: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -64,6 +65,10 @@ class FakeChannel:
 
     async def show_tool(self, name: str) -> None:
         self.tools.append(name)
+        self.changed.set()
+
+    async def show_waiting(self, what: str) -> None:
+        self.awaited.append(what)
         self.changed.set()
 
     async def outgoing(self, text: str) -> OutgoingReply | None:

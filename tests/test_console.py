@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import pty
-import re
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +12,13 @@ import pytest
 
 import bot
 from bot.cli.console import InvalidChatName, console_address
-from tests.servers.model import Fails, Holds, Says
+from tests.servers.model import Fails, Says
+from tests.terminals import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from tests.servers.model import ModelServer
 
 CODE = Path(bot.__file__).parent.parent
-PATIENCE = 30
-"""Seconds that a test waits for the program before it fails."""
 
 
 @pytest.fixture
@@ -155,117 +148,3 @@ def test_a_chat_has_a_plain_name(name: str) -> None:
 
 def test_the_console_is_one_session_for_each_name() -> None:
     assert console_address("local").session_id == "console:local"
-
-
-BRACKETED_PASTE = "\x1b[?2004h"
-"""What the program sends a terminal when it begins to read a line."""
-
-
-class Terminal:
-    """`mneme chat` on a terminal of its own."""
-
-    def __init__(self, keyboard: int, process: asyncio.subprocess.Process) -> None:
-        self._keyboard = keyboard
-        self.process = process
-        self._written = ""
-        self._seen = 0
-        self._prompts = 0
-        self._changed = asyncio.Event()
-        asyncio.get_running_loop().add_reader(keyboard, self._read)
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError):  # the program has left
-            self._written += os.read(self._keyboard, 65536).decode(errors="replace")
-        # the program asks where the cursor is and waits for the answer
-        if self._written.endswith("\x1b[6n"):
-            os.write(self._keyboard, b"\x1b[1;1R")
-        self._changed.set()
-
-    @property
-    def text(self) -> str:
-        """All that was ever written, without what moves the cursor and sets colours."""
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._written)
-
-    def types(self, keys: str) -> None:
-        os.write(self._keyboard, keys.encode())
-
-    async def shows(self, text: str) -> None:
-        """Wait until the screen shows `text` after what was waited for last."""
-        await self._until(lambda: self.text.find(text, self._seen) >= 0)
-        self._seen = self.text.index(text, self._seen) + len(text)
-
-    async def prompts(self) -> None:
-        """Wait until the program asks for input once more."""
-        self._prompts += 1
-        await self._until(lambda: self._written.count(BRACKETED_PASTE) >= self._prompts)
-
-    async def _until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while not happened():
-                self._changed.clear()
-                await self._changed.wait()
-
-    def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._keyboard)
-        os.close(self._keyboard)
-
-
-@pytest.fixture
-async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
-    keyboard, theirs = pty.openpty()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bot",
-        "chat",
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"},
-        start_new_session=True,
-    )
-    os.close(theirs)
-    opened = Terminal(keyboard, process)
-    yield opened
-    opened.close()
-    if process.returncode is None:
-        process.kill()
-    await process.wait()
-
-
-async def test_a_terminal_shows_the_answer_as_it_comes_and_ctrl_d_leaves(
-    terminal: Terminal, model: ModelServer, tmp_path: Path
-) -> None:
-    holds = Holds("The beginning of it")
-    model.script(holds)
-    await terminal.shows("Mneme with scripted. /help lists commands, Ctrl-C stops, Ctrl-D leaves.")
-    await terminal.prompts()
-    terminal.types("Tell me a story\r")
-    await terminal.shows("The beginning of it")
-    holds.release.set()
-    await terminal.prompts()
-    terminal.types("/status\r")
-    await terminal.shows("2 messages")
-    await terminal.prompts()
-    terminal.types("\x04")
-    assert await asyncio.wait_for(terminal.process.wait(), PATIENCE) == 0
-    assert (tmp_path / "data" / "console_history").stat().st_mode & 0o077 == 0
-
-
-async def test_ctrl_c_stops_the_answer_and_not_the_program(terminal: Terminal, model: ModelServer) -> None:
-    model.script(Holds("The beginning of it"))
-    await terminal.prompts()
-    terminal.types("Tell me a story\r")
-    await terminal.shows("The beginning of it")
-    terminal.process.send_signal(signal.SIGINT)  # what the terminal does for Ctrl-C
-    await terminal.shows("The beginning of it (stopped)")
-    await model.wait_for(lambda: model.disconnects == 1)
-    await terminal.prompts()
-    terminal.types("\x03")  # while the program reads a line it gets the key itself
-    await terminal.shows("Ctrl-D leaves.")
-    await terminal.prompts()
-    terminal.types("Go on\r")
-    await terminal.shows("You said: Go on")
-    await terminal.prompts()
-    terminal.types("\x04")
-    assert await asyncio.wait_for(terminal.process.wait(), PATIENCE) == 0

@@ -390,7 +390,7 @@ async def test_undo_after_new_takes_back_the_facts_and_then_memory_md(person: Pe
     await person.says("I live in Kyiv.")
     model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
     await person.says("/new")
-    assert "learn of home city" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
     assert "no entries" in await person.says("/memory")
     assert "edit of MEMORY.md" in await person.says("/undo")
     assert text_in(person.app, "MEMORY.md") == "- My own line.\n"

@@ -109,7 +109,7 @@ def test_the_five_operations_and_undo(shell: Shell) -> None:
 def test_for_people_the_entry_is_written_out(shell: Shell) -> None:
     assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, by user, ")
     assert shell.done("memory", "list") == f"{MINE}  note  key  at Ann's\n"
-    assert shell.done("memory", "undo") == "Undone: add of key, made by user.\n"
+    assert shell.done("memory", "undo") == "Taken back: at Ann's\n"
 
 
 def test_recall_prints_objects_of_seven_fields(shell: Shell, data: Path) -> None:
@@ -257,7 +257,7 @@ async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer, tmp_pat
     assert out == "You said: What is the gate code?\n"
     assert "note gate] The gate code is a prime number" in model.requests[-1].system()
     status, out, _ = await mneme("chat", "-m", "/undo")
-    assert (status, out) == (0, "Undone: add of gate, made by user.\n")
+    assert (status, out) == (0, "Taken back: The gate code is a prime number\n")
     status, out, err = await mneme("memory", "show", "gate")
     assert (status, out, err) == (1, "", "mneme: Nothing is called 'gate': see /memory for what there is.\n")
     status, _, _ = await mneme("memory", "paint")

@@ -83,9 +83,9 @@ async def test_forget_removes_one_entry_and_undo_brings_it_back(person: Person) 
     await remember(person, "spare key")
     assert await person.says("/forget Spare-Key") == "Forgotten: **spare-key** (/undo brings it back)."
     assert await person.says("/recall spare") == "I found nothing about that."
-    assert await person.says("/undo") == "Undone: remove of spare-key, made by user."
+    assert await person.says("/undo") == "Brought back: spare key"
     assert "spare-key" in await person.says("/recall spare")
-    assert await person.says("/undo") == "Undone: add of spare-key, made by user."
+    assert await person.says("/undo") == "Taken back: spare key"
     assert await person.says("/undo") == "There is nothing to undo."
 
 

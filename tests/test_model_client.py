@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -79,6 +80,26 @@ async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, 
     assert "".join(pieces) == answer.text == "Good morning to you"
     assert answer.finish is Finish.STOP
     assert answer.usage == Usage(model.requests[0].tokens, 4)
+
+
+async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelServer) -> None:
+    loading = asyncio.Event()
+    told: list[str] = []
+
+    async def connect() -> Endpoint:
+        await asyncio.wait_for(loading.wait(), 20)
+        return Endpoint(model.url, "key")
+
+    async def tell(what: str) -> None:
+        told.append(what)
+        loading.set()
+
+    client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
+    asked = ModelRequest([Message(Role.USER, "word " * 1000, FakeClock()())], on_wait=tell)
+    await client.complete(asked)
+    await client.complete(asked)
+    await client.close()
+    assert told == ["loading the model", "reading 1,300 tokens", "thinking", "reading 1,300 tokens", "thinking"]
 
 
 @pytest.mark.parametrize(

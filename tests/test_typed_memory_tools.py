@@ -90,7 +90,7 @@ async def test_learn_says_what_a_known_memory_takes_the_place_of(
     )
     assert answers[2] == "known already as fact-office-lviv, now reinforced instead of: The office is in Kyiv"
     assert (await entries(store))["fact-office-lviv"].aliases == ("fact-office-kyiv",)
-    assert "learn of" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
     assert (await entries(store))["fact-office-kyiv"].superseded_by is None
 
 
@@ -101,7 +101,7 @@ async def test_what_is_learned_comes_up_in_the_next_request_and_goes_with_undo(
     await person.says("/new")
     await person.says("Hello")
     assert "# Rules\n- [policy] Invoices go out in euros" in model.requests[-1].system()
-    assert "learn of policy-invoices-go-euros" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
     await person.says("Hello")
     assert "euros" not in model.requests[-1].system().partition("# Memory")[0]
     assert "# Rules\n" not in model.requests[-1].system()
@@ -233,7 +233,7 @@ async def test_a_procedure_is_saved_recorded_and_undone(person: Person, model: M
         assert f"{undone} of deploy" in await person.says("/undo")
     entry = (await entries(store))["deploy"]
     assert (entry.steps, entry.success_count, entry.failure_count) == (("test", "push"), 0, 0)
-    assert "learn of deploy" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
     assert await entries(store) == {}
 
 

@@ -55,6 +55,11 @@ def long_term(database: Database, files: MarkdownFiles, clock: FakeClock) -> Lon
     return LongTermMemory(files, database, ChangeLog(clock))
 
 
+def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
+    """What an undo took back, by its record."""
+    return (undone.operation, undone.author, undone.names) if undone else None
+
+
 async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
     """What there is of the one entry."""
     found = await store.entries.list(OWNER)
@@ -74,14 +79,14 @@ async def test_every_operation_is_undone_in_order(store: Store, undo: Undo, data
     stages.append(await entry(store))
     await store.entries.remove(OWNER, "third")
     expected = [
-        Undone("remove", "user", ("third",)),
-        Undone("rename", "consolidation", ("key",)),
-        Undone("alias", "capture", ("key",)),
-        Undone("write", "model", ("key",)),
-        Undone("add", "user", ("key",)),
+        ("remove", "user", ("third",)),
+        ("rename", "consolidation", ("key",)),
+        ("alias", "capture", ("key",)),
+        ("write", "model", ("key",)),
+        ("add", "user", ("key",)),
     ]
     for undone in expected:
-        assert await undo.undo(OWNER) == undone
+        assert what(await undo.undo(OWNER)) == undone
         assert await entry(store) == stages.pop()
         word = {"apple": "apple", "banana": "banana"}.get((await entry(store) or ("", (), ""))[2])
         assert [hit.content for hit in await search.find("apple banana", OWNER)] == ([word] if word else [])
@@ -101,7 +106,7 @@ async def test_an_undone_removal_brings_all_names_back(store: Store, undo: Undo)
 async def test_undo_takes_back_what_others_did_but_not_of_other_owners(store: Store, undo: Undo) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key", author=Author.MODEL))
     await store.entries.add("telegram:2", NewEntry("pear", name="key"))
-    assert await undo.undo(OWNER) == Undone("add", "model", ("key",))
+    assert what(await undo.undo(OWNER)) == ("add", "model", ("key",))
     assert await undo.undo(OWNER) is None
     assert (await store.entries.get("telegram:2", "key")).content == "pear"
 
@@ -148,10 +153,10 @@ async def test_the_model_and_the_capture_are_undone_in_the_chat(app: App, person
     await person.says("Tea is what I drink")
     text = app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
     assert text.read_text() == "- the gate code is a prime number\n- likes tea\n"
-    assert await person.says("/undo") == "Undone: edit of MEMORY.md, made by model."
+    assert await person.says("/undo") == "Taken back: likes tea"
     assert text.read_text() == "- the gate code is a prime number\n"
-    assert await person.says("/undo") == "Undone: add of key, made by model."
-    assert await person.says("/undo") == "Undone: edit of MEMORY.md, made by capture."
+    assert await person.says("/undo") == "Taken back: under the pot"
+    assert await person.says("/undo") == "Taken back: the gate code is a prime number"
     assert text.read_text() == ""
     assert await person.says("/undo") == "There is nothing to undo."
 
@@ -162,9 +167,9 @@ async def test_undo_works_after_a_restart(start: OpenApp) -> None:
     async with start() as app:
         assert await Person(app).says("/forget spare-key-ann") == "Forgotten: **spare-key-ann** (/undo brings it back)."
     async with start() as app:
-        assert "remove of spare-key-ann" in await Person(app).says("/undo")
+        assert await Person(app).says("/undo") == "Brought back: The spare key is at Ann's"
         assert "at Ann's" in await Person(app).says("/memory spare-key-ann")
-        assert "add of spare-key-ann" in await Person(app).says("/undo")
+        assert "Taken back: The spare key" in await Person(app).says("/undo")
 
 
 async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_before(
@@ -179,7 +184,7 @@ async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_befor
     ):
         await undo.undo(OWNER)
     assert path.read_text() == "likes coffee\n"
-    assert await undo.undo(OWNER) == Undone("add", "user", ("key",))
+    assert what(await undo.undo(OWNER)) == ("add", "user", ("key",))
 
 
 async def test_replacing_and_deleting_parts_of_memory_is_undone(undo: Undo, long_term: LongTermMemory) -> None:
@@ -200,7 +205,7 @@ async def test_an_undone_compaction_gives_the_conversation_back(app: App, person
     before = await app.sessions.transcript(session.id)
     assert "6 messages left my view" in await person.says("/compact 2")
     assert (await app.sessions.transcript(session.id)).summary
-    assert "add of archive-2026-02-07" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
     assert await app.sessions.transcript(session.id) == before
 
 
@@ -215,7 +220,7 @@ async def test_a_change_can_be_undone_for_30_days_and_is_purged_then(start: Open
     clock.forward(hours=2)
     async with start() as app:
         assert await app.database.value("SELECT group_concat(content) FROM entries") == "The second key is green"
-        assert "remove of second-key-green" in await Person(app).says("/undo")
+        assert "Brought back: The second key is green" in await Person(app).says("/undo")
         assert await Person(app).says("/undo") == "There is nothing to undo."
         assert "green" in await Person(app).says("/memory second-key-green")
 

@@ -31,6 +31,8 @@ RESULTS = 8
 CONFIRMATION = "confirm"
 WHY = "why"
 LINE_CHARACTERS = 100
+UNDONE_SHOWN = 8
+"""How much of what an /undo did is said."""
 
 
 class MemoryCommands:
@@ -182,8 +184,12 @@ def written_extent(extent: Extent) -> str:
 
 
 def written_undo(undone: Undone) -> str:
-    """What an undo took back."""
-    return f"Undone: {undone.operation} of {', '.join(undone.names)}, made by {undone.author}."
+    """What an undo did, in the words of what it did it to."""
+    lines = [f"{outcome.effect}: {_line(outcome.text)}" for outcome in undone.outcomes]
+    if len(lines) <= 1:
+        return lines[0] if lines else f"Taken back: what changed in {', '.join(undone.names)}."
+    more = [f"and {len(lines) - UNDONE_SHOWN} more"] if len(lines) > UNDONE_SHOWN else []
+    return "\n".join(f"- {line}" for line in lines[:UNDONE_SHOWN] + more)
 
 
 def _page_of(argument: str) -> tuple[str, int]:

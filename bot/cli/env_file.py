@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from typing import TYPE_CHECKING
 
 from dotenv import dotenv_values, set_key, unset_key
@@ -11,12 +13,23 @@ if TYPE_CHECKING:
 
 
 def write_settings(env_file: Path, **values: str) -> None:
-    """Write settings into `env_file`, which only its owner may read; an empty value removes the setting."""
-    env_file.touch(mode=0o600)
-    present = dotenv_values(env_file)
-    for name, value in values.items():
-        if value:
-            set_key(env_file, name, value)
-        elif name in present:
-            unset_key(env_file, name)
-    env_file.chmod(0o600)
+    """Write settings into `env_file`, which only its owner may read; an empty value removes the setting.
+
+    All of them or none: whatever interrupts this leaves the file as it was.
+    """
+    target = env_file.resolve()  # a link stays one
+    draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+    try:
+        draft.touch(mode=0o600)
+        if target.exists():
+            shutil.copyfile(target, draft)
+        present = dotenv_values(draft, encoding="utf-8")
+        for name, value in values.items():
+            if value:
+                set_key(draft, name, value, encoding="utf-8")
+            elif name in present:
+                unset_key(draft, name, encoding="utf-8")
+        draft.chmod(0o600)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

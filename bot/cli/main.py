@@ -19,19 +19,37 @@ if TYPE_CHECKING:
 
 cli = typer.Typer(
     name="mneme",
-    help="A self-hosted Telegram bot that remembers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
-cli.add_typer(memory_cli, name="memory")
-cli.add_typer(model_cli, name="model")
-cli.command()(recall)
-cli.command("export")(export_memory)
-cli.command("import")(import_memory)
-cli.command()(reindex)
-cli.command()(migrate)
+TALK, MEMORY, UPKEEP = "Talk", "Memory", "Upkeep"
+EXAMPLES = """\
+Examples:
+
+mneme chat -m "What did I say about the gate?"
+
+mneme recall "gate code"
+
+mneme setup"""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"mneme {version('mneme')}")
+        raise typer.Exit
+
+
+@cli.callback(epilog=EXAMPLES)
+def _mneme(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A self-hosted Telegram bot that remembers."""
 
 
 def main() -> None:
@@ -51,7 +69,7 @@ def _fail(error: Exception, status: int) -> None:
     raise SystemExit(status) from error
 
 
-@cli.command()
+@cli.command(rich_help_panel=TALK)
 def chat(
     message: Annotated[str | None, typer.Option("-m", "--message", help="Answer this one message and leave.")] = None,
     session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
@@ -68,7 +86,8 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.cli.console import chat_once, chat_pipe, chat_terminal, console_address
+    from bot.cli.console import chat_once, chat_pipe, console_address
+    from bot.cli.terminal import chat_redirected, chat_terminal
 
     address = console_address(session)
     async with open_app(settings) as app:
@@ -76,10 +95,10 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
             return await chat_once(app, address, message)
         if not sys.stdin.isatty():
             return await chat_pipe(app, address)
-        return await chat_terminal(app, address)
+        return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
 
 
-@cli.command()
+@cli.command(rich_help_panel=TALK)
 def run() -> None:
     """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
     settings = settings_with_logging()
@@ -107,12 +126,16 @@ async def _until_signalled(service: Coroutine[object, object, None]) -> None:
             raise
 
 
-@cli.command()
+@cli.command(rich_help_panel=TALK)
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
     from bot.cli.setup import run_setup
 
-    asyncio.run(run_setup())
+    try:
+        run_setup()
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("\nSetup was left here; what was kept so far is complete.", err=True)
+        raise SystemExit(130) from None
 
 
 @model_cli.command("list")
@@ -134,3 +157,12 @@ def pull(
     from bot.cli.local_models import pull_model
 
     pull_model(quiet_settings(), name, if_needed=if_needed)
+
+
+cli.command(rich_help_panel=MEMORY)(recall)
+cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
+cli.command("export", rich_help_panel=MEMORY)(export_memory)
+cli.command("import", rich_help_panel=MEMORY)(import_memory)
+cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
+cli.command(rich_help_panel=UPKEEP)(reindex)
+cli.command(rich_help_panel=UPKEEP)(migrate)

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.chat.memory_commands import written_entry, written_undo
-from bot.cli.console import console_address
 from bot.cli.start import DATABASE_NAME, quiet_settings
-from bot.services import MemoryServices, memory_services
 from config.settings import MemoryScope, Settings
 from memory.clock import system_clock, to_text
 from memory.log.sessions import SHARED_OWNER
-from memory.retrieval.search import Filter
+from memory.retrieval.search import MESSAGE_KIND, Filter
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
@@ -29,6 +26,7 @@ from memory.text.tokens import TokenCounter
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from bot.services import MemoryServices
     from memory.retrieval.search import Hit
     from memory.store.entry import Entry
 
@@ -47,12 +45,16 @@ class Shelf:
 
     def writer(self, owner: str | None) -> str:
         """Whose memory is written: the named owner's, or the console's own."""
+        from bot.cli.console import console_address
+
         shared = self.settings.memory_scope is MemoryScope.SHARED
         return owner or (SHARED_OWNER if shared else console_address("local").owner)
 
 
 @contextlib.asynccontextmanager
 async def _shelf() -> AsyncIterator[Shelf]:
+    from bot.services import memory_services  # late: help must not wait for all of memory
+
     settings = quiet_settings()
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
     try:
@@ -69,9 +71,23 @@ def _with_shelf(work: Callable[[Shelf], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
+def _known_kind(kind: str | None) -> str | None:
+    return _among(kind, [*map(str, Kind)])
+
+
+def _among(kind: str | None, known: list[str]) -> str | None:
+    if kind is not None and kind not in known:
+        raise typer.BadParameter(f"there is no kind {kind!r}: choose one of {', '.join(known)}.")
+    return kind
+
+
+def _known_kind_or_message(kind: str | None) -> str | None:
+    return _among(kind, [*map(str, Kind), MESSAGE_KIND])
+
+
 @memory_cli.command("list")
 def list_entries(
-    kind: Annotated[str | None, typer.Option(help="Only this kind.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind.", callback=_known_kind)] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,6 +98,8 @@ def list_entries(
         if as_json:
             _print_json([_entry_json(entry) for entry in found])
             return
+        if not found:
+            typer.echo("Nothing was found.", err=True)
         for entry in found:
             typer.echo(f"{entry.owner}  {entry.kind}  {entry.name}  {' '.join(entry.content.split())[:80]}")
 
@@ -163,6 +181,8 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
     async def work(shelf: Shelf) -> None:
+        from bot.chat.memory_commands import written_undo
+
         undone = await shelf.memory.undo.undo(shelf.writer(owner))
         if as_json:
             named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
@@ -176,7 +196,9 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
 def recall(
     query: str,
     owner: Owner = None,
-    kind: Annotated[str | None, typer.Option(help="Only this kind; message for the log.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Only this kind; message for the log.", callback=_known_kind_or_message)
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
     as_json: AsJson = False,
 ) -> None:
@@ -185,11 +207,12 @@ def recall(
     async def work(shelf: Shelf) -> None:
         only = Filter(kinds=[kind] if kind else None)
         if as_json:
-            _print_json(
-                [_hit_json(hit) for hit in await shelf.memory.search.find(query, owner, only=only, limit=limit)]
-            )
+            _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, owner, only, limit)])
             return
-        for one in await shelf.memory.recall.recall(query, owner, only, limit):
+        found = await shelf.memory.recall.recall(query, owner, only, limit)
+        if not found:
+            typer.echo("Nothing was found.", err=True)
+        for one in found:
             typer.echo(f"{one.hit.score:6.2f}  {one.hit.owner}  {one.text}")
 
     _with_shelf(work)
@@ -235,6 +258,8 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
+    from bot.chat.memory_commands import written_entry
+
     if as_json:
         _print_json(_entry_json(entry))
     else:
@@ -266,7 +291,7 @@ def _hit_json(hit: Hit) -> dict[str, object]:
         "name": hit.name,
         "kind": hit.kind,
         "content": hit.content,
-        "score": hit.score,
+        "score": float(f"{hit.score:.3g}"),
         "created_at": to_text(hit.created_at),
         "owner": hit.owner,
         "source": hit.source,

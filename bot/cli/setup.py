@@ -1,123 +1,102 @@
-"""`mneme setup`: asks for what is missing, checks it live, writes `.env`, shows the one-time claim code."""
+"""`mneme setup`: asks for what is missing, checks it live, writes `.env`, shows how to claim the bot.
+
+Nothing is written before it has been checked, and what belongs together is written at once: whoever leaves halfway
+has settings that work. Questions are asked outside of the event loop, or Ctrl-C would not end them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import TYPE_CHECKING
 
 import typer
+from pydantic import SecretStr
+from rich.console import Console
+from rich.text import Text
 
-from bot.app import endpoint_of
+from bot.cli.claim_link import claim_link, qr_code
 from bot.cli.env_file import write_settings
+from bot.cli.questions import ask_secret, say
+from bot.cli.setup_model import set_up_model
 from bot.cli.start import DATABASE_NAME
-from config.models import load_catalogue
-from config.settings import ENV_FILE, ConfigurationError, Settings, load_settings
+from config.settings import ENV_FILE, Settings, load_settings
 from memory.clock import system_clock
 from memory.custody.access import CODE_LIFETIME, AccessList
 from memory.errors import MnemeError
-from memory.messages import Message, Role
 from memory.store.database import Database
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
-from pipeline.models.model import ModelError, ModelRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHECK_TOKENS = 16
-"""How long the answer of a model may get that is only to show that it answers."""
+_TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{20,}")
 
 
 class NotAccepted(MnemeError):
-    """Telegram does not know the token, or can't be asked."""
+    """Telegram does not know the token."""
 
 
-async def run_setup(env_file: Path = ENV_FILE) -> None:
-    """Lead a person to a bot that runs. Answers are kept in `env_file` as soon as they have been checked."""
-    await _telegram(env_file)
-    await _model(env_file)
+class NotReached(MnemeError):
+    """Telegram can't be asked."""
+
+
+def run_setup(env_file: Path = ENV_FILE) -> None:
+    """Lead a person to a bot that runs. Raises typer's Abort where they leave."""
+    say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
+    bot = _telegram(env_file)
+    set_up_model(env_file)
+    say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
+    if bot is None:
+        say("Talk with `mneme chat`.")
+    else:
+        asyncio.run(_show_claim(load_settings(env_file), bot))
+
+
+def _telegram(env_file: Path) -> str | None:
+    """Have a token that Telegram accepts; the bot's name. None without one: then there is the console."""
     settings = load_settings(env_file)
-    typer.echo(f"\nThe settings are in {env_file}.")
-    if settings.telegram_bot_token is not None:
-        await _show_code(settings)
-
-
-async def _telegram(env_file: Path) -> None:
-    """Have a token that Telegram accepts, or none."""
+    kept = settings.telegram_bot_token.get_secret_value() if settings.telegram_bot_token else ""
+    token = kept
     while True:
-        settings = load_settings(env_file)
-        if settings.telegram_bot_token is None:
-            token = typer.prompt("Telegram bot token from @BotFather (empty: only the console)", default="")
-            if not token.strip():
-                return
-            write_settings(env_file, TELEGRAM_BOT_TOKEN=token.strip())
-            continue
+        if not token:
+            token = ask_secret("Telegram bot token from @BotFather (not shown; empty: only the console)")
+        if not token:
+            return None
         try:
-            typer.echo(f"Telegram knows the bot as @{await _bot_name(settings)}.")
-        except (NotAccepted, ConfigurationError) as error:
-            typer.echo(f"{error}")
-            if not typer.confirm("Enter another token?", default=True):
-                return
-            write_settings(env_file, TELEGRAM_BOT_TOKEN="")
+            name = asyncio.run(_bot_name(settings, token))
+        except NotReached as error:
+            say(str(error))
+            if not typer.confirm("Try again?", default=True):
+                return None
+        except NotAccepted as error:
+            say(str(error))
+            token = ""
         else:
-            return
+            if token != kept:
+                write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
+            say(f"Telegram knows the bot as @{name}.")
+            return name
 
 
-async def _bot_name(settings: Settings) -> str:
-    from telegram.error import TelegramError
+async def _bot_name(settings: Settings, token: str) -> str:
+    from telegram.error import Forbidden, InvalidToken, NetworkError, TelegramError
 
     from bot.telegram.service import telegram_bot
 
+    if not _TOKEN.fullmatch(token):
+        raise NotAccepted("That is no bot token: it is a number, a colon and 35 letters, such as 123456789:AAE...")
     try:
-        async with telegram_bot(settings) as bot:
+        async with telegram_bot(settings.model_copy(update={"telegram_bot_token": SecretStr(token)})) as bot:
             return bot.username
+    except (InvalidToken, Forbidden) as error:
+        raise NotAccepted("Telegram does not know this token: copy it again from @BotFather.") from error
+    except NetworkError as error:
+        raise NotReached(f"Telegram can't be reached ({error}): check the network, or TELEGRAM_PROXY.") from error
     except TelegramError as error:
-        raise NotAccepted(f"Telegram does not accept this ({error}): check the token and the network.") from error
+        raise NotReached(f"Telegram does not say who the bot is ({error}).") from error
 
 
-async def _model(env_file: Path) -> None:
-    """Have a model that answers: an endpoint's, or the embedded one."""
-    while True:
-        settings = load_settings(env_file)
-        if not settings.has_endpoint:
-            typer.echo("\nA model: any OpenAI-compatible endpoint, or the embedded one, which needs no key.")
-            url = typer.prompt("Base URL (empty: the embedded model; 'openai': OpenAI's own)", default="").strip()
-            if not url:
-                typer.echo("The embedded model it is: `mneme model pull` fetches it.")
-                return
-            key = typer.prompt("API key (empty: none)", default="", hide_input=True).strip()
-            name = typer.prompt("Model name").strip()
-            write_settings(
-                env_file,
-                OPENAI_BASE_URL="" if url == "openai" else url,
-                OPENAI_API_KEY=key or "none",
-                LLM_MODEL=name,
-            )
-            continue
-        try:
-            await _ask_model(settings)
-            typer.echo(f"The model {settings.llm_model} answers.")
-        except ModelError as error:
-            typer.echo(f"{error}")
-            if not typer.confirm("Enter another model?", default=True):
-                return
-            write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL="")
-        else:
-            return
-
-
-async def _ask_model(settings: Settings) -> None:
-    async def connect() -> Endpoint:
-        return endpoint_of(settings)
-
-    name = settings.llm_model or ""
-    model = OpenAIModel(name, load_catalogue().window(name), connect, timeout=settings.llm_timeout)
-    hello = Message(Role.USER, "Say hello.", system_clock())
-    try:
-        await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
-    finally:
-        await model.close()
-
-
-async def _show_code(settings: Settings) -> None:
+async def _show_claim(settings: Settings, bot: str) -> None:
     from bot.telegram.updates import CHANNEL
 
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
@@ -125,6 +104,13 @@ async def _show_code(settings: Settings) -> None:
         code = await AccessList(database, CHANNEL, system_clock).new_claim_code()
     finally:
         await database.close()
+    link = claim_link(bot, code)
     hours = int(CODE_LIFETIME.total_seconds() // 3600)
-    typer.echo(f"\nStart the bot with `mneme run`, then send it this within {hours} hours to make it yours:")
-    typer.echo(f"\n    /start {code}\n")
+    say(f"Start the bot with `mneme run`. To make it yours, open this within {hours} hours:\n")
+    typer.echo(f"    {link}\n")  # a link must not be broken
+    console = Console()
+    picture = qr_code(link)
+    if console.is_terminal and console.width >= len(picture[0]):
+        # its own colours: on a light terminal it would otherwise be a negative
+        console.print(Text("\n".join(picture), style="bright_white on black"))
+    say(f"\nOr send @{bot}: /start {code}")

@@ -188,6 +188,9 @@ class _TelegramReply:
         """Show that a tool runs."""
         self._preview.show(f"_{name} …_")
 
+    async def show_waiting(self, what: str) -> None:
+        """Show nothing more: `busy` shows that the bot types."""
+
     async def outgoing(self, text: str) -> OutgoingReply:
         """The reply for the outbox. The preview ends here, and what it leaves behind becomes the reply."""
         await self._preview.close()

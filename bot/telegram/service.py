@@ -114,7 +114,11 @@ async def _set_menu(bot: ExtBot[int], commands: list[Command]) -> None:
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
-    if not app.settings.telegram_allowed_ids and not await access.has_members():
+    if app.settings.telegram_allowed_ids or await access.has_members():
+        return
+    if await access.awaits_claim():
+        log.info("waiting_to_be_claimed", remedy="open the link that `mneme setup` showed")
+    else:
         log.warning("nobody_is_allowed", remedy="run `mneme setup` for a one-time code, or set TELEGRAM_ALLOWED_IDS")
 
 

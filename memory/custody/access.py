@@ -60,6 +60,14 @@ class AccessList:
             )
         return True
 
+    async def awaits_claim(self) -> bool:
+        """Whether a code is open by which somebody may still claim the bot."""
+        found = await self._database.value(
+            "SELECT 1 FROM claim_codes WHERE channel = ? AND expires_at > ? AND failures < ?",
+            (self._channel, now_text(self._clock), CODE_ATTEMPTS),
+        )
+        return found is not None
+
     async def is_member(self, user_id: int) -> bool:
         """Whether a user has claimed the bot."""
         found = await self._database.value(

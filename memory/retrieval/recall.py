@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.retrieval.search import MESSAGE_KIND, Filter
@@ -28,6 +28,8 @@ WORST_SHOWN = 0.4
 """A hit whose score is below this part of the best one's is not shown to the model."""
 TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
+QUESTIONS = 10
+"""How many hits may be the question itself without one that answers it being missed."""
 LANDMARKS = 12
 OCCURRENCES = 10
 """How many words of the question, and how many places of each, are looked for in a long text."""
@@ -82,8 +84,19 @@ class Recall:
 
     async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
         """What fits `query`, best first; an exchange once, however many of its messages fit."""
-        hits = await self._search.find(query, owner, only=only, limit=limit * 3)
-        return (await self._shown(query, hits))[:limit]
+        return (await self._shown(query, await self.hits(query, owner, only, limit * 3)))[:limit]
+
+    async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
+        """What is called `query`, then what fits it, best first. That it was asked before is no answer to it."""
+        found = await self._search.find(query, owner, only=only, limit=limit + QUESTIONS)
+        called = await self._search.named(query, owner, only=only)
+        names = {hit.id for hit in called}
+        best = max((hit.score for hit in found), default=0.0)
+        asked = _words(query)
+        return [
+            *(replace(hit, score=best) for hit in called),
+            *(hit for hit in found if (hit.id not in names if hit.turn_id is None else _words(hit.content) != asked)),
+        ][:limit]
 
     async def semantic_scoped(
         self, owner: str, path: str, limit: int, kinds: Collection[str] = TYPED_KINDS
@@ -131,6 +144,10 @@ class Recall:
 
     def _day(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def _excerpt(text: str, sought: list[str]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text, to_text
 from memory.store.entry_rows import LIVE, kind_of
 from memory.store.index import rebuild, source_of
+from memory.text.naming import name_key
 from memory.text.words import match_expression
 
 if TYPE_CHECKING:
@@ -128,6 +129,19 @@ class Search:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
         rows = await self._best(query, owner, only, limit, _SCORES)
         return {source_of(row["row"])[1]: row["score"] for row in rows}
+
+    async def named(self, name: str, owner: str | None = None, *, only: Filter | None = None) -> list[Hit]:
+        """The entries that have `name` as their name or as an alias, of one owner or of all; their score is 0."""
+        where, parameters = _conditions(only or Filter(), None)
+        rows = await self._database.rows(
+            "WITH hits AS (SELECT 2 * e.id AS row, 0.0 AS score, e.kind, e.created_at, e.owner_id, e.scope,"
+            " e.archived_at IS NOT NULL AS archived, e.superseded_by IS NOT NULL AS superseded"
+            " FROM names k JOIN entries e ON e.id = k.entry_id JOIN owners o ON o.id = k.owner_id"
+            " WHERE k.key = :key AND e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner)),"
+            f" best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
+            parameters | {"key": name_key(name), "owner": owner},
+        )
+        return [_hit(row) for row in rows]
 
     async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""

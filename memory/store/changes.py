@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
@@ -57,13 +58,31 @@ class Change:
     file: FileChange | None
 
 
+class Effect(StrEnum):
+    """What an undo does to one thing, in the words for the person."""
+
+    TAKEN_BACK = "Taken back"
+    BROUGHT_BACK = "Brought back"
+    BACK_TO = "Back to"
+    BACK_TO_NAME = "Back to the name"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that an undo did, with the text that went or that is there again."""
+
+    effect: Effect
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo took back: the operation, who had made it, and the names of the entries that it touched."""
+    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did."""
 
     operation: str
     author: str
     names: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
 
 
 async def snapshot(connection: aiosqlite.Connection, entry_id: int) -> Snapshot:
@@ -157,19 +176,50 @@ class ChangeLog:
     async def take_back(self, connection: aiosqlite.Connection, owner_id: int, change: Change) -> Undone:
         """Make entries what they were before a change, and mark it undone. Raises MemoryRefused."""
         names: list[str] = []
+        outcomes = _outcomes_of_file(change.file) if change.file else []
         # the newest goes first, and the one that it superseded points at it until its own turn comes
         await connection.execute("PRAGMA defer_foreign_keys = ON")
         # each once: the index is damaged by an entry that leaves it twice
         async with touching_entries(connection, list({was.entry_id: None for was in change.entries})):
             for was in change.entries:
+                outcomes.append(await _outcome(connection, was))
                 names += await _restore(connection, owner_id, was)
         await self._settle(connection, change)
-        return Undone(change.operation, change.author, tuple(dict.fromkeys(names)) or ("MEMORY.md",))
+        touched = tuple(dict.fromkeys(names)) or ("MEMORY.md",)
+        return Undone(change.operation, change.author, touched, tuple(dict.fromkeys(outcomes)))
 
     async def _settle(self, connection: aiosqlite.Connection, change: Change) -> None:
         await connection.execute(
             "UPDATE changes SET undone_at = ? WHERE batch = ?", (now_text(self._clock), change.batch)
         )
+
+
+def _outcomes_of_file(change: FileChange) -> list[Outcome]:
+    before, after = _said_lines(change.before), _said_lines(change.after)
+    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before]
+    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after]
+
+
+def _said_lines(text: str) -> dict[str, None]:
+    """The lines of a Markdown text, in order, without what makes them items of a list."""
+    return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))
+
+
+async def _outcome(connection: aiosqlite.Connection, was: Snapshot) -> Outcome:
+    """What making an entry what it was means to a person; to be asked before it is done."""
+    rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (was.entry_id,))
+    now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
+    if was.state is None:
+        return Outcome(Effect.TAKEN_BACK, now.get("content", ""))
+    state = json.loads(was.state)
+    before = state["row"]
+    for mark in ("deleted_at", "superseded_by", "archived_at"):
+        if before[mark] is None and now.get(mark) is not None:
+            return Outcome(Effect.BROUGHT_BACK, before["content"])
+    if before["content"] != now.get("content"):
+        return Outcome(Effect.BACK_TO, before["content"])
+    names = [name for name, is_alias in state["names"] if not is_alias]
+    return Outcome(Effect.BACK_TO_NAME, "".join(names))
 
 
 async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapshot) -> list[str]:

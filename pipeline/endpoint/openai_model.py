@@ -12,6 +12,7 @@ from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.model_errors import explained
 from pipeline.endpoint.refusals import Refusal, send_what_is_accepted
 from pipeline.endpoint.sending import Begun, Sending
+from pipeline.endpoint.waiting import reading, while_loading
 from pipeline.endpoint.wire import Part
 from pipeline.endpoint.written_calls import with_written_calls
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import openai
 
     from config.models import ModelWindow
-    from pipeline.models.model import OnText
+    from pipeline.models.model import OnText, OnWait
 
 log = structlog.get_logger(__name__)
 
@@ -93,11 +94,15 @@ class OpenAIModel:
         """
         import openai
 
-        client = await self._open()
+        client = await self._open(request.on_wait)
         request = self._with_defaults(request)
         answer = AnswerStream(self.name)
+        if request.on_wait is not None:
+            await request.on_wait(reading(request))
         try:
             async with await self._begin(client, request) as begun:
+                if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
+                    await request.on_wait("thinking")
                 async for chunk in begun:
                     piece = answer.take(chunk)
                     if piece and on_text is not None:
@@ -114,10 +119,10 @@ class OpenAIModel:
             await self._client.close()
             self._client = None
 
-    async def _open(self) -> openai.AsyncOpenAI:
+    async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
         import openai
 
-        endpoint = await self._connect()
+        endpoint = await while_loading(self._connect(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
             self._client = openai.AsyncOpenAI(

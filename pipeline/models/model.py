@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], Awaitable[None]]
 """Is given each piece of an answer's text as it arrives."""
+OnWait = Callable[[str], Awaitable[None]]
+"""Is told what the answer waits for, in words that go on "...": `loading the model`, `reading 1,200 tokens`."""
 
 
 class Tier(StrEnum):
@@ -47,6 +49,7 @@ class ModelRequest:
     """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
 
     background: nobody waits for it, so it gives way to those that somebody waits for.
+    on_wait is only for show, and no part of what is asked.
     """
 
     messages: list[Message]
@@ -58,6 +61,7 @@ class ModelRequest:
     background: bool = False
     purpose: str = "turn"
     session_id: str | None = None
+    on_wait: OnWait | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,10 @@ class ToolLoop:
             turn.partial += piece
             await _shown(turn.channel.show_text(turn.partial))
 
-        request = ModelRequest(messages, turn.tools, session_id=turn.session.id)
+        async def on_wait(what: str) -> None:
+            await _shown(turn.channel.show_waiting(what))
+
+        request = ModelRequest(messages, turn.tools, session_id=turn.session.id, on_wait=on_wait)
         return await self._model.complete(request, on_text)
 
     def _check_calls(self, calls: tuple[ToolCall, ...], used: _Used) -> None:

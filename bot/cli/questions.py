@@ -1,0 +1,78 @@
+"""Questions to a person at the terminal, beyond those that typer has."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import sys
+from urllib.parse import urlsplit
+
+import typer
+from pydantic import HttpUrl, TypeAdapter, ValidationError
+from rich.console import Console
+
+
+def say(text: str) -> None:
+    """Tell the person something, broken between words at a terminal of any width."""
+    console = Console()
+    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+
+
+def ask_secret(question: str) -> str:
+    """An answer that is not echoed; empty for none. Where there is no terminal it is read like any other."""
+    hidden = sys.stdin.isatty()
+    return str(typer.prompt(question, default="", show_default=False, hide_input=hidden)).strip()
+
+
+def ask_url(question: str, default: str = "") -> str:
+    """An address of a server, asked for until it can be one; empty for none."""
+    while True:
+        url = whole_url(typer.prompt(question, default=default, show_default=bool(default)))
+        if url is not None:
+            return url
+        say("That is no address: write it like http://localhost:8080/v1 or https://api.example.org/v1.")
+
+
+def whole_url(text: str) -> str | None:
+    """`text` with the scheme that it lacks and without what follows the base; None where it can't be an address."""
+    url = re.sub(r"(/chat/completions)?/*$", "", text.strip())
+    if not url:
+        return ""
+    if url.endswith(":"):  # nothing but a scheme
+        return None
+    if "://" not in url:
+        url = f"{'http' if _is_near(urlsplit(f'//{url}').hostname or '') else 'https'}://{url}"
+    try:
+        TypeAdapter(HttpUrl).validate_python(url)
+    except ValidationError:
+        return None
+    return url
+
+
+def _is_near(host: str) -> bool:
+    """Whether a host is this machine or one beside it, where servers speak plain HTTP."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal"))
+
+
+def ask_number(question: str, highest: int) -> int:
+    """A number from 1 to `highest`; 1 without an answer."""
+    while True:
+        answer = str(typer.prompt(question, default="1")).strip()
+        if answer.isdecimal() and 1 <= int(answer) <= highest:
+            return int(answer)
+        say(f"A number from 1 to {highest} is needed.")
+
+
+def ask_one_of(question: str, names: list[str], most: int = 20) -> str:
+    """One of `names`, by its number or as it is written; without names, and for one that is not listed, any text."""
+    for number, name in enumerate(names[:most], 1):
+        say(f"  {number:2} {name}")
+    if names[most:]:
+        say(f"     and {len(names) - most} more, by their names")
+    default = names[0] if len(names) == 1 else None
+    answer = str(typer.prompt(f"{question} (number or name)" if names else question, default=default)).strip()
+    at = int(answer) if answer.isdecimal() else 0
+    return names[at - 1] if 1 <= at <= min(len(names), most) else answer

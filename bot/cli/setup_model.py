@@ -1,0 +1,125 @@
+"""The part of `mneme setup` that leads to a model that answers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import typer
+
+from bot.app import endpoint_of
+from bot.cli.env_file import write_settings
+from bot.cli.questions import ask_number, ask_one_of, ask_secret, ask_url, say
+from config.models import load_catalogue
+from config.settings import load_settings
+from pipeline.endpoint.endpoint_models import check_model, listed_models
+from pipeline.endpoint.openai_model import Endpoint
+from pipeline.local.local_servers import find_local_servers
+from pipeline.models.model import ModelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from config.settings import Settings
+    from pipeline.local.local_servers import LocalServer
+
+NO_KEY = "none"
+"""What servers that need no key are given all the same."""
+NAMED = 3
+"""Models of a server that are named in the line that offers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A model of an endpoint."""
+
+    endpoint: Endpoint
+    model: str
+
+
+def set_up_model(env_file: Path) -> None:
+    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
+    settings = load_settings(env_file)
+    if settings.has_endpoint:
+        if _answers(Chosen(endpoint_of(settings), settings.llm_model or ""), settings):
+            return
+        if not typer.confirm("Choose another model?", default=True):
+            return
+    servers = [server for server in asyncio.run(find_local_servers()) if server.models]
+    while True:
+        chosen = _choose(servers, settings)
+        if chosen is None:
+            if settings.has_endpoint:
+                write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL="")
+            say("The embedded model it is: `mneme model pull` fetches it.")
+            return
+        if _answers(chosen, settings):
+            write_settings(
+                env_file,
+                OPENAI_BASE_URL=chosen.endpoint.base_url or "",
+                OPENAI_API_KEY=chosen.endpoint.api_key,
+                LLM_MODEL=chosen.model,
+            )
+            return
+
+
+def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | None:
+    """Offer what there is; None for the embedded model."""
+    catalogue = load_catalogue()
+    local = catalogue.local(None if settings.has_endpoint else settings.llm_model)
+    size, memory = local.size_bytes / 1e9, local.resident_bytes / 1e9
+    lines = [
+        f"{server.name} on this machine ({_named(server.models)}): free, private, as good as its model."
+        for server in servers
+    ]
+    lines += [
+        "A service or another server, by its address: the best answers; a service costs, and reads what you write.",
+        f"The embedded model: free, private; {size:.1f} GB to fetch, {memory:.1f} GB of memory, the simplest answers.",
+    ]
+    say("\nWhich model is to answer?")
+    for number, line in enumerate(lines, 1):
+        say(f"  {number}  {line}")
+    number = ask_number("Number", len(lines))
+    if number == len(lines):
+        return None
+    if number <= len(servers):
+        server = servers[number - 1]
+        return Chosen(Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models)))
+    return _elsewhere()
+
+
+def _elsewhere() -> Chosen:
+    """An endpoint by its address, with the model that it offers there."""
+    url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI's own)") or None
+    key = ask_secret("API key (not shown; empty: none)" if url else "API key of OpenAI (not shown)")
+    while not key and url is None:
+        key = ask_secret("OpenAI needs a key: API key (not shown)")
+    endpoint = Endpoint(url, key or NO_KEY)
+    names = asyncio.run(listed_models(endpoint))
+    if not names and url is not None and not urlsplit(url).path:
+        # most servers have their API under /v1, and most people leave that away
+        below = Endpoint(f"{url}/v1", endpoint.api_key)
+        names = asyncio.run(listed_models(below))
+        endpoint = below if names else endpoint
+    if names:
+        say(f"There, at {endpoint.base_url or 'OpenAI'}:")
+    return Chosen(endpoint, ask_one_of("Model", names or []))
+
+
+def _answers(chosen: Chosen, settings: Settings) -> bool:
+    """Whether the model says something; otherwise the person is told why not."""
+    window = load_catalogue().window(chosen.model)
+    try:
+        asyncio.run(check_model(chosen.endpoint, chosen.model, window, settings.llm_timeout))
+    except ModelError as error:
+        say(str(error))
+        return False
+    say(f"The model {chosen.model} answers.")
+    return True
+
+
+def _named(models: tuple[str, ...]) -> str:
+    more = len(models) - NAMED
+    return ", ".join(models[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,204 @@
+"""`mneme chat` at a terminal: a prompt that stays while answers are written above it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import ANSI, to_formatted_text
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.output import create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from rich.console import Console
+
+from bot.chat.commands import parse_command
+from bot.cli.console import answer_plainly, typed_arrival
+from bot.cli.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from prompt_toolkit.formatted_text import AnyFormattedText
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+    from bot.app import App
+    from bot.chat.arrivals import Arrival
+    from memory.log.sessions import Address
+
+PROMPT = "> "
+CONTINUATION = "  "
+HINT = "Ctrl-D leaves."
+KEYS = "/help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D leaves."
+
+
+async def chat_terminal(app: App, address: Address) -> int:
+    """Talk at the terminal until end of file (Ctrl-D); the exit status."""
+    app.begin_background_work()
+    return await _Chat(app, address).run()
+
+
+async def chat_redirected(app: App, address: Address) -> int:
+    """Ask at the terminal, on standard error, and answer as it is on standard output, which goes elsewhere."""
+    prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
+    while True:
+        try:
+            text = await prompt.prompt_async(PROMPT)
+        except (EOFError, KeyboardInterrupt):
+            return 0
+        if text.strip():
+            await answer_plainly(app, address, text)
+
+
+class _Chat:
+    """One conversation at one terminal. What is sent while an answer is written waits, in sight, for its end."""
+
+    def __init__(self, app: App, address: Address) -> None:
+        self._app = app
+        self._address = address
+        self._console = Console()
+        self._channel = TerminalChannel(self._console)
+        self._answering: asyncio.Task[None] | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+        self._queued: list[str] = []
+        output = create_output()
+        if isinstance(output, Vt100_Output):
+            output.enable_cpr = False  # an answer to it that comes after something was printed would be wrong
+        history = app.settings.mneme_data_dir / "console_history"
+        history.touch(mode=0o600)
+        self._prompt: PromptSession[str] = PromptSession(
+            output=output,
+            history=FileHistory(str(history)),
+            completer=WordCompleter([f"/{name}" for name in app.commands], sentence=True),
+            complete_while_typing=False,
+            multiline=True,
+            prompt_continuation=CONTINUATION,
+            key_bindings=self._keys(),
+        )
+
+    async def run(self) -> int:
+        """Ask and answer; the exit status."""
+        self._console.print(f"[bold]Mneme[/bold] with {self._app.model.name}. {KEYS}\n", highlight=False)
+        # also between two prompts, or the terminal would echo and change what is typed there
+        with self._prompt.app.input.raw_mode():
+            while True:
+                try:
+                    text = await self._prompt.prompt_async(self._message)
+                except KeyboardInterrupt:
+                    self._print(HINT, style="dim")
+                    continue
+                except EOFError:
+                    await self._leave()
+                    return 0
+                if text.strip():
+                    self._answering = asyncio.create_task(self._answer([text]))
+
+    @property
+    def _busy(self) -> bool:
+        return self._answering is not None and not self._answering.done()
+
+    async def _answer(self, texts: list[str]) -> None:
+        """Have messages answered, then those that were sent meanwhile."""
+        drawing = asyncio.create_task(self._redraw())
+        try:
+            while texts:
+                await self._app.runner.submit(*map(self._arrival, texts))
+                await self._app.runner.drained(self._address.session_id)
+                texts, self._queued = self._queued, []
+                for text in texts:
+                    self._echo(text)
+        finally:
+            drawing.cancel()
+
+    def _arrival(self, text: str) -> Arrival:
+        return typed_arrival(self._app, self._address, text, self._channel)
+
+    async def _redraw(self) -> None:
+        while True:
+            self._prompt.app.invalidate()
+            await asyncio.sleep(1 / FRAMES_PER_SECOND)
+
+    def _echo(self, text: str) -> None:
+        self._print(PROMPT + text.replace("\n", f"\n{CONTINUATION}"))
+
+    def _print(self, text: str, style: str = "") -> None:
+        with self._console.capture() as captured:
+            self._console.print(text, style=style, markup=False, highlight=False)
+        print_above(captured.get(), self._console)
+
+    def _message(self) -> AnyFormattedText:
+        """The prompt, under what is being written and what waits."""
+        if self._prompt.app.is_done or not self._busy:
+            return PROMPT
+        typed = self._prompt.default_buffer.document.line_count
+        room = self._prompt.app.output.get_size().rows - typed - 1
+        waiting = [" ".join(text.split())[: self._console.width - 4] for text in self._queued]
+        live = self._channel.live(max(1, room - len(waiting)))
+        above = [*to_formatted_text(ANSI("".join(f"{line}\n" for line in live)))]
+        return [*above, *(("dim", f"{PROMPT}{line}\n") for line in waiting), ("", PROMPT)]
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        busy, typing = Condition(lambda: self._busy), has_focus(DEFAULT_BUFFER)
+
+        @keys.add("enter", filter=typing)
+        def _send(event: KeyPressEvent) -> None:
+            if self._busy:
+                self._send_later(event)
+            else:
+                event.current_buffer.validate_and_handle()
+
+        @keys.add("escape", "enter", filter=typing)
+        def _new_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c", filter=busy)
+        @keys.add("<sigint>", filter=busy)
+        def _interrupt(event: KeyPressEvent) -> None:
+            self._do(self._stop())
+
+        return keys
+
+    def _send_later(self, event: KeyPressEvent) -> None:
+        """Take a message while an answer is written. Commands such as /stop don't wait."""
+        buffer = event.current_buffer
+        text = buffer.text
+        buffer.append_to_history()
+        buffer.reset()
+        command = self._app.commands.get(parse_command(text)[0])
+        if command is not None and command.immediate:
+            self._do(self._run_beside(text))
+        elif text.strip():
+            self._queued.append(text)
+
+    def _do(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _run_beside(self, command: str) -> None:
+        self._echo(command)
+        await self._app.runner.submit(self._arrival(command))
+
+    async def _leave(self) -> None:
+        """End what is being written, and keep what was."""
+        if self._answering is not None:
+            self._queued = []
+            await self._app.runner.stop(self._address.session_id)
+            await self._answering
+
+    async def _stop(self) -> None:
+        """End what is being written. What waited for its end goes back to where it was typed."""
+        waiting, self._queued = self._queued, []
+        if waiting:
+            buffer = self._prompt.default_buffer
+            buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
+            buffer.cursor_position = len(buffer.text)
+        stopped, _ = await self._app.runner.stop(self._address.session_id)
+        if not stopped:  # it has said all, and only tidies up
+            self._print(HINT, style="dim")

@@ -1,0 +1,175 @@
+"""What an answer looks like on a terminal while it is written, and when it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application.current import get_app_or_none
+
+from bot.chat.commands import parse_command
+from bot.cli.console import ConsoleChannel
+from bot.cli.markdown_stream import MarkdownStream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rich.console import Console, RenderableType
+
+    from bot.chat.arrivals import Arrival
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAMES_PER_SECOND = 8
+UNFINISHED_NOTE = "(This was not finished.)"
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal would obey instead of showing it; an answer may quote it from anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """What is awaited, and since when by the clock that never jumps."""
+
+    what: str
+    since: float = field(default_factory=time.monotonic)
+
+    def __str__(self) -> str:
+        waited = time.monotonic() - self.since
+        frame = FRAMES[int(waited * FRAMES_PER_SECOND) % len(FRAMES)]
+        return f"{frame} {self.what}" + (f", {waited:.0f} s" if waited >= 1 else " …")
+
+
+def print_above(text: str, console: Console) -> None:
+    """Write `text` over the prompt, if there is one, which is then drawn anew below.
+
+    The library's own way gives the terminal back for a moment, and keys that come in that moment are lost or echoed.
+    """
+    app = get_app_or_none()
+    if app is not None and app.is_running:
+        app.renderer.erase()
+        app.invalidate()
+    print(text, end="", file=console.file, flush=True)
+
+
+class TerminalChannel(ConsoleChannel):
+    """Prints each finished block of an answer once, above the prompt; what may still change is `live`.
+
+    Nothing that has been printed is ever redrawn, so an answer may be taller than the window.
+    """
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+        self._stream = MarkdownStream()
+        self._tail = ""
+        self._wait: _Wait | None = None
+        self._busy = False
+        self._rendered: tuple[str, int, list[str]] = ("", 0, [])
+
+    def live(self, height: int) -> list[str]:
+        """At most `height` lines, with their colours, that stand right above the prompt: the end of what is written."""
+        lines = self._lines(self._tail) if self._tail else []
+        wait = [self._captured(_dim(self._wait))[0]] if self._wait is not None else []
+        return (lines + wait)[-height:]
+
+    @contextlib.asynccontextmanager
+    async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
+        """Say what is awaited for as long as there is nothing to read."""
+        if self._busy:  # a command that runs beside the turn
+            yield
+            return
+        self._busy = True
+        name = parse_command(arrival.incoming.text)[0]
+        self._wait = _Wait(f"/{name}" if name else "thinking")
+        try:
+            yield
+        finally:
+            self._wait, self._busy = None, False
+            if self._tail:  # the turn ended without a reply; the next one must not begin with its rest
+                self._give_up()
+
+    async def show_waiting(self, what: str) -> None:
+        """Show what is awaited, with the seconds that it has taken."""
+        self._wait = _Wait(what)
+
+    async def show_tool(self, name: str) -> None:
+        """Show which tool runs. What the model said before is kept only where its beginning is printed already."""
+        if self._stream.begun:
+            self._print_rest(self._stream.tail)
+        self._stream, self._tail = MarkdownStream(), ""
+        self._wait = _Wait(name)
+
+    async def show_text(self, text: str) -> None:
+        """Show the answer so far."""
+        text = _shown(text)
+        if not self._stream.continues(text):
+            self._give_up()
+        finished = self._stream.take(text)
+        self._wait = None
+        if finished:
+            self._print(_markdown(finished))
+        self._follow()
+
+    async def deliver(self, text: str) -> None:
+        """Print what is left of the final reply."""
+        text = _shown(text)
+        if not self._stream.continues(text):
+            self._give_up()
+        self._print_rest(self._stream.rest(text))
+
+    async def say(self, arrival: Arrival, text: str) -> None:
+        """Answer without a turn, and without touching the answer that may be written meanwhile."""
+        self._print(_markdown(_shown(text)))
+
+    def _give_up(self) -> None:
+        """What stands there is no part of what follows."""
+        begun, self._stream = self._stream.begun, MarkdownStream()
+        if begun:
+            self._print(_dim(UNFINISHED_NOTE))
+        self._follow()
+
+    def _print_rest(self, text: str) -> None:
+        self._stream, self._wait = MarkdownStream(), None
+        if text.strip():
+            self._print(_markdown(text))
+        self._follow()
+
+    def _follow(self) -> None:
+        self._tail = self._stream.tail
+
+    def _print(self, what: RenderableType) -> None:
+        # nothing suspends between this and what sets the tail: the prompt is drawn anew only after both
+        print_above("\n".join([*self._captured(what), "\n"]), self._console)
+
+    def _lines(self, markdown: str) -> list[str]:
+        width = self._console.width
+        if self._rendered[:2] != (markdown, width):
+            # links become text: the prompt's renderer does not know the sequences that terminals have for them
+            self._rendered = (markdown, width, self._captured(_markdown(markdown, hyperlinks=False)))
+        return self._rendered[2]
+
+    def _captured(self, what: RenderableType) -> list[str]:
+        """The lines of `what`, without the blank ones that rich sets before and after a list, a table or code."""
+        with self._console.capture() as captured:
+            self._console.print(what)
+        return captured.get().strip("\n").split("\n")
+
+
+def _markdown(text: str, *, hyperlinks: bool = True) -> RenderableType:
+    from rich.markdown import Markdown
+
+    return Markdown(text, hyperlinks=hyperlinks)
+
+
+def _dim(what: object) -> RenderableType:
+    from rich.text import Text
+
+    return Text(str(what), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _shown(text: str) -> str:
+    """`text` as it may go to a terminal. Blank lines at its front would set the answer apart from its stream."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip()

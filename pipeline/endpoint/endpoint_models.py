@@ -1,0 +1,49 @@
+"""Which models an endpoint says it has, and whether one of them answers: what setup asks before it keeps anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.clock import system_clock
+from memory.messages import Message, Role
+from pipeline.endpoint.openai_model import OpenAIModel
+from pipeline.models.model import ModelRequest
+
+if TYPE_CHECKING:
+    from config.models import ModelWindow
+    from pipeline.endpoint.openai_model import Endpoint
+
+LISTING_SECONDS = 10.0
+CHECK_TOKENS = 16
+"""How long the answer of a model may get that is only to show that it answers."""
+
+
+async def listed_models(endpoint: Endpoint) -> list[str] | None:
+    """The names of an endpoint's models as `/v1/models` has them; None where it does not say."""
+    import openai
+
+    client = openai.AsyncOpenAI(
+        api_key=endpoint.api_key, base_url=endpoint.base_url, max_retries=0, timeout=LISTING_SECONDS
+    )
+    async with client:
+        try:
+            page = await client.models.list()
+        except (openai.OpenAIError, ValueError):
+            return None
+    # nothing checks what arrives, and Ollama says null where it has no model
+    names = (getattr(model, "id", None) for model in getattr(page, "data", None) or ())
+    return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None
+
+
+async def check_model(endpoint: Endpoint, name: str, window: ModelWindow, patience: float) -> None:
+    """Have a model say something within `patience` seconds. Raises ModelError, in one sentence, when it does not."""
+
+    async def connect() -> Endpoint:
+        return endpoint
+
+    model = OpenAIModel(name, window, connect, timeout=patience)
+    hello = Message(Role.USER, "Say hello.", system_clock())
+    try:
+        await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
+    finally:
+        await model.close()

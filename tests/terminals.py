@@ -1,0 +1,136 @@
+"""A program on a terminal of its own: its keyboard, and its screen as a person sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import fcntl
+import os
+import pty
+import signal
+import struct
+import sys
+import termios
+from typing import TYPE_CHECKING
+
+import pyte
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+PATIENCE = 30
+"""Seconds that a test waits for the program before it fails."""
+
+
+class _Screen(pyte.HistoryScreen):
+    """A screen that answers the program's question where the cursor is."""
+
+    def __init__(self, columns: int, rows: int, keyboard: int) -> None:
+        super().__init__(columns, rows, history=10_000)
+        self._keyboard = keyboard
+
+    def write_process_input(self, data: str) -> None:
+        os.write(self._keyboard, data.encode())
+
+
+class Terminal:
+    """A program on a terminal. Lines that have left the window at its top are still known."""
+
+    def __init__(self, keyboard: int, process: asyncio.subprocess.Process, columns: int, rows: int) -> None:
+        self.process = process
+        self._keyboard = keyboard
+        self._columns = columns
+        self._screen = _Screen(columns, rows, keyboard)
+        self._stream = pyte.Stream(self._screen)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._changed = asyncio.Event()
+        asyncio.get_running_loop().add_reader(keyboard, self._read)
+
+    def _read(self) -> None:
+        written = b""
+        with contextlib.suppress(OSError):  # the program has left
+            written = os.read(self._keyboard, 65536)
+        if not written:
+            asyncio.get_running_loop().remove_reader(self._keyboard)
+        self._stream.feed(self._decoder.decode(written))
+        self._changed.set()
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines that were ever printed and still stand, without the blank ones."""
+        above = ["".join(row[x].data for x in range(self._columns)) for row in self._screen.history.top]
+        return [line.rstrip() for line in (*above, *self._screen.display) if line.strip()]
+
+    @property
+    def text(self) -> str:
+        """The lines, as one text."""
+        return "\n".join(self.lines)
+
+    def types(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._keyboard, keys.encode())
+
+    def interrupts(self) -> None:
+        """Press Ctrl-C where the program leaves the key to the terminal, which makes a signal of it."""
+        self.process.send_signal(signal.SIGINT)
+
+    async def shows(self, text: str, times: int = 1) -> None:
+        """Wait until `text` stands on the screen, that many times."""
+        await self.until(lambda: self.text.count(text) >= times, text)
+
+    async def asks(self, question: str) -> None:
+        """Wait until the program reads an answer to `question`; keys that come before a hidden one are dropped."""
+
+        def asked() -> bool:
+            line = self._screen.display[self._screen.cursor.y].rstrip()
+            return line.endswith(question) and self._screen.cursor.x > len(line)
+
+        await self.until(asked, question)
+
+    async def until(self, happened: Callable[[], bool], what: str = "") -> None:
+        """Wait until something is so; `what` names it where it never is."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not happened():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"waited in vain for {what!r} on:\n{self.text}") from None
+
+    async def leaves(self) -> int:
+        """Wait for the end of the program; its exit status."""
+        return await asyncio.wait_for(self.process.wait(), PATIENCE)
+
+    def close(self) -> None:
+        """Take the terminal away."""
+        asyncio.get_running_loop().remove_reader(self._keyboard)
+        os.close(self._keyboard)
+
+
+@contextlib.asynccontextmanager
+async def on_terminal(
+    *arguments: str, environment: dict[str, str], columns: int = 100, rows: int = 40
+) -> AsyncIterator[Terminal]:
+    """Run `mneme` with `arguments` on a terminal of that size."""
+    keyboard, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    environment = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "bot", *arguments),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment | {"TERM": "xterm"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    terminal = Terminal(keyboard, process, columns, rows)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
