@@ -11,6 +11,7 @@ import structlog
 from bot.background import BackgroundConsolidation
 from bot.commands import Command, command_table
 from bot.conversation_commands import ConversationCommands
+from bot.health import Health
 from bot.memory_commands import MemoryCommands
 from bot.schedule import WeeklySchedule
 from bot.services import MemoryServices, memory_services
@@ -77,6 +78,7 @@ class App:
     runner: SessionRunner
     background: BackgroundConsolidation
     schedule: WeeklySchedule
+    health: Health
 
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
@@ -199,7 +201,17 @@ def _assemble(
     commands |= command_table([*conversation.commands(), *remembering.commands()])
     runner.use_commands(commands)
     return App(
-        settings, clock, memory.database, memory.sessions, memory.turns, model, commands, runner, background, schedule
+        settings=settings,
+        clock=clock,
+        database=memory.database,
+        sessions=memory.sessions,
+        turns=memory.turns,
+        model=model,
+        commands=commands,
+        runner=runner,
+        background=background,
+        schedule=schedule,
+        health=Health(memory.database),
     )
 
 

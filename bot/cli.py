@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +13,11 @@ import typer
 from bot.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.start import quiet_settings, settings_with_logging
 from config.settings import ConfigurationError, Settings
+from memory.data_lock import only_runner
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
 cli = typer.Typer(
     name="mneme",
@@ -83,18 +85,26 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
+    from bot.service_manager import ServiceManager, reporting
     from bot.telegram.service import run_telegram
 
-    async with open_app(settings) as app:
-        await _until_signalled(run_telegram(app))
+    manager = ServiceManager.from_environment(os.environ)
+    with only_runner(settings.mneme_data_dir):
+        async with open_app(settings) as app, reporting(manager, app.health, app.runner):
+            await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 
-async def _until_signalled(service: Coroutine[object, object, None]) -> None:
+async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
     """Run `service`; SIGTERM and Ctrl-C cancel it, and it gets the time to end cleanly."""
     task = asyncio.ensure_future(service)
+
+    def stop() -> None:
+        stopping()
+        task.cancel()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, stop)
     try:
         await task
     except asyncio.CancelledError:
