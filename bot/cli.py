@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.backup_cli import backup, restore
 from bot.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.start import quiet_settings, settings_with_logging
 from config.settings import ConfigurationError, Settings
@@ -34,6 +35,8 @@ cli.command("export")(export_memory)
 cli.command("import")(import_memory)
 cli.command()(reindex)
 cli.command()(migrate)
+cli.command()(backup)
+cli.command()(restore)
 
 
 def main() -> None:

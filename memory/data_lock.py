@@ -25,6 +25,9 @@ def only_runner(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.geteuid() == 0:  # the bot itself has to be able to open it
+            owner = folder.stat()
+            os.fchown(file, owner.st_uid, owner.st_gid)
     except OSError as error:
         raise StoreError(f"{folder} can't be used: {error.strerror or error}.") from error
     try:
