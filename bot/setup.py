@@ -10,7 +10,7 @@ from dotenv import dotenv_values, set_key, unset_key
 from bot.app import endpoint_of
 from bot.start import DATABASE_NAME
 from config.models import load_catalogue
-from config.settings import ENV_FILE, ConfigurationError, Settings, load_settings
+from config.settings import ConfigurationError, Settings, load_settings, settings_file
 from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.database import Database
@@ -30,8 +30,9 @@ class NotAccepted(MnemeError):
     """Telegram does not know the token, or can't be asked."""
 
 
-async def run_setup(env_file: Path = ENV_FILE) -> None:
-    """Lead a person to a bot that runs. Answers are kept in `env_file` as soon as they have been checked."""
+async def run_setup() -> None:
+    """Lead a person to a bot that runs. Answers are kept in the settings' file as soon as they have been checked."""
+    env_file = settings_file()
     await _telegram(env_file)
     await _model(env_file)
     settings = load_settings(env_file)
