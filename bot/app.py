@@ -35,7 +35,7 @@ from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
 from pipeline.openai_model import Endpoint, OpenAIModel
 from pipeline.recall_only import RecallOnlyModel
-from pipeline.routing import ModelRouter, Models
+from pipeline.routing import Meter, ModelRouter, Models
 from pipeline.runner import Pipeline
 from pipeline.summarizer import ModelSummarizer
 from pipeline.systems.auto_capture import AutoCapture
@@ -56,6 +56,7 @@ from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_to
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
+    from bot.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
     from memory.sessions import SessionService
@@ -79,6 +80,7 @@ class App:
     background: BackgroundConsolidation
     schedule: WeeklySchedule
     health: Health
+    metrics: Metrics | None = None
 
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
@@ -109,8 +111,9 @@ async def open_app(
         models = _models(settings, catalogue, stack)
         # small models lose their way among many tools
         offered = None if settings.has_endpoint else catalogue.local(settings.llm_model).tools
-        model = ModelRouter(models, usage, counter, settings.daily_token_limit)
-        app = _assemble(settings, clock, memory, counter, usage, model, offered, stack)
+        metrics, meter = _metered(settings, usage)
+        model = ModelRouter(models, meter, counter, settings.daily_token_limit)
+        app = _assemble(settings, clock, memory, counter, usage, model, offered, metrics, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -123,6 +126,7 @@ def _assemble(
     usage: UsageLog,
     model: ModelRouter,
     offered: Collection[str] | None,
+    metrics: Metrics | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
@@ -170,7 +174,8 @@ def _assemble(
             ReplyDelivery(memory.turns, memory.notices, clock),
             MemoryPersist(remembered, zone),
             Indexing(graph),
-        ]
+        ],
+        observe=metrics.turn_finished if metrics is not None else None,
     )
     runner = SessionRunner(pipeline, memory.sessions, clock)
     status = StatusService(
@@ -212,7 +217,18 @@ def _assemble(
         background=background,
         schedule=schedule,
         health=Health(memory.database),
+        metrics=metrics,
     )
+
+
+def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
+    """The metrics, where they are asked for, and what counts tokens."""
+    if settings.metrics_port is None:
+        return None, usage
+    from bot.metrics import CountingMeter, Metrics
+
+    metrics = Metrics()
+    return metrics, CountingMeter(usage, metrics)
 
 
 def _tools(memory: MemoryServices, counter: TokenCounter) -> list[Tool]:

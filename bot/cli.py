@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.app import App
 
 cli = typer.Typer(
     name="mneme",
@@ -93,8 +97,16 @@ async def _run(settings: Settings) -> None:
 
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
-        async with open_app(settings) as app, reporting(manager, app.health, app.runner):
+        async with open_app(settings) as app, reporting(manager, app.health, app.runner), _observed(app):
             await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
+
+
+def _observed(app: App) -> AbstractAsyncContextManager[None]:
+    if app.metrics is None or app.settings.metrics_port is None:
+        return contextlib.nullcontext()
+    from bot.metrics_server import observed
+
+    return observed(app, app.metrics, app.settings.metrics_port)
 
 
 async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:

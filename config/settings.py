@@ -82,6 +82,7 @@ class Settings(BaseSettings):
     timezone: str = Field(default_factory=_system_zone)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
+    metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
     memory_enabled: bool = True
     memory_scope: MemoryScope = MemoryScope.CHAT

@@ -16,7 +16,7 @@ BACKUPS=/var/lib/mneme-backups
 NEEDED_MB=600
 BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
 
-checkout=$(cd "$(dirname "$0")/.." && pwd)
+checkout=$(dirname "$(dirname "$(realpath "$0")")")
 python=${PYTHON:-python3}
 bot=mneme
 env_file=
@@ -53,6 +53,8 @@ for program in runuser useradd; do
 done
 [ -f "$checkout/requirements.lock" ] || die "$checkout is no checkout of Mneme: run the script from where you cloned it."
 [ -z "$env_file" ] || [ -r "$env_file" ] || die "$env_file can't be read: name the file with the settings."
+env_file=${env_file:+$(realpath "$env_file")}
+cd / # wherever it was called from, the bot's user may not be allowed to be there
 free_mb=$(df --output=avail -m /opt | tail -n 1)
 [ "$free_mb" -ge "$NEEDED_MB" ] || die "/opt has $((free_mb)) MB left and $NEEDED_MB are needed: free some space."
 
@@ -87,16 +89,19 @@ prepare() {
     fi
 }
 
+pip_install() {
+    "$release/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore "$@"
+}
+
 build() {
     say "Installing into $release ..."
-    "$python" -m venv "$release"
-    "$release/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-        --require-hashes -r "$checkout/requirements.lock"
-    "$release/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-        --no-deps "$checkout"
-    install -d "$release/deploy"
-    cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/"
-    "$release/bin/mneme" --help >/dev/null
+    # one chain: where the caller asks whether it went well, bash does not stop at a failure by itself
+    "$python" -m venv "$release" &&
+        pip_install --require-hashes -r "$checkout/requirements.lock" &&
+        pip_install --no-deps "$checkout" &&
+        install -d "$release/deploy" &&
+        cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&
+        "$release/bin/mneme" --help >/dev/null
 }
 
 # -- from one version to another ---------------------------------------------------------------------------------

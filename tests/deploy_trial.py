@@ -56,7 +56,14 @@ class Root:
         self.folder = folder
         self._enter = ("nsenter", f"--target={init}", *NAMESPACES, "--root", "--wd=/")
         passed = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("PIP_")]
-        self._env = ("env", "-i", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", *passed)
+        self._env = (
+            "env",
+            "--ignore-environment",
+            "--chdir=/",
+            "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME=/root",
+            *passed,
+        )
 
     async def run(self, *command: str, expect: int = 0) -> str:
         """What a command says in there. Raises Failed where it does not end with `expect`."""
@@ -113,20 +120,20 @@ async def fresh_debian(work: Path) -> Path:
     """A Debian 12 in a folder, with what a bare server has."""
     folder = work / "root"
     if base := os.environ.get("MNEME_TRIAL_BASE"):
-        shutil.copytree(base, folder, symlinks=True)
+        await _does("cp", "--archive", base, str(folder))  # devices stay devices
     else:
-        making = await asyncio.create_subprocess_exec(
-            "debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(folder)
-        )
-        if await making.wait() != 0:
-            raise Failed("debootstrap could not make a Debian")
+        await _does("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(folder))
     # it reaches the network as this machine does
     for name in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt"):
         shutil.copyfile(Path("/") / name, folder / name)
-    cloning = await asyncio.create_subprocess_exec("git", "clone", "-q", str(CHECKOUT), str(folder / "root" / "mneme"))
-    if await cloning.wait() != 0:
-        raise Failed("the checkout can't be cloned")
+    await _does("git", "clone", "-q", str(CHECKOUT), str(folder / "root" / "mneme"))
     return folder
+
+
+async def _does(*command: str) -> None:
+    process = await asyncio.create_subprocess_exec(*command)
+    if await process.wait() != 0:
+        raise Failed(f"{' '.join(command)} failed")
 
 
 def settings(telegram: BotApiServer, model: ModelServer) -> str:
@@ -251,7 +258,7 @@ async def trial() -> None:
                 await back_up(root)
                 await second_bot(root, other)
                 await uninstall(root)
-    print("The deployment does what it says.")
+    print("The deployment does what it says.", flush=True)
 
 
 if __name__ == "__main__":
