@@ -55,7 +55,7 @@ class Root:
     def __init__(self, folder: Path, init: int) -> None:
         self.folder = folder
         self._enter = ("nsenter", f"--target={init}", *NAMESPACES, "--root", "--wd=/")
-        passed = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("PIP_")]
+        passed = [f"{name}={os.environ[name]}" for name in ("PIP_CERT", "PIP_INDEX_URL") if name in os.environ]
         self._env = (
             "env",
             "--ignore-environment",
@@ -252,12 +252,16 @@ async def trial() -> None:
             (folder / "root" / "env").write_text(settings(telegram, model), encoding="utf-8")
             (folder / "root" / "env-work").write_text(settings(other, model), encoding="utf-8")
             async with started(folder) as root:
-                await install(root, telegram)
-                await survive(root, telegram)
-                await upgrade(root, telegram)
-                await back_up(root)
-                await second_bot(root, other)
-                await uninstall(root)
+                try:
+                    await install(root, telegram)
+                    await survive(root, telegram)
+                    await upgrade(root, telegram)
+                    await back_up(root)
+                    await second_bot(root, other)
+                    await uninstall(root)
+                except BaseException:
+                    print(await root.run("journalctl", "--no-pager", "-n", "40", "-o", "cat"), flush=True)
+                    raise
     print("The deployment does what it says.", flush=True)
 
 
