@@ -37,7 +37,12 @@ mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup"
 mount --rbind /dev "$1/dev"
 mount -t tmpfs tmpfs "$1/run"
 mount -t tmpfs tmpfs "$1/tmp"
-exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$1" /usr/lib/systemd/systemd --system \
+mkdir -p "$1/.former"
+cd "$1"
+pivot_root . .former # from within a mere chroot the kernel makes no user namespaces, which PrivateUsers= needs
+cd /
+umount -l /.former
+exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin /usr/lib/systemd/systemd --system \
     --unit=timers.target --show-status=no --log-target=console --log-level=err
 """
 NAMESPACES = ("--mount", "--pid", "--uts", "--ipc", "--cgroup")
@@ -54,7 +59,7 @@ class Root:
 
     def __init__(self, folder: Path, init: int) -> None:
         self.folder = folder
-        self._enter = ("nsenter", f"--target={init}", *NAMESPACES, "--root", "--wd=/")
+        self._enter = ("nsenter", f"--target={init}", *NAMESPACES)
         passed = [f"{name}={os.environ[name]}" for name in ("PIP_CERT", "PIP_INDEX_URL") if name in os.environ]
         self._env = (
             "env",
