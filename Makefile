@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install dev chat test check lock bench clean
+.PHONY: install dev chat test check deploy-check deploy-test lock bench clean
 
 install: .venv/installed
 
@@ -28,12 +28,19 @@ chat: install
 test: dev
 	$(BIN)/python -m pytest
 
-check: dev
+check: dev deploy-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
+
+deploy-check:
+	@deploy/check.sh
+
+# as root, on Debian with debootstrap: the installer in a fresh system, some minutes
+deploy-test: dev
+	$(BIN)/python -m tests.deploy_trial
 
 bench: dev
 	$(BIN)/python -m benchmarks.search_scale
