@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.start import DATABASE_NAME, quiet_settings
-from memory.backup import Backup
 from memory.clock import system_clock
-from memory.restore import Restore
 
 if TYPE_CHECKING:
     from memory.archive import Manifest
@@ -24,6 +22,8 @@ def backup(
     ] = None,
 ) -> None:
     """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
+    from memory.backup import Backup
+
     folder = quiet_settings().mneme_data_dir
     making = Backup(folder / DATABASE_NAME, folder / "memory", system_clock)
     if rotate is None:
@@ -39,6 +39,8 @@ def restore(
     yes: Annotated[bool, typer.Option("--yes", help="Replace what is there, without asking.")] = False,
 ) -> None:
     """Bring a backup back. What was there before is kept in a folder beside it."""
+    from memory.restore import Restore
+
     folder = (into.expanduser().absolute() if into is not None else None) or quiet_settings().mneme_data_dir
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
     if restoring.occupied and not yes and sys.stdin.isatty():

@@ -222,6 +222,7 @@ async def back_up(root: Root) -> None:
     await root.run("sh", "-c", "systemctl list-timers --no-legend | grep mneme")
     nightly = await root.run("sh", "-c", "ls /var/lib/mneme-backups/mneme/nightly/*.zip")
     await root.run("systemctl", "stop", "mneme")  # what comes later is not in the backup
+    await root.run("install", "-d", "-o", "mneme", "-g", "mneme", "/var/lib/mneme-second")
     await root.run("mneme", "restore", nightly, "--into", "/var/lib/mneme-second")
     await root.run("mneme", "export", "/tmp/first")
     second = "runuser -u mneme -- env MNEME_DATA_DIR=/var/lib/mneme-second /opt/mneme/current/bin/mneme"
