@@ -6,6 +6,7 @@ Whoever reads one trusts nothing in it before it was compared with the manifest,
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import zipfile
 import zlib
@@ -111,6 +112,9 @@ def _copy(path: Path, name: str, member: Member, source: IO[bytes], folder: Path
             digest.update(chunk)
             if target is not None:
                 target.write(chunk)
+        if target is not None:
+            target.flush()
+            os.fsync(target.fileno())
     finally:
         if target is not None:
             target.close()

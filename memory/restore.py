@@ -76,6 +76,7 @@ class Restore:
                 (stage / FILES).rename(self._files)
                 (stage / DATABASE).rename(self._database)
             except OSError:
+                shutil.rmtree(self._files, ignore_errors=True)  # by now it can only be the archive's
                 self._put_back(kept)
                 raise
         sync(self._folder)
@@ -102,11 +103,11 @@ class Restore:
         return kept
 
     def _put_back(self, kept: Path | None) -> None:
-        if self._files.exists() and (kept is None or (kept / self._files.name).exists()):
-            shutil.rmtree(self._files)  # it came from the archive
-        for path in self._present() if kept is not None else []:
-            if kept is not None and (kept / path.name).exists():
-                (kept / path.name).rename(path)
+        if kept is None:
+            return
+        for path in list(kept.iterdir()):
+            path.rename(self._folder / path.name)
+        kept.rmdir()
 
 
 def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:

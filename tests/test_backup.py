@@ -427,3 +427,21 @@ def test_nothing_to_back_up_is_said(tmp_path: Path) -> None:
     assert isinstance(refused.exception, StoreError)
     assert "to back up" in str(refused.exception)
     shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+
+async def test_a_restore_that_fails_at_the_last_step_leaves_what_was_there(
+    lived: Path, archive: Path, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await exported(lived, tmp_path / "before")
+    rename = type(lived).rename
+
+    def fails(self: Path, target: Path) -> Path:
+        if self.parent.name.startswith(".restore-") and self.name == "mneme.db":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(lived), "rename", fails)
+        with pytest.raises(StoreError, match=r"can't be written \(No space left on device\): nothing was restored"):
+            restore_into(lived, clock).run(archive, replace=True)
+    assert await exported(lived, tmp_path / "after") == before
