@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 ANN = 1001
 ROOT = Path(__file__).parent.parent
-WATCHDOG = 1.5
-"""Seconds; long enough for a busy machine to feed it every half a second."""
+WATCHDOG = 2.0
+"""Seconds; long enough for a busy machine to feed it three times in it."""
 
 
 @dataclass(slots=True)
