@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background import BackgroundConsolidation
+from bot.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.commands import Command, command_table
 from bot.conversation_commands import ConversationCommands
 from bot.health import Health
@@ -28,19 +28,23 @@ from memory.database import Database
 from memory.errors import StoreError
 from memory.tokens import TokenCounter
 from memory.usage import UsageLog
+from pipeline.budget import Budgeting
 from pipeline.consolidator import ModelConsolidator
 from pipeline.embedded import EmbeddedServer
 from pipeline.lightrag import LightRag
 from pipeline.model import ChatModel, Tier
 from pipeline.model_files import weights_path
 from pipeline.openai_model import Endpoint, OpenAIModel
-from pipeline.recall_only import RecallOnlyModel
+from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompt_state import PromptState
+from pipeline.prompts import STYLES, PromptStyle
+from pipeline.recall_only import RecallOnly
 from pipeline.routing import Meter, ModelRouter, Models
 from pipeline.runner import Pipeline
 from pipeline.summarizer import ModelSummarizer
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
-from pipeline.systems.context_building import ActivationBudget, ContextBuilding, RelevantMemory
+from pipeline.systems.context_building import ContextBuilding
 from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
@@ -52,6 +56,7 @@ from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
+from pipeline.yielding import YieldingModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -89,6 +94,16 @@ class App:
             self.schedule.start()
 
 
+@dataclass(frozen=True, slots=True)
+class Talking:
+    """The model that talks, and what is particular about it. tools None: it can handle all of them."""
+
+    model: ChatModel
+    quiet: Quiet
+    style: PromptStyle
+    tools: Collection[str] | None
+
+
 @contextlib.asynccontextmanager
 async def open_app(
     settings: Settings, clock: Clock = system_clock, catalogue: ModelCatalogue | None = None
@@ -108,12 +123,11 @@ async def open_app(
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        models = _models(settings, catalogue, stack)
-        # small models lose their way among many tools
-        offered = None if settings.has_endpoint else catalogue.local(settings.llm_model).tools
+        models = _models(settings, catalogue, memory, stack)
         metrics, meter = _metered(settings, usage)
-        model = ModelRouter(models, meter, counter, settings.daily_token_limit)
-        app = _assemble(settings, clock, memory, counter, usage, model, offered, metrics, stack)
+        router = ModelRouter(models, meter, counter, settings.daily_token_limit)
+        talking = _talking(settings, catalogue, router)
+        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -124,19 +138,21 @@ def _assemble(
     memory: MemoryServices,
     counter: TokenCounter,
     usage: UsageLog,
-    model: ModelRouter,
-    offered: Collection[str] | None,
+    talking: Talking,
     metrics: Metrics | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
+    model, style, offered = talking.model, talking.style, talking.tools
     toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
     graph = _graph(settings, stack)
     relevant: list[RelevantMemory] = [memory.recall] if enabled else []
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
     remembered = memory.files if enabled else None
-    context = ContextBuilding(memory.sessions, remembered, activation, relevant, toolbox, model, counter, clock, zone)
+    builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
+    budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
+    context = ContextBuilding(memory.sessions, builder, budgeting)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         memory.database,
@@ -149,7 +165,7 @@ def _assemble(
         clock,
         zone,
     )
-    background = BackgroundConsolidation(consolidation, memory.notices, tell=tell)
+    background = BackgroundConsolidation(consolidation, memory.notices, talking.quiet, tell=tell)
     schedule = WeeklySchedule(
         memory.weekly,
         memory.jobs,
@@ -163,6 +179,7 @@ def _assemble(
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
 
+    recall_only = RecallOnly(memory.recall) if enabled and not settings.has_endpoint else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -170,7 +187,7 @@ def _assemble(
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
             AutoCompaction(compaction, model, background.compacted),
             context,
-            ToolLoop(model, toolbox, turn_limits, counter, clock),
+            ToolLoop(model, toolbox, turn_limits, budgeting, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock),
             MemoryPersist(remembered, zone),
             Indexing(graph),
@@ -246,7 +263,7 @@ def _tools(memory: MemoryServices, counter: TokenCounter) -> list[Tool]:
 
 
 def _compaction(
-    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ModelRouter, clock: Clock
+    settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ChatModel, clock: Clock
 ) -> CompactionService:
     limits = CompactionLimits(
         settings.compaction_max_context_tokens,
@@ -263,9 +280,11 @@ def endpoint_of(settings: Settings) -> Endpoint:
     return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
 
 
-def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
+def _models(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
     if not settings.has_endpoint:
-        return _embedded(settings, catalogue, stack)
+        return _embedded(settings, catalogue, memory, stack)
 
     async def connect() -> Endpoint:
         return endpoint_of(settings)
@@ -285,15 +304,29 @@ def _models(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.Asy
     )
 
 
-def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.AsyncExitStack) -> Models:
+def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:
+    # small models lose their way among many tools and in a long prompt
+    local = catalogue.known_local(router.name)
+    style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
+    if settings.has_endpoint:
+        return Talking(router, always_quiet, style, tools)
+    yielding = YieldingModel(router)
+    return Talking(yielding, yielding.quiet, style, tools)
+
+
+def _embedded(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
     try:
         local = catalogue.local(settings.llm_model)
     except CatalogueError as error:
         raise ConfigurationError(
             f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
         ) from error
-    server = EmbeddedServer(local, weights_path(local, settings.models_dir))
+    state = PromptState(settings.models_dir / "state", local.name)
+    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
     stack.push_async_callback(server.stop)
+    memory.forgetting.also(server.forget)
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key)
@@ -308,7 +341,7 @@ def _embedded(settings: Settings, catalogue: ModelCatalogue, stack: contextlib.A
         tools=bool(local.tools),
     )
     stack.push_async_callback(talking.close)
-    return Models(balanced=talking, fast=talking, fallbacks=(RecallOnlyModel(),))
+    return Models(balanced=talking, fast=talking)
 
 
 def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:

@@ -75,15 +75,18 @@ class ConversationCommands:
 
     async def new(self, call: CommandCall) -> str:
         """/new"""
-        ended, done = await self._consolidation.end_conversation(call.session)
-        if done is None or done.fell_back:
-            self._background.wake()
+        due = await self._consolidation.mark_current_due(call.session)
+        tried = None if due is None else await self._background.first_try(due, call.session.owner)
+        ended = await self._consolidation.end_conversation(call.session)
         kept = await self._status.memory_line(call.session)
         if ended == 0:
             return f"This is a new conversation already. I still have {kept}."
         said = counted(ended, "message")
         text = f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
-        return f"{text}\n\n_{done.told}_" if done is not None and done.told and self._tell_learned else text
+        if tried is not None and tried.goes_on:
+            return f"{text} I am still sorting what was said; what I learn from it I tell with a later answer."
+        learned = tried.done.told if tried is not None and tried.done is not None and self._tell_learned else ""
+        return f"{text}\n\n_{learned}_" if learned else text
 
     async def compact(self, call: CommandCall) -> str:
         """/compact [N]"""

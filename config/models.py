@@ -77,7 +77,8 @@ class LocalModel:
 
     ``sha256`` is what makes a fetched file trustworthy, wherever it came from. ``resident_bytes`` is what the
     running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours;
-    None means the one that is inside the weights.
+    None means the one that is inside the weights. ``prompt`` names the style of prompt that suits it
+    (pipeline/prompts.py), ``tools`` those that it can handle.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -91,6 +92,7 @@ class LocalModel:
     resident_bytes: Bytes
     n_ctx: Tokens
     max_output_tokens: Tokens
+    prompt: str
     tools: tuple[str, ...]
     chat_template: str | None
     hub_url: str
@@ -120,15 +122,20 @@ class ModelCatalogue:
         A local model is known by its exact name; otherwise the longest pattern that fits wins, and a name
         that fits none gets the default.
         """
+        known = self.known_local(model_name)
+        if known is not None:
+            return known.window
         for name in _spellings(model_name):
-            for local in self.local_models:
-                if local.name == name:
-                    return local.window
             fitting = [model for model in self.models if fnmatchcase(name, model.pattern)]
             if fitting:
                 best = max(fitting, key=lambda model: len(model.pattern))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
         return self.default
+
+    def known_local(self, model_name: str) -> LocalModel | None:
+        """The local model of that name, wherever it is served; None for all others."""
+        names = set(_spellings(model_name))
+        return next((local for local in self.local_models if local.name in names), None)
 
     def local(self, name: str | None = None) -> LocalModel:
         """The local model of that name, or the default one; CatalogueError names the known ones."""

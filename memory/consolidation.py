@@ -16,7 +16,7 @@ import structlog
 from memory.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation_prompt import consolidation_prompt, raw_fallback, statements
 from memory.entry import Author
-from memory.errors import MemoryRefused, StoreError
+from memory.errors import MemoryRefused, Postponed, StoreError
 from memory.grounding import grounded_facts, grounded_update, keeping_lines, with_fitting_subjects, with_learned
 from memory.messages import Message, Provenance, Role
 from memory.sessions import message_of
@@ -116,18 +116,17 @@ class ConsolidationService:
         self._zone = zone
         self._queue = asyncio.Lock()
 
-    async def end_conversation(self, session: Session) -> tuple[int, Consolidated | None]:
-        """Consolidate the current conversation, then end it; its number of messages and what was learned.
-
-        Takes about the timeout at most. When the queue is long, or no usable answer came, one more try is left to
-        the background.
-        """
+    async def mark_current_due(self, session: Session) -> int | None:
+        """The current conversation of a session is to be consolidated; its id, None where there is nothing to do."""
         transcript = await self._sessions.transcript(session.id)
-        done = None
-        if transcript.conversation_id is not None and self._limits.enabled:
-            await self.mark_due(transcript.conversation_id)
-            done = await self._within_timeout(transcript.conversation_id)
-        return await self._sessions.clear_messages(session.id), done
+        due = transcript.conversation_id if self._limits.enabled else None
+        if due is not None:
+            await self.mark_due(due)
+        return due
+
+    async def end_conversation(self, session: Session) -> int:
+        """End the current conversation, whose consolidation may go on; its number of messages."""
+        return await self._sessions.clear_messages(session.id)
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
         """All messages of a conversation, or those before one of them, are to be consolidated; also after a restart."""
@@ -149,11 +148,16 @@ class ConsolidationService:
         return [(row["id"], row["name"]) for row in rows]
 
     async def run(self, conversation_id: int) -> Consolidated | None:
-        """Consolidate what is due of a conversation, with patience; None when nothing is due."""
+        """Consolidate what is due of a conversation, with patience; None when nothing is due. Raises Postponed."""
         async with self._queue:
             return await self._run(conversation_id, _now() + self._limits.timeout * PATIENCE, last_try=True)
 
-    async def _within_timeout(self, conversation_id: int) -> Consolidated | None:
+    async def first_try(self, conversation_id: int) -> Consolidated | None:
+        """Consolidate what is due of a conversation within the timeout.
+
+        When the queue is long, somebody waits for the model or the disk is full (None), or no usable answer came
+        (`fell_back`), one more try is left to `run`.
+        """
         deadline = _now() + self._limits.timeout
         try:
             async with asyncio.timeout_at(deadline):
@@ -163,6 +167,9 @@ class ConsolidationService:
             return None
         try:
             return await self._run(conversation_id, deadline, last_try=False)
+        except Postponed:
+            log.info("consolidation_left_to_background", conversation=conversation_id)
+            return None
         except (OSError, StoreError):
             # a full disk, say: the conversation ends all the same, and what it said stays due
             log.exception("consolidation_left_to_background", conversation=conversation_id)
@@ -239,6 +246,8 @@ class ConsolidationService:
         try:
             async with asyncio.timeout_at(deadline):
                 answer = parse_answer(await self._prompt(text))
+        except Postponed:
+            raise
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
             log.warning("consolidation_failed", error=str(error) or type(error).__name__)
             return None

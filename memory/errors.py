@@ -20,6 +20,10 @@ class MemoryRefused(MnemeError):
     """A change of memory was not made. The text says why, and what is there instead."""
 
 
+class Postponed(MnemeError):
+    """Work in the background was not done, since somebody waits for what it needs. It is to be done later."""
+
+
 def explain(error: sqlite3.Error, path: object) -> StoreError:
     """The sentence for an error of SQLite on the database at `path`."""
     said = str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,21 @@ class Extent:
     files: int
 
 
+Forget = Callable[[], Awaitable[None]]
+"""Forgets everything that a place outside of the store holds."""
+
+
 class Forgetting:
     """Deletes what an owner has. Nothing of it can be brought back."""
 
     def __init__(self, database: Database, files: MarkdownFiles) -> None:
         self._database = database
         self._files = files
+        self._elsewhere: list[Forget] = []
+
+    def also(self, forget: Forget) -> None:
+        """Have `forget_all` ask another place too that holds what was said."""
+        self._elsewhere.append(forget)
 
     async def extent(self, owner: str) -> Extent:
         """How much `forget_all` would delete."""
@@ -59,6 +69,8 @@ class Forgetting:
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
+        for forget in self._elsewhere:
+            await forget()
         try:
             await asyncio.to_thread(_remove_folder, self._files.folder(owner))
         except OSError as error:

@@ -52,10 +52,13 @@ class Recall:
         self._counter = counter
         self._zone = zone
 
-    async def relevant(self, session: Session, question: str, visible: Transcript, tokens: int) -> str:
+    async def relevant(
+        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
+    ) -> str:
         """What was said and noted earlier about `question`, as lines of at most `tokens` in all.
 
-        Leaves out what the visible conversation holds, and greetings and acknowledgements.
+        Leaves out what the visible conversation holds, and greetings and acknowledgements. whole_exchanges: an
+        exchange is shown with its answer, not only with what the user said.
         """
         if is_small_talk(question):
             return ""
@@ -69,7 +72,7 @@ class Recall:
             if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
         ]
         lines: list[str] = []
-        for shown in (await self._shown(question, hits))[:MOST_SHOWN]:
+        for shown in (await self._shown(question, hits, whole_exchanges=whole_exchanges))[:MOST_SHOWN]:
             line = f"- {shown.text}"
             tokens -= self._counter.text(line) + 1
             if tokens < 0 or shown.hit.score < hits[0].score * WORST_SHOWN:
@@ -97,7 +100,7 @@ class Recall:
         hits = [*in_scope, *(hit for hit in speaking if hit.id not in seen and not hit.scope)]
         return await self._shown(path, hits[:limit])
 
-    async def _shown(self, query: str, hits: list[Hit]) -> list[Recollection]:
+    async def _shown(self, query: str, hits: list[Hit], *, whole_exchanges: bool = True) -> list[Recollection]:
         """Hits with the text that shows them, each with its date and source."""
         sought = landmarks(query)[:LANDMARKS]
         shown: list[Recollection] = []
@@ -108,12 +111,13 @@ class Recall:
                 shown.append(Recollection(hit, f"{source} {_excerpt(hit.content, sought)}"))
             elif hit.turn_id not in turns:
                 turns.add(hit.turn_id)
-                shown.append(Recollection(hit, await self._exchange(hit, sought)))
+                shown.append(Recollection(hit, await self._exchange(hit, sought, whole=whole_exchanges)))
         return shown
 
-    async def _exchange(self, hit: Hit, sought: list[str]) -> str:
+    async def _exchange(self, hit: Hit, sought: list[str], *, whole: bool) -> str:
         rows = await self._database.rows(
-            "SELECT role, speaker, content FROM spoken WHERE turn_id = ? ORDER BY id", (hit.turn_id,)
+            "SELECT role, speaker, content FROM spoken WHERE turn_id = ? AND (? OR role = 'user') ORDER BY id",
+            (hit.turn_id, whole),
         )
         said = [f"{row['speaker'] or row['role'].capitalize()}: {_excerpt(row['content'], sought)}" for row in rows]
         return f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"

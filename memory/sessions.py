@@ -186,7 +186,9 @@ class SessionService:
         )
         rows = await self._database.rows(
             "SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id"
-            " WHERE m.conversation_id = ? AND m.id >= ? AND t.outcome <> 'retried' ORDER BY m.id",
+            " WHERE m.conversation_id = ? AND m.id >= ? AND t.outcome <> 'retried'"
+            # answers that earlier versions made without a model: a model would go on repeating them
+            " AND (m.role <> 'assistant' OR m.speaker IS NULL) ORDER BY m.id",
             (conversation_id, marker["first_kept_message_id"] if marker else 0),
         )
         return Transcript(conversation_id, marker["content"] if marker else None, [message_of(r) for r in rows])

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from memory.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
 from memory.notes import Memory
-from pipeline.prompts import SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
     from memory.tokens import TokenCounter
-    from pipeline.model import ToolSpec
+    from pipeline.model import ChatModel, ToolSpec
 
 MARGIN = 0.9
 """The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
@@ -25,11 +24,12 @@ RELEVANT_TOKENS = 1_200
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a request to one model may cost, in tokens."""
+    """What a request to one model may cost, in tokens. fixed: the text that stands first in each."""
 
     model: str
     window: ModelWindow
     counter: TokenCounter
+    fixed: str = ""
     tools: tuple[ToolSpec, ...] = ()
 
     @property
@@ -45,7 +45,7 @@ class Budget:
     @property
     def free(self) -> int:
         """What the fixed part of the prompt leaves for memory and conversation, which share it."""
-        return max(0, self.messages - self.text(SYSTEM_PROMPT))
+        return max(0, self.messages - self.text(self.fixed))
 
     @property
     def answer(self) -> int:
@@ -131,3 +131,17 @@ class Budget:
             tokens -= cost
             kept.append(line)
         return "\n".join(reversed(kept)), tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeting:
+    """Makes the budget of each request: what a model takes may become known only while the program runs."""
+
+    model: ChatModel
+    counter: TokenCounter
+    fixed: str
+    tools: tuple[ToolSpec, ...]
+
+    def now(self) -> Budget:
+        """The budget of a request made now."""
+        return Budget(self.model.name, self.model.window, self.counter, self.fixed, self.tools)

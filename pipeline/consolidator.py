@@ -21,12 +21,13 @@ class ModelConsolidator:
         self._clock = clock
 
     async def __call__(self, prompt: str) -> str:
-        """The model's answer to `prompt`, as it came. Raises ModelError or LimitReached."""
+        """The model's answer to `prompt`, as it came. Raises ModelError, LimitReached or Postponed."""
         request = ModelRequest(
             messages=[Message(Role.USER, prompt, self._clock())],
             tier=Tier.FAST,
             temperature=CONSOLIDATION_TEMPERATURE,
             purpose="consolidation",
             json=True,
+            background=True,
         )
         return (await self._model.complete(request)).text

@@ -23,6 +23,7 @@ from typing import IO
 
 from config.models import LocalModel, chat_template
 from pipeline.model import ModelError
+from pipeline.prompt_state import PromptState
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
 _MOST_THREADS = 4
@@ -97,7 +98,7 @@ class EmbeddedServer:
 
     ``threads`` is the number of cores to compute with (default: all, at most 4), ``slots`` the number of
     requests answered at the same time (each takes the memory of a whole context), ``load_seconds`` how long
-    loading may take.
+    loading may take, ``state`` where what it has read is kept while it does not run (None: nowhere).
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class EmbeddedServer:
         threads: int | None = None,
         slots: int = 1,
         load_seconds: float = 300.0,
+        state: PromptState | None = None,
     ) -> None:
         self.model = model
         self.weights = weights
@@ -115,6 +117,7 @@ class EmbeddedServer:
         self._threads = threads if threads is not None else min(os.cpu_count() or 1, _MOST_THREADS)
         self._slots = slots
         self._load_seconds = load_seconds
+        self._state = state
         self._lock = asyncio.Lock()
         self._child: _Child | None = None
         self._base_url = ""
@@ -137,12 +140,25 @@ class EmbeddedServer:
                 await self._discard()
                 self._check()
                 self._child, self._base_url = await self._load()
+                if self._state is not None:
+                    await self._state.restore(self._base_url, self.api_key)
             return self._base_url
 
     async def stop(self) -> None:
         """End the model's process, with whatever request it is answering, and give its memory back."""
         async with self._lock:
+            if self._state is not None and self.pid is not None:
+                await self._state.save(self._base_url, self.api_key)
             await self._discard()
+
+    async def forget(self) -> None:
+        """Forget what was read, here and where it is kept."""
+        if self._state is None:
+            return
+        async with self._lock:
+            if self.pid is not None:
+                await self._state.erase(self._base_url, self.api_key)
+            self._state.forget()
 
     async def _discard(self) -> None:
         if self._child is not None:
@@ -195,6 +211,7 @@ class EmbeddedServer:
             "slots": self._slots,
             "threads": self._threads,
             "chat_template": None if template is None else chat_template(template),
+            "state_folder": None if self._state is None else str(self._state.folder),
         }
 
     def _why_not_loaded(self, child: _Child, error: str | None) -> str:

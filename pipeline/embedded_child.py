@@ -61,6 +61,8 @@ def _serve(settings: dict[str, Any]) -> Any:  # Any: the library ships no types
     params.use_jinja = True
     if settings["chat_template"] is not None:
         params.chat_template = settings["chat_template"]
+    if settings["state_folder"] is not None:
+        params.slot_save_path = f"{settings['state_folder']}/"
     params.ui = params.endpoint_slots = False
     params.verbosity = 1  # errors only
     return xllamacpp.Server(params)

@@ -41,7 +41,9 @@ class LightRag:
         except httpx.HTTPError as error:
             log.warning("lightrag_index_failed", error=str(error) or type(error).__name__)
 
-    async def relevant(self, session: Session, question: str, visible: Transcript, tokens: int) -> str:
+    async def relevant(
+        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
+    ) -> str:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
         if len(question.strip()) < SHORTEST_QUERY:
             return ""

@@ -44,7 +44,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object."""
+    """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
+
+    background: nobody waits for it, so it gives way to those that somebody waits for.
+    """
 
     messages: list[Message]
     tools: tuple[ToolSpec, ...] = ()
@@ -52,6 +55,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     temperature: float | None = None
     json: bool = False
+    background: bool = False
     purpose: str = "turn"
     session_id: str | None = None
 
@@ -67,14 +71,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What came back. usage is None when the provider reports none. echo: it only repeats memory (recall-only)."""
+    """What came back. usage is None when the provider reports none."""
 
     text: str
     model: str
     finish: Finish
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
-    echo: bool = False
 
 
 class ChatModel(Protocol):
@@ -96,6 +99,12 @@ class ModelError(MnemeError):
     """The model gave no usable answer. `elsewhere` says whether another model may do better."""
 
     elsewhere = True
+
+
+class EmptyAnswer(ModelError):
+    """The model answers, but says nothing."""
+
+    elsewhere = False
 
 
 class ContextOverflow(ModelError):

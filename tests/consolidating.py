@@ -13,6 +13,7 @@ from memory.facts import FactStore
 from memory.history import HistoryFiles
 from memory.long_term import LongTermMemory
 from memory.markdown import MarkdownFiles
+from memory.notices import PendingNotices
 from memory.undo import Undo
 from tests.talk import Store
 
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from memory.consolidation import Consolidated
     from memory.consolidation_answer import Fact
     from memory.database import Database
     from memory.facts import Learned
+    from memory.sessions import Session
     from tests.fakes import FakeClock
 
 ZONE = ZoneInfo("UTC")
@@ -94,6 +97,7 @@ class Bench:
     history: HistoryFiles
     facts: FactStore
     undo: Undo
+    notices: PendingNotices
     crashes: Crashes
     service: ConsolidationService
 
@@ -116,7 +120,16 @@ class Bench:
         long_term = LongTermMemory(files, database, changes)
         limits = ConsolidationLimits(max_size, timeout)
         service = ConsolidationService(database, store.sessions, long_term, history, facts, prompt, limits, clock, ZONE)
-        return cls(store, files, history, facts, Undo(database, changes, files), crashes, service)
+        return cls(
+            store,
+            files,
+            history,
+            facts,
+            Undo(database, changes, files),
+            PendingNotices(database, clock),
+            crashes,
+            service,
+        )
 
     def memory_path(self, owner: str) -> Path:
         return self.files.folder(owner) / "MEMORY.md"
@@ -126,6 +139,13 @@ class Bench:
         path = self.memory_path(owner)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+    async def end_conversation(self, session: Session) -> Consolidated | None:
+        """What /new does in a program that ends with its answer."""
+        due = await self.service.mark_current_due(session)
+        done = None if due is None else await self.service.first_try(due)
+        await self.service.end_conversation(session)
+        return done
 
     async def run_pending(self) -> None:
         for conversation_id, _ in await self.service.pending():

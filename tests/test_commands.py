@@ -84,7 +84,7 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
         "13 bytes of long-term memory, 2 notes of today, 0 notes of recent days, 0 archives."
     )
     await person.says("What do I like?")
-    assert [m["role"] for m in model.requests[-1].messages] == ["system", "system", "user"]
+    assert [m["role"] for m in model.requests[-1].messages] == ["system", "user"]
     assert len(await app.database.rows("SELECT id FROM messages")) == 6
 
 

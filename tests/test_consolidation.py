@@ -74,7 +74,7 @@ async def ended(bench: Bench, said: str = "I live in Kyiv.") -> None:
     """A conversation of one exchange, ended."""
     session = await bench.store.session()
     await bench.store.exchange(session, said, "I see.")
-    await bench.service.end_conversation(session)
+    await bench.end_conversation(session)
 
 
 def memory_of(bench: Bench) -> str:
@@ -128,7 +128,7 @@ async def test_a_superseded_line_leaves_memory_md_also_when_the_model_kept_it(
 async def test_small_talk_alone_is_not_worth_a_model_call(bench: Bench, prompt: Scripted) -> None:
     session = await bench.store.session()
     await bench.store.exchange(session, "hi", "Hello!")
-    await bench.service.end_conversation(session)
+    await bench.end_conversation(session)
     assert prompt.asked == []
     assert await bench.service.pending() == []
 
@@ -162,7 +162,7 @@ async def test_what_only_the_assistant_said_makes_neither_facts_nor_lines(bench:
     prompt.answers = [answered("a", "- Lisbon is the capital of Portugal.", ("Portugal", "Its capital is Lisbon."))]
     session = await bench.store.session()
     await bench.store.exchange(session, "Tell me something nice", "Lisbon is the capital of Portugal.")
-    await bench.service.end_conversation(session)
+    await bench.end_conversation(session)
     assert memory_of(bench) == ""
     assert await bench.facts.current(OWNER, 10) == []
 
@@ -499,7 +499,7 @@ async def test_fifty_sessions_are_consolidated_one_at_a_time_and_none_is_lost(
     for turn in ("a", "b"):
         for number, session in enumerate(sessions):
             await bench.store.exchange(session, f"I live in place {number}{turn}.", "I see.")
-        await asyncio.gather(*(bench.service.end_conversation(session) for session in sessions))
+        await asyncio.gather(*(bench.end_conversation(session) for session in sessions))
     assert most == 1
     assert sorted(order) == sorted(f"{number}{turn}" for number in range(50) for turn in "ab")
     for number, session in enumerate(sessions):
@@ -555,7 +555,7 @@ async def test_questions_and_recalled_text_are_no_statements(bench: Bench, promp
     await bench.store.turn(session, user("Do I live in Kyiv?"), assistant("You live in Kyiv."))
     forwarded = Message(Role.USER, "I have a cat.", NOON, provenance=Provenance.FORWARDED)
     await bench.store.turn(session, forwarded, assistant("A cat, then."))
-    await bench.service.end_conversation(session)
+    await bench.end_conversation(session)
     assert await bench.facts.current(OWNER, 10) == []
     assert json.dumps(prompt.asked).count("(none)") == 1
 

@@ -56,7 +56,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
             await bench.store.exchange(session, STATED[number], f"answer {number}")
             bench.crashes.point = crash
             try:
-                await bench.service.end_conversation(session)
+                await bench.end_conversation(session)
             except Crash:
                 await bench.run_pending()  # as a restart does
             bench.crashes.point = None

@@ -13,11 +13,16 @@ from pathlib import Path
 import httpx
 import pytest
 from openai import AsyncOpenAI, AuthenticationError
-from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.chat import (
+    ChatCompletionMessageParam,
+    ChatCompletionToolParam,
+    ChatCompletionUserMessageParam,
+)
 
 from config.models import LocalModel, load_catalogue
 from pipeline.embedded import EmbeddedModelError, EmbeddedServer
 from pipeline.model_files import pull
+from pipeline.prompt_state import PromptState
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.
@@ -115,6 +120,32 @@ async def test_a_second_question_reuses_what_was_evaluated_for_the_first(server:
             cached.append((details.cached_tokens or 0) / answer.usage.prompt_tokens if details else 0)
     assert cached[0] < 0.1
     assert cached[1] > 0.9
+
+
+async def test_what_was_read_is_known_at_the_next_start_unless_it_was_forgotten(weights: Path, tmp_path: Path) -> None:
+    question = [ChatCompletionUserMessageParam(role="user", content="The sea is wide and the boat is small. " * 20)]
+
+    async def cached(*, forgetting: bool = False) -> int:
+        state = PromptState(tmp_path / "state", SMALLEST.name)
+        server = EmbeddedServer(WITH_TOOLS, weights, threads=1, state=state)
+        async with client(server, await server.start()) as asked:
+            assert not list((tmp_path / "state").glob("*"))
+            answer = await asked.chat.completions.create(model=SMALLEST.name, messages=question, max_tokens=4)
+        if forgetting:
+            await server.forget()
+        await server.stop()
+        assert answer.usage is not None
+        assert answer.usage.prompt_tokens_details is not None
+        return answer.usage.prompt_tokens_details.cached_tokens or 0
+
+    assert await cached() == 0
+    kept = tmp_path / "state" / SMALLEST.name
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert await cached() > 150
+    await EmbeddedServer(WITH_TOOLS, weights, state=PromptState(kept.parent, kept.name)).forget()
+    assert not kept.exists()
+    assert await cached(forgetting=True) == 0
+    assert await cached() == 0
 
 
 async def test_a_question_that_is_given_up_is_no_longer_worked_on(server: EmbeddedServer) -> None:

@@ -82,16 +82,14 @@ async def test_an_answered_exchange_is_indexed(start_beside: OpenApp, graph: Lig
     ]
 
 
-async def test_what_the_graph_knows_stands_right_before_the_message(
+async def test_what_the_graph_knows_stands_right_after_the_message(
     start_beside: OpenApp, graph: LightRagServer, model: ModelServer
 ) -> None:
     graph.context = {"response": "Murka is a cat.\n"}
     async with start_beside(lightrag_mode="hybrid") as app:
         await Person(app).says("Who is Murka?")
-    assert [m["content"] for m in model.requests[0].messages[1:]] == [
-        f"{RELEVANT_HEADER}\nMurka is a cat.\n\nNow: Saturday 2026-02-07 12:15",
-        "Who is Murka?",
-    ]
+    assert model.requests[0].last == "Who is Murka?"
+    assert model.requests[0].added == f"{RELEVANT_HEADER}\nMurka is a cat.\n\nNow: Saturday 2026-02-07 12:15"
     assert graph.queries == [
         {"query": "Who is Murka?", "mode": "hybrid", "only_need_context": True, "enable_rerank": False}
     ]

@@ -75,7 +75,7 @@ async def test_after_new_the_exchange_is_in_the_request_with_its_date(
         "- [2026-02-07 12:15, conversation] User: My locker at the station has the number 4711"
         " | Assistant: I will keep that in mind."
     )
-    assert request.messages[-2]["content"].startswith("# Relevant Memory\n")
+    assert request.added.startswith("# Relevant Memory\n")
     assert request.last == "What is the number of my locker?"
 
 

@@ -106,7 +106,7 @@ async def test_messages_held_by_stop_are_still_held_after_a_restart(
     async with serve():
         telegram.user_says("third", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
-    assert [m["content"] for m in model.requests[-1].messages[-2:]] == ["second", "third"]
+    assert model.requests[-1].said[-2:] == ["second", "third"]
 
 
 async def test_a_restart_in_the_middle_of_an_answer_answers_once(
@@ -136,8 +136,7 @@ async def test_an_update_that_comes_twice_is_answered_once(
     async with serve():
         pass
     # the two were one turn or two, depending on what came when; either way each was asked once
-    said = [m["content"] for m in model.requests[-1].messages if m["role"] == "user"]
-    assert said == ["hello", "again"]
+    assert model.requests[-1].said == ["hello", "You said: hello", "again"]
     assert len(telegram.sent(ANN)) == len(model.requests)
 
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import MnemeError
-from memory.messages import ECHO, Message, Provenance, Role, ToolCall
-from pipeline.budget import Budget
-from pipeline.model import ContextOverflow, Finish, LimitReached, ModelError, ModelRequest
+from memory.messages import Message, Provenance, Role, ToolCall
+from pipeline.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from memory.clock import Clock
-    from memory.tokens import TokenCounter
+    from pipeline.budget import Budgeting
     from pipeline.model import ChatModel, ModelAnswer
+    from pipeline.recall_only import RecallOnly
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
 
@@ -50,17 +50,27 @@ class _Used:
 
 
 class ToolLoop:
-    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words."""
+    """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
+
+    recall_only: what to say where no model answers; None: only why.
+    """
 
     name = "ToolLoop"
 
     def __init__(
-        self, model: ChatModel, toolbox: Toolbox, limits: TurnLimits, counter: TokenCounter, clock: Clock
+        self,
+        model: ChatModel,
+        toolbox: Toolbox,
+        limits: TurnLimits,
+        budgeting: Budgeting,
+        recall_only: RecallOnly | None,
+        clock: Clock,
     ) -> None:
         self._model = model
         self._toolbox = toolbox
         self._limits = limits
-        self._counter = counter
+        self._budgeting = budgeting
+        self._recall_only = recall_only
         self._clock = clock
 
     async def process(self, turn: Turn) -> None:
@@ -68,6 +78,11 @@ class ToolLoop:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 await self._loop(turn)
+        except ModelError as error:
+            if self._recall_only is None or not error.elsewhere or turn.produced:
+                raise
+            asked = "\n".join(message.content for message in turn.user_messages)
+            raise ModelError(await self._recall_only.about(turn.session, asked, str(error))) from error
         except TimeoutError:
             raise LimitReached(
                 f"This took longer than {self._limits.seconds:g} seconds and was ended: "
@@ -86,7 +101,7 @@ class ToolLoop:
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
-        budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
+        budget = self._budgeting.now()
         messages = budget.fit([*turn.context, *turn.produced])
         try:
             answer = await self._ask(turn, messages, used)
@@ -98,7 +113,7 @@ class ToolLoop:
             log.warning("unusable_answer", finish=str(answer.finish), characters=len(answer.text))
             answer = await self._ask_again(turn, messages, used, answer)
         if not _says_something(answer):
-            raise ModelError(f"The model {answer.model} gave an empty answer twice: send /retry or rephrase.")
+            raise EmptyAnswer(f"The model {answer.model} gave an empty answer twice: send /retry or rephrase.")
         return answer
 
     async def _ask_again(self, turn: Turn, messages: list[Message], used: _Used, first: ModelAnswer) -> ModelAnswer:
@@ -142,7 +157,7 @@ class ToolLoop:
 
     async def _execute(self, turn: Turn, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
-        budget = Budget(self._model.name, self._model.window, self._counter, turn.tools)
+        budget = self._budgeting.now()
         typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
         read = (message.provenance for message in turn.context if message.role is Role.USER)
         context = ToolContext(
@@ -166,7 +181,7 @@ class ToolLoop:
         text = answer.text.strip()
         if answer.finish in (Finish.CUT_OFF, Finish.LENGTH):
             text = f"{text}\n\n{CUT_OFF_NOTE}"
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), speaker=ECHO if answer.echo else None))
+        turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
         turn.partial = ""
 
 

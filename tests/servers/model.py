@@ -97,8 +97,20 @@ class ChatRequest:
 
     @property
     def last(self) -> str:
-        """The text of the last message."""
-        return str(self.messages[-1]["content"])
+        """The text of the last message, without what is added to it for this request alone."""
+        return str(self.messages[-1]["content"]).partition("\n\n<context>\n")[0]
+
+    @property
+    def said(self) -> list[str]:
+        """The conversation: the texts of all messages but the system message, without what is added to the last."""
+        return [*(str(m["content"]) for m in self.messages[:-1] if m["role"] != "system"), self.last]
+
+    @property
+    def added(self) -> str:
+        """What is added to the last message for this request alone; empty for nothing."""
+        added = str(self.messages[-1]["content"]).partition("\n\n<context>\n")[2]
+        assert not added or added.endswith("\n</context>"), added
+        return added.removesuffix("\n</context>")
 
     @property
     def is_consolidation(self) -> bool:
@@ -111,8 +123,10 @@ class ChatRequest:
         return "You summarise" in str(self.messages[0]["content"])
 
     def system(self) -> str:
-        """All system messages, joined."""
-        return "\n".join(str(m["content"]) for m in self.messages if m["role"] == "system")
+        """The system message, and what is added to the last one: all that is not the conversation."""
+        assert [m["role"] for m in self.messages].count("system") <= 1
+        first = str(self.messages[0]["content"]) if self.messages[0]["role"] == "system" else ""
+        return f"{first}\n{self.added}"
 
 
 NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "facts": []}'

@@ -149,7 +149,7 @@ class WebServer:
                 if task is not None and not task.done():
                     task.cancel()
             await asyncio.wait({task for task in (work, listening) if task is not None})
-        if work.cancelled():
+        if work.cancelled() or isinstance(work.exception(), ConnectionError):  # the client vanished while it was told
             return None
         if crash := work.exception():
             # kept, so that a defect of the server under the tests cannot pass for Telegram's behaviour

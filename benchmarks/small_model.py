@@ -1,0 +1,260 @@
+"""Does memory help a small model? Questions after scripted conversations, with memory, without, and in other prompts.
+
+The conversations are played through the product with scripted answers and consolidated by a scripted model; each
+question is then asked in a new conversation of the real embedded model, at temperature 0. Rules judge the answers:
+what must stand in them, what must not, how long they may get, and that they repeat neither the prompt nor what the
+user said. `python -m benchmarks.small_model --answers` prints every answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks.small_model_cases import CONVERSATIONS, Conversation, Question
+from bot.app import open_app
+from config.logs import configure_logging
+from config.models import Tier, load_catalogue
+from config.settings import Settings, load_settings
+from pipeline.embedded import EmbeddedServer
+from pipeline.model_files import weights_path
+from pipeline.prompts import STYLES, PromptStyle
+from tests.fakes import FakeClock, Person
+from tests.servers.model import ModelServer, Says
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from config.models import LocalModel, ModelCatalogue
+
+PARROTED = (
+    "# memory",
+    "# rules",
+    "# relevant",
+    "<context",
+    "</context",
+    "| assistant:",
+    "user:",
+    "[20",
+    "now:",
+    "tool call:",
+)
+"""Parts of the prompt that have no place in an answer."""
+ECHO_WORDS = 4
+"""So many words of a statement of the user in a row, one of them `I` or `my`, are an echo of it."""
+FIRST_PERSON = frozenset("i my me mine we our us ich mein meine mir mich wir unser unsere".split())
+WORD = r"\w+"
+DAYS_LATER = 2
+"""When the questions are asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way of asking. tools None: those of the catalogue."""
+
+    name: str
+    style: PromptStyle
+    tools: tuple[str, ...] | None = None
+    memory: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An answer and what is wrong with it; nothing for a right one."""
+
+    question: Question
+    answer: str
+    wrong: str
+    echoed: bool
+    seconds: float
+
+
+def variants(model: LocalModel) -> list[Variant]:
+    """The ways that are compared; the catalogue's is the first."""
+    chosen = STYLES[model.prompt]
+    small = STYLES["small"]
+    return [
+        Variant("as in the catalogue", chosen),
+        Variant("without memory", chosen, memory=False),
+        Variant("the full prompt", STYLES["full"], ("memory_file", "memory_recall")),
+        Variant("small, with tools", small, ("memory_file", "memory_recall")),
+        Variant("small, with notes", replace(small, notes=True), ()),
+        Variant("small, whole exchanges", replace(small, whole_exchanges=True), ()),
+        Variant("small, headings not explained", replace(small, memory="", rules="", relevant=""), ()),
+    ]
+
+
+def judge(conversation: Conversation, question: Question, answer: str, seconds: float) -> Judged:
+    """Hold an answer against its rules."""
+    said = answer.lower().replace("’", "'")
+    missing = [group[0] for group in question.wants if not any(_has(said, word) for word in group)]
+    present = [word for word in question.never if word.lower() in said]
+    parroted = [part for part in PARROTED if part in said]
+    wrong = [f"lacks {word!r}" for word in missing] + [f"has {word!r}" for word in (*present, *parroted)]
+    wrong += [f"{len(answer)} characters"] if len(answer) > question.at_most else []
+    wrong += ["is empty"] if not answer.strip() else []
+    echoed = _echoed(conversation, said)
+    return Judged(question, answer, ", ".join([*wrong, *(["echoes"] if echoed else [])]), echoed, seconds)
+
+
+def _has(said: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word.lower())}", said) is not None
+
+
+def _echoed(conversation: Conversation, said: str) -> bool:
+    """Whether the answer says a statement of the user as if it were the bot's own."""
+    answered = f" {' '.join(re.findall(WORD, said))} "
+    return any(
+        f" {' '.join(piece)} " in answered
+        for text, _ in conversation.exchanges
+        for piece in _pieces(re.findall(WORD, text.lower()))
+    )
+
+
+def _pieces(words: list[str]) -> Iterator[list[str]]:
+    """What may be echoed of a statement."""
+    for start in range(len(words) - ECHO_WORDS + 1):
+        piece = words[start : start + ECHO_WORDS]
+        if not FIRST_PERSON.isdisjoint(piece):
+            yield piece
+
+
+async def played(conversation: Conversation, folder: Path) -> None:
+    """Have the conversation in a data directory of its own, and end it."""
+    clock = FakeClock()
+    async with ModelServer() as scripted:
+        scripted.script(*(Says(answer) for _, answer in conversation.exchanges))
+        scripted.consolidation = lambda _: Says(conversation.consolidation)
+        settings = _settings(folder, scripted.url, "scripted", "none")
+        async with open_app(settings, clock) as app:
+            person = Person(app)
+            for text, _ in conversation.exchanges:
+                await person.says(text)
+                clock.forward(minutes=3)
+            await person.says("/new")
+
+
+async def asked(
+    conversation: Conversation, question: Question, folder: Path, server: EmbeddedServer, variant: Variant
+) -> Judged:
+    """Ask one question in a copy of the conversation's data directory."""
+    clock = FakeClock()
+    clock.forward(days=DAYS_LATER)
+    with tempfile.TemporaryDirectory() as own:
+        data = Path(own) / "data"
+        if variant.memory:
+            shutil.copytree(folder, data)
+        settings = _settings(data, await server.start(), server.model.name, server.api_key, memory=variant.memory)
+        async with open_app(settings, clock, _catalogue(server.model, variant)) as app:
+            began = time.monotonic()
+            answer = await Person(app).says(question.asked)
+            return judge(conversation, question, answer, time.monotonic() - began)
+
+
+def _settings(data: Path, url: str, model: str, key: str, *, memory: bool = True) -> Settings:
+    return Settings.model_validate(
+        {
+            "mneme_data_dir": data,
+            "openai_base_url": url,
+            "openai_api_key": key,
+            "llm_model": model,
+            "llm_timeout": 600,
+            "timezone": "UTC",
+            "memory_enabled": memory,
+            "memory_notices": False,
+        }
+    )
+
+
+def _catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
+    """The catalogue with the variant's prompt and tools, at temperature 0."""
+    STYLES[variant.name] = variant.style
+    tools = model.tools if variant.tools is None else variant.tools
+    changed = replace(model, prompt=variant.name, tools=tools)
+    catalogue = load_catalogue()
+    others = tuple(changed if local.name == model.name else local for local in catalogue.local_models)
+    return replace(catalogue, local_models=others, tiers=dict.fromkeys(catalogue.tiers, Tier(0.0)))
+
+
+async def measure(
+    model: LocalModel, chosen: list[Variant], models_dir: Path, console: Console
+) -> dict[str, list[Judged]]:
+    """Ask everything in each of the variants."""
+    server = EmbeddedServer(model, weights_path(model, models_dir))
+    results: dict[str, list[Judged]] = {}
+    questions = sum(len(conversation.questions) for conversation in CONVERSATIONS)
+    with tempfile.TemporaryDirectory() as own, Progress(console=console) as progress:
+        folders = {conversation.name: Path(own) / conversation.name for conversation in CONVERSATIONS}
+        for conversation in CONVERSATIONS:
+            await played(conversation, folders[conversation.name])
+        try:
+            for variant in chosen:
+                task = progress.add_task(variant.name, total=questions)
+                results[variant.name] = []
+                for conversation in CONVERSATIONS:
+                    for question in conversation.questions:
+                        one = await asked(conversation, question, folders[conversation.name], server, variant)
+                        results[variant.name].append(one)
+                        progress.advance(task)
+        finally:
+            await server.stop()
+    return results
+
+
+def table(results: dict[str, list[Judged]]) -> Table:
+    """Right answers by kind, echoes and seconds of each variant."""
+    kinds = list(dict.fromkeys(q.kind for c in CONVERSATIONS for q in c.questions))
+    shown = Table("prompt", "right", *kinds, "echoes", "s/answer", box=None)
+    for name, judged in results.items():
+        right = Counter(one.question.kind for one in judged if not one.wrong)
+        all_of = Counter(one.question.kind for one in judged)
+        shown.add_row(
+            name,
+            f"{right.total()}/{len(judged)}",
+            *(f"{right[kind]}/{all_of[kind]}" for kind in kinds),
+            str(sum(one.echoed for one in judged)),
+            f"{sum(one.seconds for one in judged) / len(judged):.1f}",
+        )
+    return shown
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answers", action="store_true", help="print every answer")
+    parser.add_argument("--only", help="only the variants whose name contains this")
+    parser.add_argument("--model", help="the local model; without it the default one")
+    arguments = parser.parse_args()
+    configure_logging("error", "console")
+    model = load_catalogue().local(arguments.model)
+    chosen = [v for v in variants(model) if not arguments.only or arguments.only in v.name]
+    console = Console(width=150)
+    began = time.monotonic()
+    results = asyncio.run(measure(model, chosen, load_settings().models_dir, Console(file=sys.stderr)))
+    if arguments.answers:
+        for name, judged in results.items():
+            console.print(f"\n[bold]{name}[/bold]")
+            for one in judged:
+                mark = f"[red]{one.wrong}[/red]" if one.wrong else "right"
+                console.print(
+                    f"- {one.question.asked} -> {one.answer!r} ({mark}, {one.seconds:.0f} s)", highlight=False
+                )
+    console.print(table(results))
+    console.print(f"{model.name}, temperature 0, {time.monotonic() - began:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()
