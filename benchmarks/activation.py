@@ -16,15 +16,15 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from benchmarks.search_scale import a_query, a_text, index_in_bulk
-from memory.activation import Activation, Layer
-from memory.changes import ChangeLog
 from memory.clock import to_text
-from memory.database import Database
-from memory.entries import EntryStore
-from memory.entry import TYPED_KINDS, Kind, NewEntry, default_priority
-from memory.search import Search
-from memory.strength import Decay
-from memory.tokens import TokenCounter
+from memory.retrieval.activation import Activation, Layer
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.database import Database
+from memory.store.entries import EntryStore
+from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
+from memory.store.strength import Decay
+from memory.text.tokens import TokenCounter
 
 CASES = Path(__file__).parent.parent / "tests" / "activation_cases.json"
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from memory.clock import system_clock
-from memory.database import Database
+from memory.log.sessions import Address, SessionService
+from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Role
-from memory.search import MESSAGE_KIND, Filter, Search
-from memory.sessions import Address, SessionService
-from memory.turn_log import FinishedTurn, Outcome, TurnLog
+from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.store.database import Database
 
 DEPTHS = (5, 10, 20)
 CATEGORIES = (1, 2, 3, 4)

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory.changes import ChangeLog
 from memory.clock import system_clock
-from memory.database import Database
-from memory.entries import EntryStore
-from memory.entry import NewEntry
-from memory.search import Search
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.database import Database
+from memory.store.entries import EntryStore
+from memory.store.entry import NewEntry
 
 if TYPE_CHECKING:
     import aiosqlite

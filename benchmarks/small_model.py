@@ -29,9 +29,9 @@ from bot.app import open_app
 from config.logs import configure_logging
 from config.models import Tier, load_catalogue
 from config.settings import Settings, load_settings
-from pipeline.embedded import EmbeddedServer
-from pipeline.model_files import weights_path
-from pipeline.prompts import STYLES, PromptStyle
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.model_files import weights_path
+from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.fakes import FakeClock, Person
 from tests.servers.model import ModelServer, Says
 

@@ -11,15 +11,15 @@ import asyncio
 import statistics
 from pathlib import Path
 
-from bot.start import quiet_settings
+from bot.cli.start import quiet_settings
 from config.models import load_catalogue
 from memory.clock import system_clock
 from memory.messages import Message, Role
-from memory.tokens import TokenCounter
-from pipeline.embedded import EmbeddedServer
-from pipeline.model import ModelRequest
-from pipeline.model_files import weights_path
-from pipeline.openai_model import Endpoint, OpenAIModel
+from memory.text.tokens import TokenCounter
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.model_files import weights_path
+from pipeline.models.model import ModelRequest
 
 ROUNDS = 3
 """How often the teaching texts are shown: a conversation reports usage at every turn."""

@@ -8,40 +8,41 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background import BackgroundConsolidation, Quiet, always_quiet
-from bot.commands import Command, command_table
-from bot.conversation_commands import ConversationCommands
-from bot.health import Health
-from bot.memory_commands import MemoryCommands
-from bot.schedule import WeeklySchedule
+from bot.chat.commands import Command, command_table
+from bot.chat.conversation_commands import ConversationCommands
+from bot.chat.memory_commands import MemoryCommands
+from bot.chat.session_runner import SessionRunner
+from bot.chat.status import StatusService
+from bot.cli.start import DATABASE_NAME
+from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
+from bot.jobs.schedule import WeeklySchedule
+from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
-from bot.session_runner import SessionRunner
-from bot.start import DATABASE_NAME
-from bot.status import StatusService
 from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
-from memory.activation import use_half_life
 from memory.clock import system_clock
-from memory.compaction import CompactionLimits, CompactionService
-from memory.consolidation import ConsolidationLimits, ConsolidationService
-from memory.database import Database
+from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
 from memory.errors import StoreError
-from memory.tokens import TokenCounter
-from memory.usage import UsageLog
-from pipeline.budget import Budgeting
-from pipeline.consolidator import ModelConsolidator
-from pipeline.embedded import EmbeddedServer
+from memory.log.compaction import CompactionLimits, CompactionService
+from memory.log.usage import UsageLog
+from memory.retrieval.activation import use_half_life
+from memory.store.database import Database
+from memory.text.tokens import TokenCounter
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
 from pipeline.lightrag import LightRag
-from pipeline.model import ChatModel, Tier
-from pipeline.model_files import weights_path
-from pipeline.openai_model import Endpoint, OpenAIModel
-from pipeline.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
-from pipeline.prompt_state import PromptState
-from pipeline.prompts import STYLES, PromptStyle
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.model_files import weights_path
+from pipeline.local.prompt_state import PromptState
+from pipeline.models.consolidator import ModelConsolidator
+from pipeline.models.model import ChatModel, Tier
+from pipeline.models.routing import Meter, ModelRouter, Models
+from pipeline.models.summarizer import ModelSummarizer
+from pipeline.models.yielding import YieldingModel
+from pipeline.prompt.budget import Budgeting
+from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompt.prompts import STYLES, PromptStyle
 from pipeline.recall_only import RecallOnly
-from pipeline.routing import Meter, ModelRouter, Models
 from pipeline.runner import Pipeline
-from pipeline.summarizer import ModelSummarizer
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
 from pipeline.systems.context_building import ContextBuilding
@@ -56,16 +57,15 @@ from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
-from pipeline.yielding import YieldingModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from bot.metrics import Metrics
+    from bot.monitoring.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
-    from memory.sessions import SessionService
-    from memory.turn_log import TurnLog
+    from memory.log.sessions import SessionService
+    from memory.log.turn_log import TurnLog
 
 log = structlog.get_logger(__name__)
 
@@ -242,7 +242,7 @@ def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter
     """The metrics, where they are asked for, and what counts tokens."""
     if settings.metrics_port is None:
         return None, usage
-    from bot.metrics import CountingMeter, Metrics
+    from bot.monitoring.metrics import CountingMeter, Metrics
 
     metrics = Metrics()
     return metrics, CountingMeter(usage, metrics)

@@ -6,34 +6,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.settings import MemoryScope, Settings
-from memory.activation import Activation
-from memory.activation_log import ActivationLog
-from memory.changes import ChangeLog
-from memory.entries import EntryStore
-from memory.facts import FactStore
-from memory.forgetting import Forgetting
-from memory.history import HistoryFiles
-from memory.jobs import JobLog
-from memory.learning import Learning
-from memory.long_term import LongTermMemory
-from memory.markdown import MarkdownFiles
-from memory.notices import PendingNotices
-from memory.portable import Portable
-from memory.procedures import Procedures
-from memory.recall import Recall
-from memory.reinforcement import Reinforcement
-from memory.search import Search
-from memory.sessions import SessionService
-from memory.stats import MemoryStats
-from memory.strength import TYPE_WEIGHTS, Decay
-from memory.turn_log import TurnLog
-from memory.undo import Undo
-from memory.weekly import WeeklyConsolidation
+from memory.consolidation.weekly import WeeklyConsolidation
+from memory.custody.forgetting import Forgetting
+from memory.custody.portable import Portable
+from memory.custody.undo import Undo
+from memory.files.history import HistoryFiles
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.learning.facts import FactStore
+from memory.learning.learning import Learning
+from memory.learning.procedures import Procedures
+from memory.learning.reinforcement import Reinforcement
+from memory.log.jobs import JobLog
+from memory.log.notices import PendingNotices
+from memory.log.sessions import SessionService
+from memory.log.turn_log import TurnLog
+from memory.retrieval.activation import Activation
+from memory.retrieval.activation_log import ActivationLog
+from memory.retrieval.recall import Recall
+from memory.retrieval.search import Search
+from memory.retrieval.stats import MemoryStats
+from memory.store.changes import ChangeLog
+from memory.store.entries import EntryStore
+from memory.store.strength import TYPE_WEIGHTS, Decay
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.database import Database
-    from memory.tokens import TokenCounter
+    from memory.store.database import Database
+    from memory.text.tokens import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class LocalModel:
     ``sha256`` is what makes a fetched file trustworthy, wherever it came from. ``resident_bytes`` is what the
     running model was seen to occupy, its mapped file included. ``chat_template`` names a template of ours;
     None means the one that is inside the weights. ``prompt`` names the style of prompt that suits it
-    (pipeline/prompts.py), ``tools`` those that it can handle.
+    (pipeline/prompt/prompts.py), ``tools`` those that it can handle.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")

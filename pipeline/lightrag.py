@@ -10,7 +10,7 @@ import structlog
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.sessions import Session, Transcript
+    from memory.log.sessions import Session, Transcript
 
 log = structlog.get_logger(__name__)
 

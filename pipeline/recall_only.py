@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.search import Filter
+from memory.retrieval.search import Filter
 
 if TYPE_CHECKING:
-    from memory.recall import Recall
-    from memory.sessions import Session
+    from memory.log.sessions import Session
+    from memory.retrieval.recall import Recall
 
 LINES = 6
 """How many lines of memory an answer shows."""

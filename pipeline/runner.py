@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import MnemeError
-from memory.turn_log import Outcome
+from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.activation import Activated
+    from memory.log.sessions import Session
+    from memory.log.turn_log import Outcome, OutgoingReply
     from memory.messages import Message, Provenance
-    from memory.sessions import Session
-    from memory.turn_log import Outcome, OutgoingReply
-    from pipeline.model import ToolSpec
+    from memory.retrieval.activation import Activated
+    from pipeline.models.model import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import structlog
 from bot.app import App, open_app
 from config.models import ModelWindow, load_catalogue
 from config.settings import Settings
-from memory.database import Database
+from memory.store.database import Database
 from tests.fakes import FakeClock, Person
 from tests.servers.model import ModelServer
 

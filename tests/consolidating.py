@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from memory.changes import ChangeLog
-from memory.consolidation import ConsolidationLimits, ConsolidationService, PromptFn
-from memory.facts import FactStore
-from memory.history import HistoryFiles
-from memory.long_term import LongTermMemory
-from memory.markdown import MarkdownFiles
-from memory.notices import PendingNotices
-from memory.undo import Undo
+from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService, PromptFn
+from memory.custody.undo import Undo
+from memory.files.history import HistoryFiles
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.learning.facts import FactStore
+from memory.log.notices import PendingNotices
+from memory.store.changes import ChangeLog
 from tests.talk import Store
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memory.consolidation import Consolidated
-    from memory.consolidation_answer import Fact
-    from memory.database import Database
-    from memory.facts import Learned
-    from memory.sessions import Session
+    from memory.consolidation.consolidation import Consolidated
+    from memory.consolidation.consolidation_answer import Fact
+    from memory.learning.facts import Learned
+    from memory.log.sessions import Session
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 ZONE = ZoneInfo("UTC")

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bot.arrivals import Arrival
+from bot.chat.arrivals import Arrival
+from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.sessions import Address
 from pipeline.turn import Incoming
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.app import App
-    from memory.turn_log import OutgoingReply
+    from memory.log.turn_log import OutgoingReply
     from pipeline.turn import ReplyChannel
 
 

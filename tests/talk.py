@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from memory.changes import ChangeLog
-from memory.entries import EntryStore
-from memory.entry import Author, Entry, Kind, NewEntry
+from memory.log.sessions import Address, Session, SessionService
+from memory.log.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
-from memory.sessions import Address, Session, SessionService
-from memory.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
+from memory.store.changes import ChangeLog
+from memory.store.entries import EntryStore
+from memory.store.entry import Author, Entry, Kind, NewEntry
 
 if TYPE_CHECKING:
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.access import CODE_ATTEMPTS, AccessList
+from memory.custody.access import CODE_ATTEMPTS, AccessList
 
 if TYPE_CHECKING:
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, figures, load_cases, store_cases
-from memory.activation import Activated, Activation, Layer
 from memory.clock import to_text
-from memory.database import Database
-from memory.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
-from memory.search import Search
-from memory.strength import Decay
-from memory.tokens import TokenCounter
+from memory.retrieval.activation import Activated, Activation, Layer
+from memory.retrieval.search import Search
+from memory.store.database import Database
+from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
+from memory.store.strength import Decay
+from memory.text.tokens import TokenCounter
 from tests.fakes import FakeClock
 from tests.talk import Store
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.arrivals import Arrival
-from memory.capture import LONGEST_CAPTURE
-from memory.entry import Author, Kind, NewEntry, Priority
+from bot.chat.arrivals import Arrival
+from memory.learning.capture import LONGEST_CAPTURE
+from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.sessions import Address
+from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.systems.auto_capture import requested
 from pipeline.turn import Incoming
 from tests.fakes import FakeChannel, FakeClock, Person

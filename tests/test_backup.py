@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import cli
-from memory.backup import Backup
-from memory.data_lock import only_runner
-from memory.database import Database
+from bot.cli.main import cli
+from memory.backup.backup import Backup
+from memory.backup.data_lock import only_runner
+from memory.backup.restore import Restore
+from memory.custody.portable import Portable
 from memory.errors import StoreError
-from memory.migrations import MIGRATIONS
-from memory.portable import Portable
-from memory.restore import Restore
+from memory.store.database import Database
+from memory.store.migrations import MIGRATIONS
 from tests.fakes import Person
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.capture import figures, labelled
-from memory.capture import LONGEST_CAPTURE, LONGEST_LOOKED_AT, MOST_CAPTURES, Captured, Pattern, captured
+from memory.learning.capture import LONGEST_CAPTURE, LONGEST_LOOKED_AT, MOST_CAPTURES, Captured, Pattern, captured
 
 STATED = {
     Pattern.PREFERENCE: """

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import help_text, parse_command
-from memory.changes import ChangeLog
-from memory.entries import EntryStore
-from memory.entry import Kind, NewEntry
-from memory.sessions import Address
+from bot.chat.commands import help_text, parse_command
+from memory.log.sessions import Address
+from memory.store.changes import ChangeLog
+from memory.store.entries import EntryStore
+from memory.store.entry import Kind, NewEntry
 from tests.fakes import Person
 from tests.servers.model import Fails, Says
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from memory.compaction import (
+from memory.log.compaction import (
     EXTRACT_CHARACTERS,
     MESSAGE_CHARACTERS,
     SUMMARY_CHARACTERS,
@@ -24,16 +24,16 @@ from memory.compaction import (
     extract,
     written_out,
 )
+from memory.log.sessions import SessionService
 from memory.messages import Message, Role, complete_groups
-from memory.naming import telling_words
-from memory.sessions import SessionService
-from memory.tokens import TokenCounter
+from memory.text.naming import telling_words
+from memory.text.tokens import TokenCounter
 from tests.talk import Store, assistant, calls, result, system, user
 
 if TYPE_CHECKING:
-    from memory.compaction import Summarizer
-    from memory.database import Database
-    from memory.sessions import Marker, Session
+    from memory.log.compaction import Summarizer
+    from memory.log.sessions import Marker, Session
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 MODEL = "scripted"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.database import Database
-from memory.entry import NewEntry
 from memory.errors import MemoryRefused
-from memory.search import Search
+from memory.retrieval.search import Search
+from memory.store.database import Database
+from memory.store.entry import NewEntry
 from tests.talk import Store
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot
-from bot.console import InvalidChatName, console_address
+from bot.cli.console import InvalidChatName, console_address
 from tests.servers.model import Fails, Holds, Says
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES, statements
+from memory.consolidation.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES, statements
+from memory.log.sessions import Address
 from memory.messages import Message, Provenance, Role
-from memory.sessions import Address
 from tests.consolidating import CRASH_POINTS, Bench, Crash, answered
 from tests.fakes import Person
 from tests.servers.model import Fails, Holds, Says
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.consolidation_answer import (
+from memory.consolidation.consolidation_answer import (
     LONGEST_ENTRY,
     LONGEST_FACT,
     LONGEST_SUBJECT,
@@ -19,7 +19,7 @@ from memory.consolidation_answer import (
     Fact,
     parse_answer,
 )
-from memory.entry import Kind
+from memory.store.entry import Kind
 
 PLAIN = '{"history_entry": "They met.", "memory_update": "- Ann likes tea"}'
 MET = ConsolidationAnswer("They met.", "- Ann likes tea")

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.database import Database
+from memory.store.database import Database
 from tests.consolidating import CRASH_POINTS, Bench, Crash, answered
 from tests.fakes import FakeClock
 

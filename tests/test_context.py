@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.arrivals import Arrival
-from memory.changes import ChangeLog
-from memory.entries import EntryStore
-from memory.entry import Kind, NewEntry
+from bot.chat.arrivals import Arrival
+from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.sessions import Address
+from memory.store.changes import ChangeLog
+from memory.store.entries import EntryStore
+from memory.store.entry import Kind, NewEntry
 from pipeline.turn import Incoming
 from tests.fakes import Person
 from tests.servers.model import Calls, Fails, Says

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from memory.conversation import InMemoryConversation
+from memory.log.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
 from tests.talk import assistant, calls, result, system, user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memory.conversation import ConversationMemory
+    from memory.log.conversation import ConversationMemory
 
 
 def tokens(messages: Iterable[Message]) -> int:

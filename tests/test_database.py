@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.database import Database
 from memory.errors import StoreError
-from memory.migrations import MIGRATIONS
+from memory.store.database import Database
+from memory.store.migrations import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from memory.migrations import Migration
+    from memory.store.migrations import Migration
 
 LINES: tuple[Migration, ...] = (("CREATE TABLE lines (text TEXT NOT NULL)",),)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.duplicates import duplicates
-from memory.entry import Entry, Kind
+from memory.consolidation.duplicates import duplicates
+from memory.store.entry import Entry, Kind
 from tests.talk import NOON
 
 ids = count(1)

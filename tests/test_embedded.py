@@ -20,9 +20,9 @@ from openai.types.chat import (
 )
 
 from config.models import LocalModel, load_catalogue
-from pipeline.embedded import EmbeddedModelError, EmbeddedServer
-from pipeline.model_files import pull
-from pipeline.prompt_state import PromptState
+from pipeline.local.embedded import EmbeddedModelError, EmbeddedServer
+from pipeline.local.model_files import pull
+from pipeline.local.prompt_state import PromptState
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.

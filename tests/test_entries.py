@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.entry import Author, Kind, NewEntry
-from memory.entry_rows import LONGEST_CONTENT, LONGEST_NAME
 from memory.errors import MemoryRefused
+from memory.store.entry import Author, Kind, NewEntry
+from memory.store.entry_rows import LONGEST_CONTENT, LONGEST_NAME
 from tests.talk import Store
 
 if TYPE_CHECKING:
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 OWNER = "telegram:1"

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.changes import ChangeLog
-from memory.consolidation_answer import Fact
-from memory.entry import Author, Kind, NewEntry
+from memory.consolidation.consolidation_answer import Fact
+from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.facts import FactStore, Learned
-from memory.markdown import MarkdownFiles
-from memory.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.learning.facts import FactStore, Learned
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry
 from tests.fakes import Person
 from tests.servers.model import Says
 from tests.talk import Store
@@ -23,7 +23,7 @@ from tests.talk import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer

@@ -7,21 +7,21 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.changes import ChangeLog
-from memory.entry import Author, NewEntry
+from memory.custody.forgetting import Extent, Forgetting
+from memory.custody.undo import Undo
 from memory.errors import StoreError
-from memory.forgetting import Extent, Forgetting
-from memory.long_term import LongTermMemory
-from memory.markdown import MarkdownFiles
-from memory.search import Search
-from memory.turn_log import OutgoingReply
-from memory.undo import Undo
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.log.turn_log import OutgoingReply
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, NewEntry
 from tests.talk import Store, assistant, user
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 MINE, THEIRS = "telegram:1", "telegram:2"

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.history import ENTRY_CHARACTERS, LONGEST_PATTERN, MATCH_SECONDS, SHOWN_CHARACTERS, HistoryFiles
-from memory.markdown import MarkdownFiles
+from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, MATCH_SECONDS, SHOWN_CHARACTERS, HistoryFiles
+from memory.files.markdown import MarkdownFiles
 from pipeline.tools.history_search import MOST_RESULTS, history_search_tool
 from pipeline.tools.toolbox import ToolContext
 from tests.fakes import Person

@@ -8,24 +8,24 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.changes import ChangeLog
-from memory.entry import Author, Kind, NewEntry, Priority
+from memory.custody.portable import Portable
+from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.learning import Learning
-from memory.markdown import MarkdownFiles
-from memory.portable import Portable
-from memory.reinforcement import Reinforcement
-from memory.search import Search
-from memory.strength import MOST_REINFORCED
-from memory.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.learning.reinforcement import Reinforcement
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.strength import MOST_REINFORCED
 from tests.talk import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
-    from memory.database import Database
-    from memory.entry import Entry
+    from memory.store.database import Database
+    from memory.store.entry import Entry
     from tests.fakes import FakeClock, Person
 
 ANN, BEN = "telegram:1", "telegram:2"
@@ -331,7 +331,7 @@ async def test_removing_and_undoing_keep_the_strength(
 async def test_an_import_has_the_strengths_of_the_export(
     learning: Learning, database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
-    from memory.database import Database as Opened
+    from memory.store.database import Database as Opened
 
     home = await learn(learning, "The user lives in Kyiv.")
     clock.forward(days=45)

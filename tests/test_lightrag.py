@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.settings import ConfigurationError, load_settings
-from pipeline.prompts import RELEVANT_HEADER
+from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.fakes import Person
 from tests.servers.web import Answer, WebServer
 
@@ -169,7 +169,7 @@ async def test_without_one_shared_memory_it_is_refused(start_beside: OpenApp) ->
 
 
 async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: ModelServer) -> None:
-    from memory.sessions import Address
+    from memory.log.sessions import Address
 
     async with start_beside() as app:
         await Person(app).says("Remember that I like tea")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.database import Database
-from memory.mailbox import Mailbox, Received
+from memory.log.mailbox import Mailbox, Received
+from memory.store.database import Database
 
 if TYPE_CHECKING:
     from pathlib import Path

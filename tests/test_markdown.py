@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.markdown import GROWTH_LIMIT, MarkdownFiles, write_atomically
+from memory.files.markdown import GROWTH_LIMIT, MarkdownFiles, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.cli import main
-from memory.database import Database
-from memory.entry import NewEntry
+from bot.cli.main import main
+from memory.store.database import Database
+from memory.store.entry import NewEntry
 from tests.fakes import FakeClock
 from tests.talk import Store
 

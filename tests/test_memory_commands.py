@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.sessions import Address
+from memory.log.sessions import Address
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from bot.app import App
-from bot.metrics_server import observed
+from bot.monitoring.metrics_server import observed
 from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import ConfigurationError

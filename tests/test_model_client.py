@@ -12,8 +12,8 @@ import pytest
 
 from config.models import ModelWindow
 from memory.messages import Message, Role, ToolCall
-from pipeline.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
-from pipeline.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
 from tests.fakes import FakeClock, Person
 from tests.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
 

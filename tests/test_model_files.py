@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from config.models import LocalModel, PackageSource, load_catalogue
-from pipeline.model_files import ModelFilesError, PullProgress, is_present, pull, verify, weights_path
+from pipeline.local.model_files import ModelFilesError, PullProgress, is_present, pull, verify, weights_path
 
 WEIGHTS = random.Random(1).randbytes(1_200_000)  # noqa: S311 - any bytes do
 PARTS = 4

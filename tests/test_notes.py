@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.notes import Memory, daily_note, exchange_notes, without_visible
+from memory.files.notes import Memory, daily_note, exchange_notes, without_visible
 from tests.talk import NOON, assistant, calls, result, user
 
 if TYPE_CHECKING:

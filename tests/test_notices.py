@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.notices import MOST_TOLD, PendingNotices
-from memory.sessions import Address
+from memory.log.notices import MOST_TOLD, PendingNotices
+from memory.log.sessions import Address
 from tests.fakes import Person
 from tests.servers.model import Fails, Says
 
 if TYPE_CHECKING:
     from bot.app import App
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.changes import ChangeLog
-from memory.database import Database
-from memory.entry import Author, NewEntry
+from memory.custody.portable import TABLES, Portable
+from memory.custody.undo import Undo
 from memory.errors import StoreError
-from memory.long_term import LongTermMemory
-from memory.markdown import MarkdownFiles
-from memory.portable import TABLES, Portable
-from memory.search import Search
-from memory.sessions import Marker
-from memory.turn_log import OutgoingReply
-from memory.undo import Undo
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.log.sessions import Marker
+from memory.log.turn_log import OutgoingReply
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.database import Database
+from memory.store.entry import Author, NewEntry
 from tests.fakes import FakeClock
 from tests.talk import Store, assistant, calls, result, user
 

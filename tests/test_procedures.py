@@ -7,20 +7,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.changes import ChangeLog
-from memory.entry import Author, Kind, NewEntry
+from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.learning import Learning
-from memory.markdown import MarkdownFiles
-from memory.procedures import MOST_RECORDED, MOST_STEPS, Procedures
-from memory.search import Search
-from memory.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.learning.procedures import MOST_RECORDED, MOST_STEPS, Procedures
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry
 from tests.talk import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 ANN, BEN = "telegram:1", "telegram:2"

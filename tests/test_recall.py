@@ -7,18 +7,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.entry import Kind, NewEntry
 from memory.messages import ECHO, Message, Role
-from memory.recall import MOST_SHOWN, TEXT_CHARACTERS, Recall
-from memory.search import Filter, Search
-from memory.tokens import TokenCounter
+from memory.retrieval.recall import MOST_SHOWN, TEXT_CHARACTERS, Recall
+from memory.retrieval.search import Filter, Search
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
 from tests.fakes import Person
 from tests.servers.model import Says
 from tests.talk import Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
-    from memory.database import Database
-    from memory.sessions import Session
+    from memory.log.sessions import Session
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer

@@ -11,8 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from memory.errors import MnemeError
-from memory.sessions import Address, Session, SessionState
-from memory.turn_log import Outcome
+from memory.log.sessions import Address, Session, SessionState
+from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
 from pipeline.runner import Pipeline, PipelineError
 from pipeline.turn import Turn

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.schedule import WEEKLY, WeeklySchedule, WeeklyTrigger
+from bot.jobs.schedule import WEEKLY, WeeklySchedule, WeeklyTrigger
 from bot.services import memory_services
 from config.settings import Settings
-from memory.database import Database
-from memory.entry import Kind, NewEntry
-from memory.jobs import JobLog
-from memory.tokens import TokenCounter
+from memory.log.jobs import JobLog
+from memory.store.database import Database
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
 from tests.fakes import FakeClock, Person
 from tests.servers.model import Says
 from tests.talk import Store

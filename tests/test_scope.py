@@ -9,18 +9,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.changes import ChangeLog
-from memory.entry import Kind, NewEntry, Priority
 from memory.errors import MemoryRefused
-from memory.learning import Learning
-from memory.recall import Recall
-from memory.reinforcement import Reinforcement
-from memory.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope
-from memory.search import Filter, Search
-from memory.tokens import TokenCounter
+from memory.learning.learning import Learning
+from memory.learning.reinforcement import Reinforcement
+from memory.retrieval.recall import Recall
+from memory.retrieval.search import Filter, Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Kind, NewEntry, Priority
+from memory.store.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope
+from memory.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 ANN, BEN = "telegram:1", "telegram:2"

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.compaction import CompactionLimits, CompactionService
-from memory.database import Database
-from memory.entry import Kind, NewEntry
-from memory.forgetting import Forgetting
-from memory.markdown import MarkdownFiles
+from memory.custody.forgetting import Forgetting
+from memory.files.markdown import MarkdownFiles
+from memory.log.compaction import CompactionLimits, CompactionService
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
 from memory.messages import ECHO, Message, Role
-from memory.search import MESSAGE_KIND, Filter, Search
-from memory.sessions import Address
-from memory.tokens import TokenCounter
-from memory.turn_log import Outcome
-from memory.words import date_words, indexable, is_small_talk, query_terms
+from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.store.database import Database
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from memory.text.words import date_words, indexable, is_small_talk, query_terms
 from tests.fakes import FakeClock
 from tests.talk import Store, assistant, calls, result, user
 

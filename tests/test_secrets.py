@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memory.secrets import secret_in, without_secrets
+from memory.text.secrets import secret_in, without_secrets
 
 KEY = "aB3dE5gH7jK9mN1pQ3sT5vW7"
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.health import Health
-from bot.service_manager import ServiceManager, reporting
+from bot.monitoring.health import Health
+from bot.monitoring.service_manager import ServiceManager, reporting
 from bot.telegram.service import run_telegram
 from tests.servers.model import Holds, Says
 from tests.servers.telegram import BotApiServer

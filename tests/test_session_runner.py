@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.arrivals import Arrival
-from bot.session_runner import QUEUE_LIMIT
+from bot.chat.arrivals import Arrival
+from bot.chat.session_runner import QUEUE_LIMIT
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
-from memory.sessions import Address
-from memory.turn_log import Outcome
 from pipeline.turn import Incoming
 from tests.fakes import Person
 from tests.servers.model import Calls, Fails, Holds, Says

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.database import Database
 from memory.errors import StoreError
-from memory.mailbox import Mailbox, Received
+from memory.log.mailbox import Mailbox, Received
+from memory.log.sessions import Address, Marker, SessionState
+from memory.log.turn_log import Outcome, OutgoingReply
 from memory.messages import Message, Provenance, Role, ToolCall
-from memory.sessions import Address, Marker, SessionState
-from memory.turn_log import Outcome, OutgoingReply
+from memory.store.database import Database
 from tests.talk import NOON, Store, assistant, calls, result, user
 
 if TYPE_CHECKING:

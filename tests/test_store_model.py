@@ -17,23 +17,23 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from memory.changes import ChangeLog
-from memory.database import Database
-from memory.entries import EntryStore
-from memory.entry import NewEntry
+from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.learning import Learning
-from memory.markdown import MarkdownFiles
-from memory.naming import free_name, name_key
-from memory.reinforcement import Reinforcement
-from memory.search import Search
-from memory.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.learning.reinforcement import Reinforcement
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.database import Database
+from memory.store.entries import EntryStore
+from memory.store.entry import NewEntry
+from memory.text.naming import free_name, name_key
 from tests.fakes import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from memory.entry import Entry
+    from memory.store.entry import Entry
 
 T = TypeVar("T")
 OWNERS = ("telegram:1", "telegram:2")

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from bot.services import decay_of
 from config.settings import Settings
-from memory.activation import use_half_life
 from memory.clock import from_text, to_text
-from memory.database import Database
-from memory.entry import NewEntry
-from memory.migrations import ACTIVATION, MIGRATIONS
-from memory.portable import Portable
-from memory.strength import MOST_REINFORCED, TYPE_WEIGHTS, Decay, stored_strength
+from memory.custody.portable import Portable
+from memory.retrieval.activation import use_half_life
+from memory.store.database import Database
+from memory.store.entry import NewEntry
+from memory.store.migrations import ACTIVATION, MIGRATIONS
+from memory.store.strength import MOST_REINFORCED, TYPE_WEIGHTS, Decay, stored_strength
 from tests.fakes import Person
 from tests.talk import NOON, Store
 

@@ -13,7 +13,7 @@ import pytest
 from bot.app import App
 from bot.telegram.service import run_telegram
 from config.settings import ConfigurationError
-from memory.access import AccessList
+from memory.custody.access import AccessList
 from tests.servers.model import Fails, Holds, Says
 from tests.servers.telegram import BotApiServer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memory.changes import ChangeLog
-from memory.entries import EntryStore
-from memory.entry import Kind, NewEntry
-from memory.strength import Decay
+from memory.store.changes import ChangeLog
+from memory.store.entries import EntryStore
+from memory.store.entry import Kind, NewEntry
+from memory.store.strength import Decay
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
 

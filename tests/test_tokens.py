@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.tokens import MESSAGE_OVERHEAD, TokenCounter
+from memory.text.tokens import MESSAGE_OVERHEAD, TokenCounter
 from tests.talk import calls, user
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. " * 20

@@ -151,7 +151,7 @@ async def test_recall_searches_conversations_and_notes(person: Person, model: Mo
 
 
 async def test_recall_shows_nothing_of_others(app: App, person: Person, model: ModelServer) -> None:
-    from memory.sessions import Address
+    from memory.log.sessions import Address
 
     await Person(app, Address("console", "other")).says("the lighthouse is white")
     assert await use(person, model, ("memory_recall", {"query": "lighthouse"})) == ["nothing found"]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.entry import Kind, NewEntry
+from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.sessions import Address
-from memory.tokens import TokenCounter
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
 from tests.fakes import Person
 from tests.servers.model import Calls, Holds, Says
 from tests.talk import Store

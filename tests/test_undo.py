@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.changes import ChangeLog, Undone
-from memory.entry import Author, NewEntry
-from memory.entry_rows import bind_name
+from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.long_term import LongTermMemory
-from memory.markdown import MarkdownFiles
-from memory.search import Search
-from memory.undo import Undo
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog, Undone
+from memory.store.entry import Author, NewEntry
+from memory.store.entry_rows import bind_name
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
 from tests.talk import Store
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer

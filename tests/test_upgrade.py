@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.database import Database
 from memory.errors import StoreError
-from memory.migrations import MIGRATIONS
-from memory.search import Search
+from memory.retrieval.search import Search
+from memory.store.database import Database
+from memory.store.migrations import MIGRATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory.migrations import Migration
+    from memory.store.migrations import Migration
 
 NOW = "2026-02-07T12:15:00.000Z"
 WRITTEN = {

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.usage import TokenUse, UsageLog
+from memory.log.usage import TokenUse, UsageLog
 
 if TYPE_CHECKING:
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 

@@ -9,20 +9,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.changes import ChangeLog
 from memory.clock import to_text
-from memory.entry import Entry, Kind, NewEntry, Priority
-from memory.markdown import MarkdownFiles
-from memory.search import Search
-from memory.strength import MOST_REINFORCED, Decay
-from memory.undo import Undo
-from memory.weekly import WeeklyConsolidation
+from memory.consolidation.weekly import WeeklyConsolidation
+from memory.custody.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Entry, Kind, NewEntry, Priority
+from memory.store.strength import MOST_REINFORCED, Decay
 from tests.talk import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.fakes import FakeClock
 
 OWNER = "telegram:1"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import bot.background
-from bot.background import BackgroundConsolidation
+import bot.jobs.background
+from bot.jobs.background import BackgroundConsolidation
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Message, Role
-from pipeline.model import ModelRequest
-from pipeline.openai_model import Endpoint, OpenAIModel
-from pipeline.yielding import YieldingModel
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.models.model import ModelRequest
+from pipeline.models.yielding import YieldingModel
 from tests.consolidating import Bench, answered
 from tests.fakes import Person
 from tests.servers.model import Holds, Says
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
-    from memory.database import Database
+    from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer, Reply
@@ -117,7 +117,7 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
 async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told_later(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bot.background, "ANSWER_SECONDS", 0)
+    monkeypatch.setattr(bot.jobs.background, "ANSWER_SECONDS", 0)
     late = Holds(answered("They spoke of Kyiv.", None, LIVES))
     model.consolidation = lambda _: late
     async with start() as app:

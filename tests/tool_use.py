@@ -8,7 +8,7 @@ from memory.messages import Provenance
 from tests.servers.model import Calls, Says
 
 if TYPE_CHECKING:
-    from memory.entry import Entry
+    from memory.store.entry import Entry
     from tests.fakes import Person
     from tests.servers.model import ModelServer
     from tests.talk import Store

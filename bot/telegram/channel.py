@@ -10,15 +10,15 @@ import structlog
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
-from bot.arrivals import Arrival
-from bot.commands import parse_command
+from bot.chat.arrivals import Arrival
+from bot.chat.commands import parse_command
 from bot.telegram.calls import SendFailed, chat_of, send_chunk, thread_of
 from bot.telegram.preview import Preview
 from bot.telegram.rendering import render
 from bot.telegram.updates import CHANNEL, letter_of, read_update, write_update
 from memory.errors import StoreError
-from memory.mailbox import Received
-from memory.turn_log import OutgoingReply
+from memory.log.mailbox import Received
+from memory.log.turn_log import OutgoingReply
 from pipeline.turn import Incoming
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from telegram import Bot, Update, User
 
-    from bot.session_runner import SessionRunner
+    from bot.chat.session_runner import SessionRunner
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import Letter
-    from memory.access import AccessList
-    from memory.mailbox import InboxItem, Mailbox
+    from memory.custody.access import AccessList
+    from memory.log.mailbox import InboxItem, Mailbox
     from pipeline.turn import ReplyChannel
 
 log = structlog.get_logger(__name__)

@@ -9,13 +9,13 @@ import structlog
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, send_chunk
 from bot.telegram.rendering import render
-from memory.sessions import Address
+from memory.log.sessions import Address
 
 if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.telegram.rendering import Chunk
-    from memory.mailbox import Mailbox, OutboxItem
+    from memory.log.mailbox import Mailbox, OutboxItem
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.health import Pulse
+    from bot.monitoring.health import Pulse
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from bot.telegram.rendering import render
 if TYPE_CHECKING:
     from telegram import Bot
 
-    from memory.sessions import Address
+    from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
 

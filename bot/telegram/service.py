@@ -18,8 +18,8 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller
 from bot.telegram.updates import CHANNEL
 from config.settings import ConfigurationError
-from memory.access import AccessList
-from memory.mailbox import Mailbox
+from memory.custody.access import AccessList
+from memory.log.mailbox import Mailbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from telegram import User
 
     from bot.app import App
-    from bot.commands import Command
-    from bot.health import Pulse
+    from bot.chat.commands import Command
+    from bot.monitoring.health import Pulse
     from config.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from telegram import MessageEntity, Update
 from telegram.constants import ChatType
 
+from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.sessions import Address
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.capture import LONGEST_CAPTURE, Captured, Pattern, captured, restated
-from memory.entry import Author, Kind, NewEntry, Priority
-from memory.entry_rows import refuse_secret
+from memory.consolidation.grounding import says_outdated, with_learned
 from memory.errors import MemoryRefused
-from memory.facts import Learned
-from memory.grounding import says_outdated, with_learned
+from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, restated
+from memory.learning.facts import Learned
 from memory.messages import Provenance
+from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.entry_rows import refuse_secret
 
 if TYPE_CHECKING:
-    from memory.entry import Entry
-    from memory.learning import Learning
-    from memory.long_term import LongTermMemory
+    from memory.files.long_term import LongTermMemory
+    from memory.learning.learning import Learning
+    from memory.store.entry import Entry
     from pipeline.turn import Turn
 
 

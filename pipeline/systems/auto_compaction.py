@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memory.compaction import Compacted, CompactionService
-    from pipeline.model import ChatModel
+    from memory.log.compaction import Compacted, CompactionService
+    from pipeline.models.model import ChatModel
     from pipeline.turn import Turn
 
 OnCompacted = Callable[["Compacted"], Awaitable[None]]

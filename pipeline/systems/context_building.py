@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.messages import Message, Provenance, Role
-from pipeline.prompt_builder import with_volatile
-from pipeline.prompts import unfenced
+from pipeline.prompt.prompt_builder import with_volatile
+from pipeline.prompt.prompts import unfenced
 
 if TYPE_CHECKING:
-    from memory.sessions import Session, SessionService
-    from pipeline.budget import Budgeting
-    from pipeline.prompt_builder import PromptBuilder
+    from memory.log.sessions import Session, SessionService
+    from pipeline.prompt.budget import Budgeting
+    from pipeline.prompt.prompt_builder import PromptBuilder
     from pipeline.turn import Turn
 
 

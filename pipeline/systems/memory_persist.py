@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory.notes import exchange_notes
+from memory.files.notes import exchange_notes
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from memory.markdown import MarkdownFiles
+    from memory.files.markdown import MarkdownFiles
     from pipeline.turn import Turn
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Role
-from memory.turn_log import FinishedTurn, Outcome
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.notices import PendingNotices
-    from memory.turn_log import TurnLog
+    from memory.log.notices import PendingNotices
+    from memory.log.turn_log import TurnLog
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)

@@ -10,15 +10,15 @@ import structlog
 
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
-from pipeline.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
+from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from memory.clock import Clock
-    from pipeline.budget import Budgeting
-    from pipeline.model import ChatModel, ModelAnswer
+    from pipeline.models.model import ChatModel, ModelAnswer
+    from pipeline.prompt.budget import Budgeting
     from pipeline.recall_only import RecallOnly
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn

@@ -9,7 +9,7 @@ from pydantic import Field
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.history import HistoryFiles
+    from memory.files.history import HistoryFiles
 
 MOST_RESULTS = 10
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.entry import Author
+from memory.store.entry import Author
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.long_term import LongTermMemory
+    from memory.files.long_term import LongTermMemory
 
 APPEND_CHARACTERS = 2_000
 """How much one call may add: MEMORY.md goes into every prompt."""

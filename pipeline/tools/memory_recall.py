@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from memory.entry import TYPED_KINDS
-from memory.search import Filter
+from memory.retrieval.search import Filter
+from memory.store.entry import TYPED_KINDS
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.recall import Recall
-    from memory.reinforcement import Reinforcement
-    from memory.tokens import TokenCounter
+    from memory.learning.reinforcement import Reinforcement
+    from memory.retrieval.recall import Recall
+    from memory.text.tokens import TokenCounter
 
 MOST_RESULTS = 20
 MOST_TOKENS = 2_000

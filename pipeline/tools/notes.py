@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.entry import TYPED_KINDS, Author, NewEntry
 from memory.errors import MemoryRefused
+from memory.store.entry import TYPED_KINDS, Author, NewEntry
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.entries import EntryStore
+    from memory.store.entries import EntryStore
 
 
 def note_tools(entries: EntryStore) -> list[Tool]:

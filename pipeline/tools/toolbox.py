@@ -12,7 +12,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from memory.errors import MnemeError
-from pipeline.model import ToolSpec
+from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.activation import written_record
-from memory.entry import Author, Kind, NewEntry, Priority
+from memory.retrieval.activation import written_record
+from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.entries import EntryStore
-    from memory.learning import Learning
-    from memory.procedures import Procedures
-    from memory.stats import MemoryStats
-    from memory.weekly import WeeklyConsolidation
+    from memory.consolidation.weekly import WeeklyConsolidation
+    from memory.learning.learning import Learning
+    from memory.learning.procedures import Procedures
+    from memory.retrieval.stats import MemoryStats
+    from memory.store.entries import EntryStore
 
 LONGEST_OUTCOME = 500
 MOST_TAGS = 10

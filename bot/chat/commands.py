@@ -1,0 +1,75 @@
+"""What a command is. From one table of them come the help text, Telegram's menu and the console's completion."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from memory.log.sessions import Session
+    from memory.messages import Message
+
+_COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """One use of a command."""
+
+    session: Session
+    name: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunAgain:
+    """A command's wish to have an earlier turn run again in the place of its first run."""
+
+    messages: list[Message]
+    turn_id: int
+
+
+CommandResult = str | RunAgain
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One slash command. immediate: it answers at once, while a turn runs."""
+
+    name: str
+    description: str
+    run: Callable[[CommandCall], Awaitable[CommandResult]]
+    argument: str = ""
+    immediate: bool = False
+
+
+class WrongArgument(MnemeError):
+    """A command was given something that it can't use."""
+
+
+def parse_command(text: str) -> tuple[str, str]:
+    """The name of the command that `text` calls and its argument; two empty strings for other text."""
+    found = _COMMAND.fullmatch(text.strip())
+    if found is None:
+        return "", ""
+    return found["name"].lower(), (found["argument"] or "").strip()
+
+
+def help_text(table: Mapping[str, Command]) -> str:
+    """The commands, a line each."""
+    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {c.description}" for c in table.values())
+
+
+def command_table(commands: Iterable[Command]) -> dict[str, Command]:
+    """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
+    table: dict[str, Command] = {}
+    for command in commands:
+        if command.name in table:
+            raise ValueError(f"two commands are called /{command.name}")
+        table[command.name] = command
+    return table

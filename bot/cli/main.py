@@ -1,0 +1,156 @@
+"""The command line. Exit status 0 when done, 1 when the work failed, 2 for wrong use or configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.backup_cli import backup, restore
+from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.cli.start import quiet_settings, settings_with_logging
+from config.settings import ConfigurationError, Settings
+from memory.backup.data_lock import only_runner
+from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.app import App
+
+cli = typer.Typer(
+    name="mneme",
+    help="A self-hosted Telegram bot that remembers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
+cli.add_typer(memory_cli, name="memory")
+cli.add_typer(model_cli, name="model")
+cli.command()(recall)
+cli.command("export")(export_memory)
+cli.command("import")(import_memory)
+cli.command()(reindex)
+cli.command()(migrate)
+cli.command()(backup)
+cli.command()(restore)
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one sentence on standard error."""
+    try:
+        cli()
+    except ConfigurationError as error:
+        _fail(error, 2)
+    except MnemeError as error:
+        _fail(error, 1)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _fail(error: Exception, status: int) -> None:
+    print(f"mneme: {error}", file=sys.stderr)  # noqa: T201  # this is the command line's voice
+    raise SystemExit(status) from error
+
+
+@cli.command()
+def chat(
+    message: Annotated[str | None, typer.Option("-m", "--message", help="Answer this one message and leave.")] = None,
+    session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
+) -> None:
+    """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
+    settings = quiet_settings()
+    raise SystemExit(asyncio.run(_chat(settings, session, message)))
+
+
+async def _chat(settings: Settings, session: str, message: str | None) -> int:
+    from bot.app import open_app
+    from bot.cli.console import chat_once, chat_pipe, chat_terminal, console_address
+
+    address = console_address(session)
+    async with open_app(settings) as app:
+        if message is not None:
+            return await chat_once(app, address, message)
+        if not sys.stdin.isatty():
+            return await chat_pipe(app, address)
+        return await chat_terminal(app, address)
+
+
+@cli.command()
+def run() -> None:
+    """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
+    settings = settings_with_logging()
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    from bot.app import open_app
+    from bot.monitoring.service_manager import ServiceManager, reporting
+    from bot.telegram.service import run_telegram
+
+    manager = ServiceManager.from_environment(os.environ)
+    with only_runner(settings.mneme_data_dir):
+        async with open_app(settings) as app, reporting(manager, app.health, app.runner), _observed(app):
+            await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
+
+
+def _observed(app: App) -> AbstractAsyncContextManager[None]:
+    if app.metrics is None or app.settings.metrics_port is None:
+        return contextlib.nullcontext()
+    from bot.monitoring.metrics_server import observed
+
+    return observed(app, app.metrics, app.settings.metrics_port)
+
+
+async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
+    """Run `service`; SIGTERM and Ctrl-C cancel it, and it gets the time to end cleanly."""
+    task = asyncio.ensure_future(service)
+
+    def stop() -> None:
+        stopping()
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not task.cancelled():
+            raise
+
+
+@cli.command()
+def setup() -> None:
+    """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
+    from bot.cli.setup import run_setup
+
+    asyncio.run(run_setup())
+
+
+@model_cli.command("list")
+def list_models() -> None:
+    """The local models: what there is, and what is here."""
+    from bot.cli.local_models import show_models
+
+    show_models(quiet_settings())
+
+
+@model_cli.command()
+def pull(
+    name: Annotated[str | None, typer.Argument(help="The model; without it the one that is configured.")] = None,
+    if_needed: Annotated[
+        bool, typer.Option("--if-needed", help="Do nothing where another model is configured.")
+    ] = False,
+) -> None:
+    """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
+    from bot.cli.local_models import pull_model
+
+    pull_model(quiet_settings(), name, if_needed=if_needed)

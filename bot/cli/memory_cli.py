@@ -1,0 +1,273 @@
+"""`mneme memory`, `recall`, `export`, `import`, `reindex`, `migrate`: memory from the shell.
+
+Reading covers all owners unless `--owner` names one; writing goes to the console's own owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  # typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.chat.memory_commands import written_entry, written_undo
+from bot.cli.console import console_address
+from bot.cli.start import DATABASE_NAME, quiet_settings
+from bot.services import MemoryServices, memory_services
+from config.settings import MemoryScope, Settings
+from memory.clock import system_clock, to_text
+from memory.log.sessions import SHARED_OWNER
+from memory.retrieval.search import Filter
+from memory.store.database import Database
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from memory.retrieval.search import Hit
+    from memory.store.entry import Entry
+
+memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", no_args_is_help=True)
+
+Owner = Annotated[str | None, typer.Option(help="Whose memory, such as telegram:12345.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The memory of this installation, open."""
+
+    settings: Settings
+    memory: MemoryServices
+
+    def writer(self, owner: str | None) -> str:
+        """Whose memory is written: the named owner's, or the console's own."""
+        shared = self.settings.memory_scope is MemoryScope.SHARED
+        return owner or (SHARED_OWNER if shared else console_address("local").owner)
+
+
+@contextlib.asynccontextmanager
+async def _shelf() -> AsyncIterator[Shelf]:
+    settings = quiet_settings()
+    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+    try:
+        yield Shelf(settings, memory_services(settings, database, TokenCounter(), system_clock))
+    finally:
+        await database.close()
+
+
+def _with_shelf(work: Callable[[Shelf], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with _shelf() as shelf:
+            await work(shelf)
+
+    asyncio.run(run())
+
+
+@memory_cli.command("list")
+def list_entries(
+    kind: Annotated[str | None, typer.Option(help="Only this kind.")] = None,
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
+    """All entries, newest first."""
+
+    async def work(shelf: Shelf) -> None:
+        found = await shelf.memory.entries.list(owner, kind)
+        if as_json:
+            _print_json([_entry_json(entry) for entry in found])
+            return
+        for entry in found:
+            typer.echo(f"{entry.owner}  {entry.kind}  {entry.name}  {' '.join(entry.content.split())[:80]}")
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
+    """One entry with where it came from."""
+
+    async def work(shelf: Shelf) -> None:
+        found = (
+            shelf.memory.entries.get(owner, name) if owner else shelf.memory.entries.get_any(name, shelf.writer(None))
+        )
+        _print_entry(await found, as_json=as_json)
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def add(
+    name: str,
+    content: str,
+    kind: Annotated[Kind, typer.Option(help="What it is.")] = Kind.NOTE,
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add an entry."""
+
+    async def work(shelf: Shelf) -> None:
+        new = NewEntry(content, name=name, kind=kind)
+        _print_entry(await shelf.memory.entries.add(shelf.writer(owner), new), as_json=as_json)
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def rename(old: str, new: str, owner: Owner = None, as_json: AsJson = False) -> None:
+    """Give an entry another name; the old one stays as an alias."""
+
+    async def work(shelf: Shelf) -> None:
+        _print_entry(await shelf.memory.entries.rename(shelf.writer(owner), old, new), as_json=as_json)
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def alias(name: str, alias: str, owner: Owner = None, as_json: AsJson = False) -> None:
+    """Give an entry one more name."""
+
+    async def work(shelf: Shelf) -> None:
+        _print_entry(await shelf.memory.entries.alias(shelf.writer(owner), name, alias), as_json=as_json)
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def write(name: str, content: str, owner: Owner = None, as_json: AsJson = False) -> None:
+    """Replace an entry's content."""
+
+    async def work(shelf: Shelf) -> None:
+        _print_entry(await shelf.memory.entries.write(shelf.writer(owner), name, content), as_json=as_json)
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
+    """Delete an entry; `mneme memory undo` brings it back."""
+
+    async def work(shelf: Shelf) -> None:
+        _print_entry(await shelf.memory.entries.remove(shelf.writer(owner), name), as_json=as_json)
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
+def undo(owner: Owner = None, as_json: AsJson = False) -> None:
+    """Take back the last change of memory, whoever made it."""
+
+    async def work(shelf: Shelf) -> None:
+        undone = await shelf.memory.undo.undo(shelf.writer(owner))
+        if as_json:
+            named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
+            _print_json(named)
+        else:
+            typer.echo(written_undo(undone) if undone else "There is nothing to undo.")
+
+    _with_shelf(work)
+
+
+def recall(
+    query: str,
+    owner: Owner = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind; message for the log.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Search conversations and entries."""
+
+    async def work(shelf: Shelf) -> None:
+        only = Filter(kinds=[kind] if kind else None)
+        if as_json:
+            _print_json(
+                [_hit_json(hit) for hit in await shelf.memory.search.find(query, owner, only=only, limit=limit)]
+            )
+            return
+        for one in await shelf.memory.recall.recall(query, owner, only, limit):
+            typer.echo(f"{one.hit.score:6.2f}  {one.hit.owner}  {one.text}")
+
+    _with_shelf(work)
+
+
+def export_memory(folder: Annotated[Path, typer.Argument(metavar="DIR")], owner: Owner = None) -> None:
+    """Write everything into a new folder: Markdown for people, JSON lines for machines."""
+
+    async def work(shelf: Shelf) -> None:
+        rows = await shelf.memory.portable.export(folder, owner)
+        typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
+
+    _with_shelf(work)
+
+
+def import_memory(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Restore an export into an empty installation."""
+
+    async def work(shelf: Shelf) -> None:
+        rows = await shelf.memory.portable.restore(folder)
+        typer.echo(f"{rows} rows and the Markdown files were restored from {folder}.")
+
+    _with_shelf(work)
+
+
+def reindex() -> None:
+    """Make the search index anew."""
+
+    async def work(shelf: Shelf) -> None:
+        await shelf.memory.search.reindex()
+        typer.echo("The search index was made anew.")
+
+    _with_shelf(work)
+
+
+def migrate() -> None:
+    """Bring the database up to date; every other command does so too."""
+
+    async def work(shelf: Shelf) -> None:
+        typer.echo(f"{shelf.memory.database.path} has format {await shelf.memory.database.version()}.")
+
+    _with_shelf(work)
+
+
+def _print_entry(entry: Entry, *, as_json: bool) -> None:
+    if as_json:
+        _print_json(_entry_json(entry))
+    else:
+        typer.echo(written_entry(entry))
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _entry_json(entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "aliases": entry.aliases,
+        "kind": entry.kind,
+        "content": entry.content,
+        "tags": entry.tags,
+        "scope": entry.scope,
+        "priority": entry.priority,
+        "owner": entry.owner,
+        "author": entry.author,
+        "created_at": to_text(entry.created_at),
+        "superseded_by": entry.superseded_by,
+    }
+
+
+def _hit_json(hit: Hit) -> dict[str, object]:
+    return {
+        "name": hit.name,
+        "kind": hit.kind,
+        "content": hit.content,
+        "score": hit.score,
+        "created_at": to_text(hit.created_at),
+        "owner": hit.owner,
+        "source": hit.source,
+    }

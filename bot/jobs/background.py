@@ -1,0 +1,133 @@
+"""Work that goes on beside the turns: consolidations that are due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import Postponed
+
+if TYPE_CHECKING:
+    from memory.consolidation.consolidation import Consolidated, ConsolidationService
+    from memory.log.compaction import Compacted
+    from memory.log.notices import PendingNotices
+
+log = structlog.get_logger(__name__)
+
+ANSWER_SECONDS = 3.0
+"""How long /new waits for a consolidation before it answers and leaves it to go on by itself."""
+
+Quiet = Callable[[], Awaitable[None]]
+"""Waits until nobody waits for the model's answer."""
+
+
+async def always_quiet() -> None:
+    """The Quiet of a model that answers many at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTry:
+    """How far the consolidation of an ended conversation is. done None: nothing was learned, or it goes on."""
+
+    done: Consolidated | None
+    goes_on: bool
+
+
+class BackgroundConsolidation:
+    """Consolidates what is due, also what an earlier run left, and tells the users with their next reply."""
+
+    def __init__(
+        self, consolidation: ConsolidationService, notices: PendingNotices, quiet: Quiet, *, tell: bool
+    ) -> None:
+        self._consolidation = consolidation
+        self._notices = notices
+        self._quiet = quiet
+        self._tell = tell
+        self._due = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._first_tries: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Begin with what is due already. Only programs that stay do this."""
+        self._due.set()
+        self._task = asyncio.create_task(self._run(), name="consolidation")
+
+    async def compacted(self, done: Compacted) -> None:
+        """What a compaction took from the model's view is to be consolidated."""
+        await self._consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
+        self._due.set()
+
+    async def first_try(self, conversation_id: int, owner: str) -> FirstTry:
+        """Consolidate a conversation that is about to end.
+
+        A program that stays waits ANSWER_SECONDS for it, then lets it go on and has the owner told later; one that
+        ends with its answer waits to the end.
+        """
+        work = asyncio.create_task(self._consolidation.first_try(conversation_id), name="first try")
+        stays = self._task is not None
+        try:
+            await asyncio.wait([work], timeout=ANSWER_SECONDS if stays else None)
+        except asyncio.CancelledError:
+            work.cancel()  # it is still due
+            self._due.set()
+            raise
+        if not work.done():
+            later = asyncio.create_task(self._finish(work, owner), name="first try")
+            self._first_tries.add(later)
+            later.add_done_callback(self._first_tries.discard)
+            return FirstTry(None, goes_on=True)
+        done = work.result()
+        if done is None or done.fell_back:
+            self._due.set()
+        return FirstTry(done, goes_on=False)
+
+    async def close(self) -> None:
+        """End at once; what was not finished is still due at the next start."""
+        tasks = [task for task in (self._task, *self._first_tries) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
+        try:
+            done = await work
+        except Exception:
+            log.exception("background_consolidation_failed", owner=owner)
+            done = None
+        if done is None or done.fell_back:
+            self._due.set()
+        await self._told(owner, done)
+
+    async def _run(self) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            try:
+                await self.run_pending()
+            except Exception:
+                log.exception("background_consolidation_failed")
+
+    async def run_pending(self) -> None:
+        """Consolidate everything that is due."""
+        for conversation_id, owner in await self._consolidation.pending():
+            try:
+                await self._told(owner, await self._when_quiet(conversation_id))
+            except Exception:
+                # it is still due at the next start; the others need not wait for it
+                log.exception("background_consolidation_failed", conversation=conversation_id)
+
+    async def _when_quiet(self, conversation_id: int) -> Consolidated | None:
+        while True:
+            await self._quiet()
+            try:
+                return await self._consolidation.run(conversation_id)
+            except Postponed:
+                log.debug("consolidation_postponed", conversation=conversation_id)
+
+    async def _told(self, owner: str, done: Consolidated | None) -> None:
+        if done is not None and done.told and self._tell:
+            await self._notices.add(owner, done.told)

@@ -1,0 +1,1 @@
+"""Making lasting memory of conversations, and tidying it."""

@@ -1,0 +1,1 @@
+"""Undoing, forgetting, taking along, and who is let in."""

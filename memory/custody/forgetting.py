@@ -1,0 +1,90 @@
+"""/forget all: everything of one owner, for good."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.errors import StoreError
+from memory.store.index import leave_owner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.files.markdown import MarkdownFiles
+    from memory.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much there is of an owner: messages of the log, entries, Markdown files."""
+
+    messages: int
+    entries: int
+    files: int
+
+
+Forget = Callable[[], Awaitable[None]]
+"""Forgets everything that a place outside of the store holds."""
+
+
+class Forgetting:
+    """Deletes what an owner has. Nothing of it can be brought back."""
+
+    def __init__(self, database: Database, files: MarkdownFiles) -> None:
+        self._database = database
+        self._files = files
+        self._elsewhere: list[Forget] = []
+
+    def also(self, forget: Forget) -> None:
+        """Have `forget_all` ask another place too that holds what was said."""
+        self._elsewhere.append(forget)
+
+    async def extent(self, owner: str) -> Extent:
+        """How much `forget_all` would delete."""
+        messages = await self._database.value(
+            "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+            " JOIN owners o ON o.id = c.owner_id WHERE o.name = ?",
+            (owner,),
+        )
+        entries = await self._database.value(
+            "SELECT count(*) FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?", (owner,)
+        )
+        files = await asyncio.to_thread(_file_count, self._files.folder(owner))
+        return Extent(int(messages), int(entries), files)
+
+    async def forget_all(self, owner: str) -> Extent:
+        """Delete an owner's log, entries, changes, mail and files."""
+        extent = await self.extent(owner)
+        of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
+        sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
+        async with self._database.transaction() as connection:
+            await leave_owner(connection, owner)
+            await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE {of_owner}", (owner,))
+            for table in ("changes", "names", "entries", "conversations", "notices"):
+                await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
+            await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
+            await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
+            await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
+        for forget in self._elsewhere:
+            await forget()
+        try:
+            await asyncio.to_thread(_remove_folder, self._files.folder(owner))
+        except OSError as error:
+            raise StoreError(
+                f"The log and all entries are forgotten, but {error.filename} can't be deleted ({error.strerror}):"
+                " delete it by hand."
+            ) from error
+        return extent
+
+
+def _remove_folder(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _file_count(folder: Path) -> int:
+    return sum(1 for path in folder.glob("*.md")) if folder.is_dir() else 0

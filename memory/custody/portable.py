@@ -1,0 +1,249 @@
+"""Taking memory along: everything as Markdown for people and JSON lines for machines, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import shutil
+import sqlite3
+from typing import TYPE_CHECKING
+
+from memory.errors import StoreError
+from memory.files.markdown import folder_name
+from memory.store.index import rebuild
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+    from pathlib import Path
+
+    import aiosqlite
+
+    from memory.store.database import Database
+
+_OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
+_OF_CONVERSATION = f"conversation_id IN (SELECT id FROM conversations WHERE {_OF_OWNER})"
+_OF_SESSION = "session_id IN (SELECT id FROM sessions WHERE owner = :owner)"
+
+TABLES: dict[str, str | None] = {
+    "owners": "name = :owner",
+    "sessions": f"id IN (SELECT session_id FROM conversations WHERE {_OF_OWNER}) OR owner = :owner",
+    "conversations": _OF_OWNER,
+    "turns": _OF_CONVERSATION,
+    "messages": _OF_CONVERSATION,
+    "entries": _OF_OWNER,
+    "names": _OF_OWNER,
+    "markers": _OF_CONVERSATION,
+    "changes": _OF_OWNER,
+    "usage": _OF_SESSION,
+    "inbox": _OF_SESSION,
+    # a chat can have changed its owner: the reply belongs to whom its turn belongs to
+    "outbox": f"turn_id IN (SELECT id FROM turns WHERE {_OF_CONVERSATION}) OR turn_id IS NULL AND {_OF_SESSION}",
+    "notices": _OF_OWNER,
+    "members": None,
+}
+"""Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one
+owner's; None: only in an export of all."""
+
+_ORDER = {"names": "owner_id, key", "sessions": "id", "members": "channel, user_id"}
+_VALUES = (str, int, float, type(None))
+_BATCH = 1_000
+"""Rows that are in memory at a time."""
+_CONTENTS = "contents.json"
+"""What the export holds: how many rows of each table. It is written last, so an export without it is not whole."""
+
+
+class Portable:
+    """Exports and restores an installation's memory. `root` is the folder of the Markdown files."""
+
+    def __init__(self, database: Database, root: Path) -> None:
+        self._database = database
+        self._root = root
+
+    async def export(self, folder: Path, owner: str | None = None) -> int:
+        """Write everything, or everything of one owner, into `folder`, which must not hold anything yet.
+
+        `rows/TABLE.jsonl` has one row a line; `memory/` has the Markdown files as they are; `entries/` has the
+        entries for people, one file a kind. Returns the number of rows. Raises StoreError.
+        """
+        if owner is not None and not await self._database.value("SELECT 1 FROM owners WHERE name = ?", (owner,)):
+            raise StoreError(f"There is nothing of {owner}: name an owner as `mneme memory list` shows it.")
+        try:
+            await asyncio.to_thread(_make_empty, folder, self._root)
+            async with self._database.snapshot() as connection:
+                counts = {
+                    table: await _write_rows(connection, table, condition, folder, owner)
+                    for table, condition in TABLES.items()
+                    if condition is not None or owner is None
+                }
+                await _write_for_people(connection, folder / "entries", owner)
+            await asyncio.to_thread(self._copy_files, folder / "memory", owner)
+            await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
+        except OSError as error:
+            raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
+        return sum(counts.values())
+
+    async def restore(self, folder: Path) -> int:
+        """Restore an export into this installation, which must be empty. Returns the number of rows.
+
+        All of it is restored, or nothing. Raises StoreError.
+        """
+        expected = await asyncio.to_thread(_read_contents, folder)
+        # copied beside their place first, and moved there when all else is done
+        files = self._root.with_name(f".{self._root.name}.import")
+        try:
+            async with self._database.transaction() as connection:
+                await self._require_empty(connection)
+                # entries may refer to entries that come after them
+                await connection.execute("PRAGMA defer_foreign_keys = ON")
+                for table, count in expected.items():
+                    await _restore_rows(connection, table, folder / "rows" / f"{table}.jsonl", count)
+                await rebuild(connection)
+                await asyncio.to_thread(_copy_tree, folder / "memory", files)
+            await asyncio.to_thread(_move_tree, files, self._root)
+        except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
+            raise StoreError(f"{folder} is damaged ({error}): nothing was restored.") from error
+        except OSError as error:
+            raise StoreError(f"The files of {folder} can't be restored ({error.strerror}).") from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
+        return sum(expected.values())
+
+    async def _require_empty(self, connection: aiosqlite.Connection) -> None:
+        for table in TABLES:
+            if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
+                raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
+        if await asyncio.to_thread(_holds_files, self._root):
+            raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
+
+    def _copy_files(self, target: Path, owner: str | None) -> None:
+        if owner is None:
+            _copy_tree(self._root, target)
+        else:
+            _copy_tree(self._root / folder_name(owner), target / folder_name(owner))
+
+
+async def _write_rows(
+    connection: aiosqlite.Connection, table: str, condition: str | None, folder: Path, owner: str | None
+) -> int:
+    where = f" WHERE {condition}" if owner is not None else ""
+    count = 0
+    async with connection.execute(
+        f"SELECT * FROM {table}{where} ORDER BY {_ORDER.get(table, 'id')}", {"owner": owner}
+    ) as cursor:
+        async for rows in _batches(cursor):
+            lines = [json.dumps(dict(row), ensure_ascii=False) for row in rows]
+            await asyncio.to_thread(_append, folder / "rows" / f"{table}.jsonl", lines)
+            count += len(lines)
+    return count
+
+
+async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
+    """The rows in batches; an empty one when there are none, so that every table has its file."""
+    rows = list(await cursor.fetchmany(_BATCH))
+    yield rows
+    while rows := list(await cursor.fetchmany(_BATCH)):
+        yield rows
+
+
+async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Path, expected: int) -> None:
+    known = {row["name"] for row in await connection.execute_fetchall(f"PRAGMA table_info({table})")}
+    count = 0
+    for rows in _read_rows(path):
+        count += len(rows)
+        for columns, alike in itertools.groupby(rows, key=tuple):
+            if not known.issuperset(columns):
+                unknown = ", ".join(sorted(set(columns) - known))
+                raise StoreError(f"The export has {unknown} in {table}: it needs a newer Mneme.")
+            places = ", ".join("?" for _ in columns)
+            await connection.executemany(
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", [tuple(row.values()) for row in alike]
+            )
+    if count != expected:
+        raise StoreError(f"{path} is damaged ({count} of {expected} rows): nothing was restored.")
+
+
+async def _write_for_people(connection: aiosqlite.Connection, folder: Path, owner: str | None) -> None:
+    titled: set[Path] = set()
+    async with connection.execute(
+        "SELECT o.name AS owner, e.kind, n.name, e.content, e.created_at FROM entries e"
+        " JOIN owners o ON o.id = e.owner_id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
+        " WHERE e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner) ORDER BY o.name, e.kind, e.id",
+        {"owner": owner},
+    ) as cursor:
+        async for rows in _batches(cursor):
+            for path, alike in itertools.groupby(rows, key=lambda row: _path_for_people(folder, row)):
+                lines = [f"\n## {row['name']}\n\n{row['content']}\n\n_{row['created_at']}_" for row in alike]
+                title = [] if path in titled else [f"# {path.stem}"]
+                titled.add(path)
+                await asyncio.to_thread(_append, path, [*title, *lines])
+
+
+def _path_for_people(folder: Path, row: sqlite3.Row) -> Path:
+    return folder / folder_name(row["owner"]) / f"{folder_name(row['kind'])}.md"
+
+
+def _make_empty(folder: Path, root: Path) -> None:
+    if folder.resolve().is_relative_to(root.resolve()):
+        raise StoreError(f"{folder} is inside of what is exported: name a folder elsewhere.")
+    # what is remembered is nobody else's to read
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if any(folder.iterdir()):
+        raise StoreError(f"{folder} is not empty: name a new folder.")
+
+
+def _append(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _read_contents(folder: Path) -> dict[str, int]:
+    try:
+        contents = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder} holds no whole export: name the folder that `mneme export` wrote.") from error
+    except OSError as error:
+        raise StoreError(f"{folder} can't be read ({error.strerror}): nothing was restored.") from error
+    except ValueError as error:
+        raise StoreError(f"{folder / _CONTENTS} is damaged ({error}): nothing was restored.") from error
+    if not isinstance(contents, dict) or not all(isinstance(count, int) for count in contents.values()):
+        raise StoreError(f"{folder / _CONTENTS} is damaged: nothing was restored.")
+    if unknown := ", ".join(contents.keys() - TABLES.keys()):
+        raise StoreError(f"The export has {unknown}: it needs a newer Mneme.")
+    return {table: contents[table] for table in TABLES if table in contents}
+
+
+def _read_rows(path: Path) -> Iterator[list[dict[str, object]]]:
+    """The rows of a file in batches. Raises StoreError for what is no row."""
+    try:
+        # only \n ends a row: the texts in it may hold every other kind of line break
+        with path.open(encoding="utf-8", newline="\n") as file:
+            rows = map(json.loads, file)
+            while batch := list(itertools.islice(rows, _BATCH)):
+                if not all(_is_row(row) for row in batch):
+                    raise ValueError("a line is no row")
+                yield batch
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing: nothing was restored.") from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(v, _VALUES) for v in value.values())
+
+
+def _holds_files(folder: Path) -> bool:
+    return any(path.is_file() and not path.name.startswith(".") for path in folder.rglob("*"))
+
+
+def _move_tree(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)  # it holds no files, or else nothing would have been restored
+        source.rename(target)
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))

@@ -1,0 +1,124 @@
+"""HISTORY.md and HISTORY-YYYY-MM.md: what happened, append-only, searched on demand (S2). No model, no network."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from typing import TYPE_CHECKING
+
+import regex
+
+from memory.clock import to_text
+from memory.errors import MemoryRefused
+from memory.files.markdown import locked
+from memory.messages import storable
+from memory.text.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from memory.files.markdown import MarkdownFiles
+
+ENTRY_CHARACTERS = 4_000
+"""How long one entry may get: whatever goes into a file has a cap."""
+MATCH_SECONDS = 1.0
+"""How long a search may take in all; a pattern that runs away is cut off."""
+LONGEST_PATTERN = 200
+SHOWN_CHARACTERS = 500
+_SHORTEST_TIMEOUT = 0.001
+"""Enough for an entry and a pattern that is no trouble; zero is not allowed."""
+_MONTHS = "HISTORY-????-??.md"
+
+_HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
+
+
+class HistoryFiles:
+    """The history of each owner, in the folders of `MarkdownFiles`."""
+
+    def __init__(self, files: MarkdownFiles) -> None:
+        self._files = files
+
+    async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
+        """Append an entry under a `## {ISO time}` header to the file of all time and that of the month.
+
+        key: what the entry is made of, such as `messages 12-40`. An entry with the same key is not written
+        again, so that what a crash interrupted can simply be repeated; whether it was written.
+        """
+        return await asyncio.to_thread(self._append, self._files.folder(owner), at, text, key)
+
+    async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[str]:
+        """Entries in which `query` occurs, whatever its case, newest first, each cut short.
+
+        Raises MemoryRefused for a pattern that is none, is too long or takes too long.
+        """
+        if not query.strip() or len(query) > LONGEST_PATTERN:
+            raise MemoryRefused(f"A search in the history takes a text of 1 to {LONGEST_PATTERN} characters.")
+        try:
+            pattern = regex.compile(regex.escape(query) if literal else query, regex.IGNORECASE)
+        except regex.error as error:
+            raise MemoryRefused(f"{query!r} is no regular expression ({error}): search for it literally.") from error
+        return await asyncio.to_thread(_matching, self._files.folder(owner), pattern, limit)
+
+    def _append(self, folder: Path, at: datetime, text: str, key: str) -> bool:
+        mark = f"<!-- {key} -->"
+        entry = f"## {to_text(at)}\n{_bounded(without_secrets(storable(text)))}\n{mark}\n\n"
+        month = folder / f"HISTORY-{self._files.local(at):%Y-%m}.md"
+        whole = folder / "HISTORY.md"
+        with locked(whole):
+            # what is repeated after a crash may be repeated in the next month
+            missing = [] if any(mark in _read(path) for path in folder.glob(_MONTHS)) else [month]
+            missing += [] if mark in _read(whole) else [whole]
+            for path in missing:
+                _add(path, entry)
+        return bool(missing)
+
+
+def _add(path: Path, entry: str) -> None:
+    with path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a crash, or a person's editor, left the last line open
+                entry = f"\n{entry}"
+        file.write(entry.encode())
+
+
+def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str]:
+    found: list[str] = []
+    end = time.monotonic() + MATCH_SECONDS
+    for entry in _entries(folder):
+        try:
+            match = pattern.search(entry, timeout=max(end - time.monotonic(), _SHORTEST_TIMEOUT))
+        except TimeoutError:
+            raise MemoryRefused("That pattern takes too long: use a simpler one, or search literally.") from None
+        if match is not None:
+            found.append(entry[:SHOWN_CHARACTERS])
+        if len(found) == limit:
+            break
+    return found
+
+
+def _entries(folder: Path) -> Iterator[str]:
+    """The entries of the monthly files, newest first."""
+    for path in sorted(folder.glob(_MONTHS), reverse=True):
+        text = _read(path)
+        starts = [found.start() for found in _HEADER.finditer(text)]
+        for start, end in reversed(list(zip(starts, [*starts[1:], len(text)], strict=True))):
+            yield re.sub(r"\n<!--.*?-->", "", text[start:end]).strip()
+
+
+def _bounded(text: str) -> str:
+    # a header inside an entry would look like an entry of its own, and a comment like the key of another
+    lines = text.strip().replace("<!--", "<! --").splitlines()
+    plain = "\n".join(f" {line}" if line.startswith("#") else line for line in lines)
+    return plain if len(plain) <= ENTRY_CHARACTERS else f"{plain[:ENTRY_CHARACTERS]} [...]"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

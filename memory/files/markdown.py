@@ -1,0 +1,214 @@
+"""The Markdown files of an owner: MEMORY.md and the daily notes (S0). No model, no network.
+
+The files are the truth for what people edit: they are read anew whenever they are needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memory.errors import MemoryRefused, StoreError
+from memory.files.notes import Memory
+from memory.messages import storable
+from memory.text.secrets import secret_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from zoneinfo import ZoneInfo
+
+GROWTH_LIMIT = 4
+"""MEMORY.md may grow to this many times `maxMemorySize` before writes are refused."""
+QUOTE_CHARACTERS = 60
+"""How much of a part a refusal quotes."""
+
+
+class MarkdownFiles:
+    """The folder `<root>/<owner>/` of each owner. Every method is blocking work done off the event loop."""
+
+    def __init__(self, root: Path, zone: ZoneInfo, *, recent_days: int, max_memory_size: int) -> None:
+        self._root = root
+        self._zone = zone
+        self._recent_days = recent_days
+        self._cap = max_memory_size * GROWTH_LIMIT
+
+    def folder(self, owner: str) -> Path:
+        """Where an owner's files are; two owners never share a folder."""
+        return self._root / folder_name(owner)
+
+    def local(self, moment: datetime) -> datetime:
+        """`moment` on the chat's own clock."""
+        return moment.astimezone(self._zone)
+
+    async def read(self, owner: str, now: datetime) -> Memory:
+        """All of an owner's files that belong into the prompt."""
+        return await asyncio.to_thread(self._read, owner, self.local(now).date())
+
+    async def read_long_term(self, owner: str) -> str:
+        """The text of MEMORY.md; empty when there is none."""
+        # read as it is compared when it is changed, also where its bytes are no UTF-8
+        return storable(await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md", "surrogateescape"))
+
+    async def append_today(self, owner: str, moment: datetime, line: str) -> None:
+        """Append `line` to the daily note of the day that `moment` falls on."""
+        path = self.folder(owner) / f"{self.local(moment).date().isoformat()}.md"
+        await asyncio.to_thread(_append, path, line)
+
+    async def append_long_term(self, owner: str, text: str) -> tuple[str, str]:
+        """Append `text` to MEMORY.md as a part of its own; the file's text before and after.
+
+        Raises MemoryRefused when the file would grow too large.
+        """
+
+        def change(current: str) -> str:
+            added = storable(text.strip())
+            return f"{current.rstrip()}\n{added}\n" if current.strip() else f"{added}\n"
+
+        return await asyncio.to_thread(self._change_long_term, owner, change)
+
+    async def replace_in_long_term(self, owner: str, part: str, replacement: str) -> tuple[str, str]:
+        """Replace `part`, which must stand exactly once in MEMORY.md; the file's text before and after.
+
+        An empty replacement deletes the part together with the line that it leaves empty. Raises
+        MemoryRefused when the part is not there, or there more than once, or when the file would grow too large.
+        """
+
+        def change(current: str) -> str:
+            found = current.count(part) if part.strip() else 0
+            if found != 1:
+                where = "nowhere" if found == 0 else f"{found} times"
+                raise MemoryRefused(f"{_quoted(part)} stands {where} in MEMORY.md: give a part that stands there once.")
+            before, after = current.split(part)
+            if replacement or part.endswith("\n"):
+                return before + storable(replacement) + after
+            return _without_emptied_line(before, after)
+
+        return await asyncio.to_thread(self._change_long_term, owner, change)
+
+    async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
+        """Replace the whole of MEMORY.md if it still says `expected`; whether it did."""
+
+        def change(current: str) -> str:
+            return text if storable(current) == expected else current
+
+        _, after = await asyncio.to_thread(self._change_long_term, owner, change)
+        return after == storable(text)
+
+    async def put_back(self, owner: str, *, expected: str, text: str) -> None:
+        """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`.
+
+        A crash may have kept the change from being made: then there is nothing to do.
+        """
+        if await self.read_long_term(owner) == text:
+            return
+        if not await self.rewrite_long_term(owner, expected=expected, text=text):
+            raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
+
+    async def note_counts(self, owner: str, now: datetime) -> tuple[int, int]:
+        """How many notes today has, and how many the recent days have together."""
+        memory = await self.read(owner, now)
+        return _line_count(memory.today), sum(_line_count(notes) for _, notes in memory.recent)
+
+    def _read(self, owner: str, today: date) -> Memory:
+        folder = self.folder(owner)
+        days = [today - timedelta(days=n) for n in range(1, self._recent_days + 1)]
+        recent = ((day, _text(folder / f"{day.isoformat()}.md")) for day in days)
+        return Memory(
+            long_term=_text(folder / "MEMORY.md"),
+            today=_text(folder / f"{today.isoformat()}.md"),
+            recent=tuple((day, notes) for day, notes in recent if notes.strip()),
+        )
+
+    def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
+        path = self.folder(owner) / "MEMORY.md"
+        with locked(path):
+            former = _text(path, errors="surrogateescape")
+            text = change(former)
+            size = _size(text)
+            if size > max(self._cap, _size(former)):
+                raise MemoryRefused(f"MEMORY.md would grow to {size} bytes of {self._cap}: remove something first.")
+            if (secret := secret_in(text)) and not secret_in(former):
+                raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
+            write_atomically(path, text)
+        return storable(former), storable(text)
+
+
+def folder_name(owner: str) -> str:
+    """The name of an owner's folder: another one for each owner, and none that leads elsewhere."""
+    name = owner.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
+    return name if name.strip(".") else name.replace(".", "%2E") or "%"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write `text` so that at any moment the file holds the old text or the new one, whole.
+
+    A link stays a link, and a file keeps its mode: the person who edits it may be another user. Bytes that
+    were no UTF-8 and came as surrogate escapes are written as they were.
+    """
+    path = path.resolve()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, name)
+        os.replace(name, path)  # noqa: PTH105  # the pathlib spelling hides that this is the atomic step
+    except BaseException:
+        os.unlink(name)  # noqa: PTH108  # `name` is a str, as mkstemp gives it
+        raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes of ours (the command line beside the bot) from changing `path` meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (path.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _append(path: Path, line: str) -> None:
+    with locked(path), path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a person's editor, or a full disk, left the last line open
+                line = f"\n{line}"
+        file.write(f"{storable(line)}\n".encode())
+
+
+def _text(path: Path, errors: str = "replace") -> str:
+    try:
+        # a person's editor may have left bytes that are not UTF-8: they are shown, not refused
+        return path.read_text(encoding="utf-8", errors=errors).removeprefix("\ufeff")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise StoreError(f"{path} can't be read ({error.strerror}): check what it is and whose.") from error
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _without_emptied_line(before: str, after: str) -> str:
+    start = before.rpartition("\n")[2]
+    end, _, rest = after.partition("\n")
+    return before + after if (start + end).strip() else before.removesuffix(start) + rest
+
+
+def _quoted(part: str) -> str:
+    line = " ".join(part.split())
+    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'
+
+
+def _line_count(text: str) -> int:
+    return sum(1 for line in text.splitlines() if line.strip())

@@ -1,0 +1,1 @@
+"""Making memories of what is said, and counting their use."""

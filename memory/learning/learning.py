@@ -1,0 +1,234 @@
+"""Typed memories (S4): a new one is written, a known one reinforced, a corrected one superseded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, now_text
+from memory.errors import MemoryRefused
+from memory.learning.capture import restated
+from memory.learning.reinforcement import reinforce
+from memory.retrieval.search import Filter
+from memory.store.changes import Snapshot, snapshot
+from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
+from memory.store.entry_rows import (
+    ENTRY_ROWS,
+    entry_of,
+    find,
+    generated_name,
+    insert_entry,
+    owner_number,
+    refuse_secret,
+    usable_content,
+    usable_name,
+)
+from memory.store.scope import usable_scope
+from memory.store.superseding import supersede, supersede_by_known
+from memory.text.naming import name_key, telling_words
+from memory.text.people import names_in, people_in
+from memory.text.words import landmarks
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    import aiosqlite
+
+    from memory.retrieval.search import Search
+    from memory.store.changes import ChangeLog
+    from memory.store.database import Database
+    from memory.store.entry import NewEntry
+
+ALIKE = 10
+"""Memories that are looked at for one that says the same, or that is corrected."""
+SHORTEST_SHARE = 1 / 3
+"""The part of a memory's telling words that what corrects it must share, where it does not name the wrong ones."""
+CLEARLY = 1.5
+"""How many times better the memory that is corrected fits than the next one."""
+
+
+_NUMBER = re.compile(r"\d+")
+# Киев, Киева, Києві: the stems that the index has of such names are not the same
+_NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_ENDINGS_IN_OV = ("ов", "ова", "ева", "єва")
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What became of something to be learned. known: it was there already. superseded: what it took the place of."""
+
+    entry: Entry
+    known: bool = False
+    superseded: Entry | None = None
+
+
+class Learning:
+    """Learns typed memories, each in one transaction that one undo takes back."""
+
+    def __init__(self, database: Database, search: Search, changes: ChangeLog, clock: Clock, zone: ZoneInfo) -> None:
+        self._database = database
+        self._search = search
+        self._changes = changes
+        self._clock = clock
+        self._zone = zone
+
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learnt:
+        """Write a memory. replaces: the name of the one that it supersedes.
+
+        What is known in the same words is reinforced, and its decay begins anew. Raises MemoryRefused for what may
+        not be stored, a scope that is no pattern, and a name that nothing has.
+        """
+        new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
+        refuse_secret(" ".join(new.tags))
+        now = now_text(self._clock)
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            former = await _replaceable(connection, owner_id, replaces) if replaces else None
+            # looked for in here, so that two who say the same at once don't write it twice
+            known = await self._known(owner, new)
+            if known is not None:
+                return await self._known_again(connection, owner_id, known, former, new)
+            if former is not None:
+                # the kind that nobody gave is that of what is replaced
+                new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
+                before = await supersede(connection, owner_id, former, new, now, self._zone)
+            else:
+                name = usable_name(new.name) if new.name else None
+                name = name or await generated_name(connection, owner_id, new.stem, new.topic or new.content)
+                before = [Snapshot(await insert_entry(connection, owner_id, name, new.content, new, now), None)]
+            await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
+            return Learnt(await _by_id(connection, before[-1].entry_id), superseded=former)
+
+    async def _known_again(
+        self, connection: aiosqlite.Connection, owner_id: int, known: Entry, former: Entry | None, new: NewEntry
+    ) -> Learnt:
+        """Reinforce what is known; where it is to replace another memory, it takes that one's place.
+
+        What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
+        """
+        priority = min(
+            new.priority or default_priority(new.kind), Priority(known.priority), key=PRIORITY_RANK.__getitem__
+        )
+        weightier = priority != known.priority or (new.trusted and not known.trusted)
+        superseded = former if former is not None and former.id != known.id else None
+        if superseded is not None:
+            moment = self._clock().astimezone(self._zone)
+            before = await supersede_by_known(connection, owner_id, superseded, known, moment)
+        elif weightier:
+            before = [await snapshot(connection, known.id)]
+        if superseded is not None or weightier:
+            await connection.execute(
+                "UPDATE entries SET priority = ?, trusted = max(trusted, ?), author = ? WHERE id = ?",
+                (priority, new.trusted, new.author if weightier else known.author, known.id),
+            )
+            await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
+        await reinforce(connection, known.id, now_text(self._clock))
+        return Learnt(await _by_id(connection, known.id), known=not weightier, superseded=superseded)
+
+    async def reinforce_known(self, owner: str, content: str) -> Entry | None:
+        """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
+        known = next(iter(await self._saying(owner, content)), None)
+        if known is not None:
+            async with self._database.transaction() as connection:
+                await reinforce(connection, known.id, now_text(self._clock))
+        return known
+
+    async def reinforce_changed(self, owner: str, corrects: str, becomes: str) -> Entry | None:
+        """What this change has made of a memory before, reinforced: it is told once more. None when it is new."""
+        ids = await self._search.scores(corrects, owner, Filter(kinds=TYPED_KINDS), ALIKE)
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.superseded_by IS NOT NULL AND e.id IN ({', '.join(map(str, ids))})"
+        )
+        for said in (restated(row["content"], corrects, becomes) for row in rows):
+            if said is not None and (known := await self.reinforce_known(owner, said)) is not None:
+                return known
+        return None
+
+    async def corrected_by(
+        self, owner: str, text: str, corrects: str | None, *, of_oneself: bool = False, speaker: str | None = None
+    ) -> Entry | None:
+        """The memory that `text` corrects; None unless it is clear which one.
+
+        corrects: the words that are wrong. of_oneself: who says that they moved does not say so of their mother, nor,
+        with several `speaker`s in a group, of another one.
+        """
+        alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
+        if corrects:
+            wrong = _landmarks_of(corrects)
+            alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
+        if of_oneself:
+            alike = [entry for entry in alike if not _is_of_another(entry, text, corrects or "", speaker)]
+        said = _landmarks_of(text)
+        shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
+        if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
+            return None
+        if not corrects and len(said & _landmarks_of(shares[0][2].content)) < 2:
+            return None
+        return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
+
+    async def _known(self, owner: str, new: NewEntry) -> Entry | None:
+        saying = await self._saying(owner, new.content)
+        return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
+
+    async def _saying(self, owner: str, content: str) -> list[Entry]:
+        said = name_key(content).rstrip(".!。！")
+        alike = await self._alike(owner, content, archived=None)
+        return [entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said]
+
+    async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
+        """The typed memories that still hold and that speak of the same."""
+        only = Filter(kinds=TYPED_KINDS, archived=archived, superseded=False)
+        ids = ", ".join(map(str, await self._search.scores(text, owner, only, ALIKE)))
+        return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
+
+
+async def _replaceable(connection: aiosqlite.Connection, owner_id: int, name: str) -> Entry:
+    former = await find(connection, owner_id, name)
+    if former.superseded_by is not None:
+        raise MemoryRefused(f"{former.name} was superseded already: replace the one that took its place.")
+    if former.kind not in TYPED_KINDS:
+        article = "an" if former.kind[0] in "aeiou" else "a"
+        raise MemoryRefused(f"{former.name} is {article} {former.kind}, which no memory replaces: change it instead.")
+    return former
+
+
+async def _by_id(connection: aiosqlite.Connection, entry_id: int) -> Entry:
+    rows = await connection.execute_fetchall(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
+    return entry_of(next(iter(rows)))
+
+
+def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) -> bool:
+    """Whether a memory speaks of somebody else than the one who says `text`, as far as its words tell."""
+    if not people_in(f"{entry.subject} {entry.content}") <= people_in(text):
+        return True
+    if entry.author == Author.CAPTURE and not entry.subject:
+        return speaker is not None and not entry.content.startswith(f"{speaker}: ")
+    named = names_in(entry.content.replace(corrects, " ")) - names_in(text) - names_in(speaker or "")
+    # in a private chat the user's own name may stand there; what is known of others has them as its subject
+    is_of_user = speaker is None and entry.subject is not None
+    return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
+
+
+def _landmarks_of(text: str) -> set[str]:
+    text = _NAME_IN_OV.sub(r"\1", text.lower())
+    # a number is no telling word, but it is what many corrections are about
+    return set(landmarks(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
+
+
+def _shortest_share(content: str) -> float:
+    # without spaces each pair of characters counts, also those that two words make where they meet
+    return SHORTEST_SHARE / 2 if _UNSPACED.search(content) else SHORTEST_SHARE
+
+
+def _forms(words: str) -> str:
+    """`words` with such forms of the names in them as the index may hold."""
+    roots = _NAME_IN_OV.findall(words.lower())
+    return " ".join([words, *(f"{root}{ending}" for root in roots for ending in _ENDINGS_IN_OV)])
+
+
+def _share(content: str, said: set[str]) -> float:
+    """The part of what tells in `content` that was said."""
+    telling = _landmarks_of(content)
+    return len(telling & said) / len(telling) if telling else 0.0

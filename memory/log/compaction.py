@@ -1,0 +1,213 @@
+"""Compaction: the oldest part of a conversation becomes an archive and leaves the model's view (S0, S1)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from memory.log.sessions import Marker
+from memory.messages import Message, Role, storable
+from memory.store.entry import Author, Kind, NewEntry
+from memory.text.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.log.sessions import Session, SessionService, Transcript
+    from memory.store.entries import EntryStore
+    from memory.text.tokens import TokenCounter
+
+log = structlog.get_logger(__name__)
+
+SUMMARY_TIMEOUT = 15.0
+"""Seconds that a summary may take (S0)."""
+MESSAGE_CHARACTERS = 300
+"""How much of each message the summariser sees (S0)."""
+TRANSCRIPT_CHARACTERS = 24_000
+"""How much text the summariser sees in all: a window of 8,192 tokens must hold it."""
+SUMMARY_CHARACTERS = 6_000
+"""What is kept of a summary, whatever a model makes of "at most 500 tokens": it goes into every prompt."""
+EXTRACT_CHARACTERS = 2_000
+"""How long the extract gets that stands in for a summary: about the 500 tokens of one."""
+CHARACTERS_PER_TOKEN = 3.5
+"""S0's estimate."""
+PROMPT_OVERHEAD = 8_000
+"""Tokens that S0 adds for the system prompt."""
+
+
+class Summarizer(Protocol):
+    """Makes a summary of at most 500 tokens. Raises whatever stops it."""
+
+    async def summarize(self, earlier: str | None, transcript: str) -> str:
+        """Summarise `transcript`, building on the summary of what came before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLimits:
+    """When a conversation is too large, and what stays of it. summary_timeout is in seconds."""
+
+    max_context_tokens: int
+    keep_last_messages: int
+    memory_window: int
+    enabled: bool = True
+    summary_timeout: float = SUMMARY_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did. summarized: by the model; otherwise the archive holds an extract."""
+
+    removed: int
+    kept: int
+    archive_name: str
+    summarized: bool
+    conversation_id: int
+    first_kept_message_id: int
+
+
+class CompactionService:
+    """Compacts conversations, by hand and when they grow too large."""
+
+    def __init__(
+        self,
+        sessions: SessionService,
+        entries: EntryStore,
+        summarizer: Summarizer | None,
+        limits: CompactionLimits,
+        counter: TokenCounter,
+        clock: Clock,
+    ) -> None:
+        self._sessions = sessions
+        self._entries = entries
+        self._summarizer = summarizer
+        self._limits = limits
+        self._counter = counter
+        self._clock = clock
+
+    async def compact(self, session: Session, keep: int) -> Compacted | None:
+        """Archive all but about the last `keep` messages; None when there is nothing to compact.
+
+        The cut falls at a user's message, so a tool call never loses its result.
+        """
+        transcript = await self._sessions.transcript(session.id)
+        return await self._archive(session, transcript, cut_at(transcript.messages, keep))
+
+    async def compact_if_needed(self, session: Session, model: str, max_input_tokens: int) -> Compacted | None:
+        """Compact when the conversation outgrew the window of `model` or the message window."""
+        if not self._limits.enabled:
+            return None
+        transcript = await self._sessions.transcript(session.id)
+        threshold = self.threshold(max_input_tokens)
+        tokens = self.estimate(transcript.messages, model, threshold)
+        count = len(transcript.messages)
+        if tokens <= threshold and count <= self._limits.memory_window:
+            return None
+        log.info("context_too_large", tokens=round(tokens), threshold=threshold, messages=count)
+        # the next turn must not be here again: some of the window stays free ...
+        keep = max(1, min(self._limits.keep_last_messages, self._limits.memory_window * 4 // 5, count - 1))
+        cut = cut_at(transcript.messages, keep)
+        # ... and where even the kept messages are too much, fewer stay
+        while keep > 1 and self.estimate(transcript.messages[cut:], model, threshold) > threshold * 0.75:
+            keep //= 2
+            cut = cut_at(transcript.messages, keep)
+        return await self._archive(session, transcript, cut)
+
+    def threshold(self, max_input_tokens: int) -> int:
+        """The size, in tokens, above which a conversation is compacted: 0.8 of the window (S0), or less."""
+        return min(int(max_input_tokens * 0.8), self._limits.max_context_tokens)
+
+    def estimate(self, messages: list[Message], model: str, threshold: int) -> float:
+        """Tokens of a request with `messages`: S0's `sum(len) / 3.5 + 8000` until the model has reported usage.
+
+        From then on the calibrated count takes the place of the first part. S0's 8,000 for the system prompt
+        are meant for large windows; they are never more than half the threshold.
+        """
+        tokens = float(self._counter.messages(messages, model))
+        if not self._counter.calibrated(model):
+            tokens = max(tokens, sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
+        return tokens + min(PROMPT_OVERHEAD, threshold // 2)
+
+    async def _archive(self, session: Session, transcript: Transcript, cut: int) -> Compacted | None:
+        removed, kept = transcript.messages[:cut], transcript.messages[cut:]
+        if not removed or transcript.conversation_id is None:
+            return None
+        summary = await self._summary(transcript.summary, removed)
+        content = without_secrets(summary or extract(transcript.summary, removed))
+        topic = summary or extract(None, removed)
+        stem = f"archive-{self._clock():%Y-%m-%d}"
+        # the archive comes first: a crash before the marker leaves the conversation as it was
+        archive = await self._entries.add(
+            session.owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
+        )
+        first_kept = kept[0].id
+        assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
+        await self._sessions.append_marker(
+            transcript.conversation_id, Marker(archive.name, archive.id, self._clock(), first_kept)
+        )
+        log.info(
+            "compacted", removed=len(removed), kept=len(kept), archive=archive.name, summarized=summary is not None
+        )
+        return Compacted(
+            removed=len(removed),
+            kept=len(kept),
+            archive_name=archive.name,
+            summarized=summary is not None,
+            conversation_id=transcript.conversation_id,
+            first_kept_message_id=first_kept,
+        )
+
+    async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
+        if self._summarizer is None:
+            return None
+        try:
+            async with asyncio.timeout(self._limits.summary_timeout):
+                text = await self._summarizer.summarize(earlier, written_out(removed))
+        except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
+            log.warning("summary_failed", error=str(error) or type(error).__name__)
+            return None
+        return storable(text.strip()[:SUMMARY_CHARACTERS]) or None
+
+
+def cut_at(messages: list[Message], keep: int) -> int:
+    """Where to cut so that about the last `keep` messages stay: the index of a user's message.
+
+    The nearest one before, so that rather more is kept; where there is none but the first, the next after.
+    0 when there is no place to cut.
+    """
+    users = [i for i, message in enumerate(messages) if message.role is Role.USER and i > 0]
+    wanted = max(0, len(messages) - keep)
+    if wanted == 0:
+        return 0
+    return max((i for i in users if i <= wanted), default=min((i for i in users if i > wanted), default=0))
+
+
+def written_out(messages: list[Message]) -> str:
+    """Messages as the summariser reads them: no tool results, each cut short, the whole bounded (S0)."""
+    lines = [
+        f"{message.role.value}: {message.content[:MESSAGE_CHARACTERS]}"
+        for message in messages
+        if message.role in (Role.USER, Role.ASSISTANT) and message.content.strip()
+    ]
+    return _shortened("\n".join(lines), TRANSCRIPT_CHARACTERS)
+
+
+def extract(earlier: str | None, messages: list[Message]) -> str:
+    """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
+    said = [" ".join(message.content.split()) for message in messages if message.role is Role.USER]
+    share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(said))))
+    lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in said if text)])
+    if earlier is None:
+        return _shortened(lines, EXTRACT_CHARACTERS)
+    half = EXTRACT_CHARACTERS // 2
+    return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
+
+
+def _shortened(text: str, limit: int) -> str:
+    """`text`, or its beginning and end where it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    gap = "\n[...]\n"
+    half = (limit - len(gap)) // 2
+    return f"{text[:half]}{gap}{text[-half:]}"

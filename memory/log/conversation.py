@@ -1,0 +1,133 @@
+"""The working history of a turn: messages in memory, pruned to a token budget (S3)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from memory.messages import Message, Role
+from memory.text.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+log = structlog.get_logger(__name__)
+
+
+class ConversationMemory(Protocol):
+    """A conversation's messages in order. Messages are immutable and lists are copies."""
+
+    def add(self, message: Message) -> None:
+        """Append one message."""
+
+    def add_many(self, messages: Iterable[Message]) -> None:
+        """Append messages, in order and with nothing between them."""
+
+    def all(self) -> list[Message]:
+        """Every message, oldest first."""
+
+    def recent(self, n: int) -> list[Message]:
+        """The newest `n` messages, oldest first."""
+
+    def by_role(self, role: Role) -> list[Message]:
+        """The messages of one role, oldest first."""
+
+    def clear(self) -> None:
+        """Forget every message."""
+
+    def prune(self, max_tokens: int) -> int:
+        """Drop the oldest messages until the rest costs at most `max_tokens`; how many were dropped."""
+
+    def count(self) -> int:
+        """How many messages there are."""
+
+
+class InMemoryConversation:
+    """ConversationMemory in a list, safe under tasks and threads."""
+
+    def __init__(self, count_tokens: Callable[[Iterable[Message]], int] | None = None) -> None:
+        self._count_tokens = count_tokens or TokenCounter().messages
+        self._messages: list[Message] = []
+        self._lock = threading.Lock()
+
+    def add(self, message: Message) -> None:
+        """Append one message."""
+        with self._lock:
+            self._messages.append(message)
+
+    def add_many(self, messages: Iterable[Message]) -> None:
+        """Append messages, in order and with nothing between them."""
+        added = list(messages)
+        with self._lock:
+            self._messages += added
+
+    def all(self) -> list[Message]:
+        """Every message, oldest first."""
+        with self._lock:
+            return list(self._messages)
+
+    def recent(self, n: int) -> list[Message]:
+        """The newest `n` messages, oldest first; none for `n` below 1."""
+        with self._lock:
+            return self._messages[-n:] if n > 0 else []
+
+    def by_role(self, role: Role) -> list[Message]:
+        """The messages of one role, oldest first."""
+        with self._lock:
+            return [message for message in self._messages if message.role is role]
+
+    def clear(self) -> None:
+        """Forget every message."""
+        with self._lock:
+            self._messages.clear()
+
+    def count(self) -> int:
+        """How many messages there are."""
+        with self._lock:
+            return len(self._messages)
+
+    def prune(self, max_tokens: int) -> int:
+        """Keep the system messages, then the newest groups that fit; how many messages were dropped.
+
+        A group is a message, or a tool call with its results, which stay or go together. Where the system
+        messages alone exceed the budget, they stay with the last user message and what followed it goes.
+
+        Raises ValueError for a budget below zero.
+        """
+        if max_tokens < 0:
+            raise ValueError(f"a token budget can't be below zero: {max_tokens}")
+        with self._lock:
+            kept = self._fitting(max_tokens)
+            dropped = len(self._messages) - len(kept)
+            self._messages = kept
+        return dropped
+
+    def _fitting(self, max_tokens: int) -> list[Message]:
+        groups = _groups(self._messages)
+        system = [group for group in groups if group[0].role is Role.SYSTEM]
+        left = max_tokens - sum(self._count_tokens(group) for group in system)
+        if left < 0:
+            log.warning("system_messages_exceed_budget", budget=max_tokens)
+            last_user = next((m for m in reversed(self._messages) if m.role is Role.USER), None)
+            return [m for m in self._messages if m.role is Role.SYSTEM or m is last_user]
+        keep: set[int] = {id(group) for group in system}
+        for group in reversed(groups):
+            if group[0].role is Role.SYSTEM:
+                continue
+            left -= self._count_tokens(group)
+            if left < 0:
+                break
+            keep.add(id(group))
+        return [message for group in groups if id(group) in keep for message in group]
+
+
+def _groups(messages: list[Message]) -> list[list[Message]]:
+    groups: list[list[Message]] = []
+    for message in messages:
+        if message.role is Role.TOOL and groups and (groups[-1][0].tool_calls or groups[-1][0].role is Role.TOOL):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return groups

@@ -1,0 +1,146 @@
+"""Inbox and outbox: what was received and not yet answered, what was answered and not yet sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, now_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memory.store.database import Database, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An update to keep. `payload` is its JSON text as the channel writes and reads it."""
+
+    update_id: int
+    session_id: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """An update that waits for its turn. held: it waits for the user's next message (/stop)."""
+
+    id: int
+    update_id: int
+    session_id: str
+    payload: str
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxItem:
+    """A reply that waits to be sent. message_ids: the channel's ids of the chunks that were sent."""
+
+    id: int
+    session_id: str
+    text: str
+    reply_to: str | None
+    preview_id: str | None
+    message_ids: tuple[str, ...]
+
+
+class Mailbox:
+    """The mail of one channel."""
+
+    def __init__(self, database: Database, channel: str, clock: Clock) -> None:
+        self._database = database
+        self._channel = channel
+        self._clock = clock
+
+    async def receive(self, updates: Iterable[Received]) -> list[InboxItem]:
+        """Keep updates, each once however often it comes; those that are new."""
+        new: list[InboxItem] = []
+        async with self._database.transaction() as connection:
+            for update in updates:
+                cursor = await connection.execute(
+                    "INSERT INTO inbox (channel, update_id, session_id, payload, received_at) VALUES (?, ?, ?, ?, ?)"
+                    " ON CONFLICT (channel, update_id) DO NOTHING",
+                    (
+                        self._channel,
+                        update.update_id,
+                        update.session_id,
+                        update.payload,
+                        now_text(self._clock),
+                    ),
+                )
+                if cursor.rowcount > 0 and cursor.lastrowid is not None:
+                    new.append(
+                        InboxItem(cursor.lastrowid, update.update_id, update.session_id, update.payload, held=False)
+                    )
+        return new
+
+    async def waiting(self) -> list[InboxItem]:
+        """Updates that no turn has finished, oldest first."""
+        rows = await self._database.rows(
+            "SELECT * FROM inbox WHERE channel = ? AND state <> 'done' ORDER BY id", (self._channel,)
+        )
+        return [
+            InboxItem(r["id"], r["update_id"], r["session_id"], r["payload"], held=r["state"] == "held") for r in rows
+        ]
+
+    async def hold(self, ids: Iterable[int]) -> None:
+        """Let updates wait for the user's next message, also over a restart."""
+        await self._set_state(ids, "held")
+
+    async def done(self, ids: Iterable[int]) -> None:
+        """Updates that need no turn, or whose turn could not be committed, are finished."""
+        await self._set_state(ids, "done")
+
+    async def _set_state(self, ids: Iterable[int], state: str) -> None:
+        async with self._database.transaction() as connection:
+            await connection.executemany(
+                "UPDATE inbox SET state = ? WHERE id = ? AND state <> 'done'", [(state, i) for i in ids]
+            )
+
+    async def answer(
+        self, session_id: str, text: str, *, inbox_ids: Iterable[int] = (), reply_to: str | None = None
+    ) -> None:
+        """Put a text that belongs to no turn into the outbox, and finish the updates that it answers."""
+        async with self._database.transaction() as connection:
+            await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in inbox_ids])
+            await connection.execute(
+                "INSERT INTO outbox (channel, session_id, text, reply_to, created_at) VALUES (?, ?, ?, ?, ?)",
+                (self._channel, session_id, text, reply_to, now_text(self._clock)),
+            )
+
+    async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
+        """Replies that wait to be sent, oldest first; of all sessions or of one."""
+        rows = await self._database.rows(
+            "SELECT * FROM outbox WHERE channel = ? AND state = 'waiting' AND (? IS NULL OR session_id = ?)"
+            " ORDER BY id",
+            (self._channel, session_id, session_id),
+        )
+        return [_outbox_item(row) for row in rows]
+
+    async def chunk_sent(self, item: OutboxItem, message_ids: tuple[str, ...]) -> None:
+        """Record which chunks of a reply the channel has confirmed so far."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
+            )
+
+    async def settle(self, item: OutboxItem, failure: str | None = None) -> None:
+        """A reply is sent whole, or given up for the reason `failure`."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE outbox SET state = ?, failure = ?, settled_at = ? WHERE id = ?",
+                ("given up" if failure else "sent", failure, now_text(self._clock), item.id),
+            )
+
+
+def _outbox_item(row: Row) -> OutboxItem:
+    return OutboxItem(
+        id=row["id"],
+        session_id=row["session_id"],
+        text=row["text"],
+        reply_to=row["reply_to"],
+        preview_id=row["preview_id"],
+        message_ids=tuple(json.loads(row["message_ids"])),
+    )

@@ -1,0 +1,48 @@
+"""Quiet lines that wait for the next reply to an owner: what background work has to tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, now_text
+from memory.store.entry_rows import owner_number
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+
+MOST_TOLD = 5
+"""Lines under one reply; the others wait for the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line. It is gone when the turn that tells it is committed."""
+
+    id: int
+    text: str
+
+
+class PendingNotices:
+    """What is to be told; it survives a restart."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, owner: str, text: str) -> None:
+        """Tell `text` with the next reply in any chat of an owner."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "INSERT INTO notices (owner_id, text, at) VALUES (?, ?, ?)",
+                (await owner_number(connection, owner), text, now_text(self._clock)),
+            )
+
+    async def waiting(self, owner: str) -> list[Notice]:
+        """What is to be told, oldest first."""
+        rows = await self._database.rows(
+            "SELECT n.id, n.text FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
+            " ORDER BY n.id LIMIT ?",
+            (owner, MOST_TOLD),
+        )
+        return [Notice(row["id"], row["text"]) for row in rows]

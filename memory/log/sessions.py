@@ -1,0 +1,269 @@
+"""Sessions, their conversations, and the append-only log of messages (S0, S2)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, from_text, now_text, to_text
+from memory.errors import StoreError
+from memory.messages import Message, Provenance, Role, ToolCall
+from memory.store.entry_rows import owner_number
+from memory.store.index import leave_session
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import aiosqlite
+
+    from memory.store.database import Database, Row
+
+SHARED_OWNER = "shared"
+"""The one owner of all chats under MEMORY_SCOPE=shared."""
+
+
+class SessionState(StrEnum):
+    """Where a session stands in its life (S0)."""
+
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"
+    TERMINATED = "TERMINATED"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a session lives: a chat of a channel, or one forum topic of that chat."""
+
+    channel: str
+    chat_id: str
+    thread_id: str | None = None
+
+    @property
+    def session_id(self) -> str:
+        """`{channel}:{chatId}`, with a topic `{channel}:{chatId}:{threadId}`."""
+        return f"{self.owner}:{self.thread_id}" if self.thread_id else self.owner
+
+    @property
+    def owner(self) -> str:
+        """Whose memory the chat has by default: the chat, `{channel}:{chatId}`."""
+        return f"{self.channel}:{self.chat_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The running conversation of one chat."""
+
+    id: str
+    address: Address
+    owner: str
+    state: SessionState
+    created_at: datetime
+    updated_at: datetime
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What the model sees of a conversation: the newest summary, then the messages since its marker."""
+
+    conversation_id: int | None
+    summary: str | None
+    messages: list[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The row in a conversation's log that records a compaction."""
+
+    archive_name: str
+    archive_id: int
+    archived_at: datetime
+    first_kept_message_id: int
+
+
+class SessionService:
+    """Sessions and their logs.
+
+    Everything is read from the store, whose pages SQLite caches: a copy here would go stale with every turn
+    that is committed, and when the command line changes something beside the running bot.
+    """
+
+    def __init__(self, database: Database, clock: Clock, *, shared_owner: bool = False) -> None:
+        self._database = database
+        self._clock = clock
+        self._shared_owner = shared_owner
+
+    def owner_of(self, address: Address) -> str:
+        """Whose memory a chat has."""
+        return SHARED_OWNER if self._shared_owner else address.owner
+
+    async def get_or_create(self, address: Address) -> Session:
+        """The session of a chat, made at its first message."""
+        session = await self._find(address.session_id)
+        if session is None or session.owner != self.owner_of(address):
+            now = now_text(self._clock)
+            async with self._database.transaction() as connection:
+                await connection.execute(
+                    "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner",
+                    (
+                        address.session_id,
+                        address.channel,
+                        address.chat_id,
+                        address.thread_id,
+                        self.owner_of(address),
+                        now,
+                        now,
+                    ),
+                )
+            session = await self._find(address.session_id)
+        assert session is not None, "the session was just written"  # noqa: S101  # states what the insert guarantees
+        return session
+
+    async def _find(self, session_id: str) -> Session | None:
+        row = await self._database.row("SELECT * FROM sessions WHERE id = ?", (session_id,))
+        return None if row is None else _session(row)
+
+    async def save(self, session: Session) -> Session:
+        """Keep a session's state and metadata; `created_at` stays what it was."""
+        saved = replace(session, updated_at=self._clock())
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE sessions SET state = ?, metadata = ?, updated_at = ? WHERE id = ?",
+                (
+                    saved.state,
+                    json.dumps(saved.metadata, ensure_ascii=False),
+                    now_text(self._clock),
+                    saved.id,
+                ),
+            )
+        return saved
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session with its whole log; whether there was one."""
+        async with self._database.transaction() as connection:
+            await leave_session(connection, session_id)
+            cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        return cursor.rowcount > 0
+
+    async def clear_messages(self, session_id: str) -> int:
+        """End the current conversation, so that the next message starts a new one; how many messages it had.
+
+        The log is append-only: what the ended conversation held stays in the store.
+        """
+        count = await self.message_count(session_id)
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE conversations SET ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
+                (now_text(self._clock), session_id),
+            )
+        return count
+
+    async def message_count(self, session_id: str) -> int:
+        """How many messages the current conversation's log holds, compacted ones included."""
+        count = await self._database.value(
+            "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+            " JOIN turns t ON t.id = m.turn_id"
+            " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried'",
+            (session_id,),
+        )
+        return int(count)
+
+    async def transcript(self, session_id: str) -> Transcript:
+        """The current conversation as the model sees it, replayed from the newest marker on."""
+        conversation_id = await self._database.value(
+            "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL", (session_id,)
+        )
+        if conversation_id is None:
+            return Transcript(None, None, [])
+        marker = await self._database.row(
+            "SELECT m.first_kept_message_id, e.content FROM markers m"
+            " LEFT JOIN entries e ON e.id = m.archive_id AND e.deleted_at IS NULL"
+            " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT 1",
+            (conversation_id,),
+        )
+        rows = await self._database.rows(
+            "SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id"
+            " WHERE m.conversation_id = ? AND m.id >= ? AND t.outcome <> 'retried'"
+            # answers that earlier versions made without a model: a model would go on repeating them
+            " AND (m.role <> 'assistant' OR m.speaker IS NULL) ORDER BY m.id",
+            (conversation_id, marker["first_kept_message_id"] if marker else 0),
+        )
+        return Transcript(conversation_id, marker["content"] if marker else None, [message_of(r) for r in rows])
+
+    async def markers(self, session_id: str) -> list[Marker]:
+        """The current conversation's markers, oldest first."""
+        rows = await self._database.rows(
+            "SELECT m.* FROM markers m JOIN conversations c ON c.id = m.conversation_id"
+            " WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id",
+            (session_id,),
+        )
+        return [
+            Marker(r["archive_name"], r["archive_id"], from_text(r["archived_at"]), r["first_kept_message_id"])
+            for r in rows
+        ]
+
+    async def append_marker(self, conversation_id: int, marker: Marker) -> None:
+        """Record a compaction; from now on the transcript starts at its first kept message."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (
+                    conversation_id,
+                    marker.archive_name,
+                    marker.archive_id,
+                    to_text(marker.archived_at),
+                    marker.first_kept_message_id,
+                ),
+            )
+
+
+async def open_conversation(connection: aiosqlite.Connection, session_id: str, now: str) -> int:
+    """The id of the session's current conversation, started when there is none. For use in a transaction.
+
+    A conversation belongs to the owner that its session had at its start.
+    """
+    current = "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL"
+    rows = list(await connection.execute_fetchall(current, (session_id,)))
+    if not rows:
+        sessions = list(await connection.execute_fetchall("SELECT owner FROM sessions WHERE id = ?", (session_id,)))
+        if not sessions:
+            raise StoreError(f"There is no session {session_id}: it was deleted meanwhile; write again to begin anew.")
+        owner_id = await owner_number(connection, sessions[0][0])
+        await connection.execute(
+            "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",
+            (session_id, owner_id, now),
+        )
+        rows = list(await connection.execute_fetchall(current, (session_id,)))
+    return int(rows[0][0])
+
+
+def message_of(row: Row) -> Message:
+    """The message that a row of the log holds."""
+    calls = json.loads(row["tool_calls"]) if row["tool_calls"] else []
+    return Message(
+        role=Role(row["role"]),
+        content=row["content"],
+        created_at=from_text(row["created_at"]),
+        speaker=row["speaker"],
+        provenance=Provenance(row["provenance"]) if row["provenance"] else None,
+        tool_calls=tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in calls),
+        tool_call_id=row["tool_call_id"],
+        id=row["id"],
+        turn_id=row["turn_id"],
+    )
+
+
+def _session(row: Row) -> Session:
+    return Session(
+        id=row["id"],
+        address=Address(row["channel"], row["chat_id"], row["thread_id"]),
+        owner=row["owner"],
+        state=SessionState(row["state"]),
+        created_at=from_text(row["created_at"]),
+        updated_at=from_text(row["updated_at"]),
+        metadata=json.loads(row["metadata"]),
+    )

@@ -1,0 +1,160 @@
+"""The commit of a turn: its messages, its reply and its receipt for the inbox, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, now_text, to_text
+from memory.log.sessions import message_of, open_conversation
+from memory.messages import Message, Role, storable
+from memory.retrieval.activation_log import recorded
+from memory.store.index import touching_conversation
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import aiosqlite
+
+    from memory.retrieval.activation import Activated
+    from memory.store.database import Database
+
+
+class Outcome(StrEnum):
+    """How a turn ended. A retried one was run again: its messages stay in the log, unseen by the model."""
+
+    ANSWERED = "answered"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    RETRIED = "retried"
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingReply:
+    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply."""
+
+    channel: str
+    text: str
+    reply_to: str | None = None
+    preview_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTurn:
+    """Everything that one commit writes.
+
+    written_entries: entries of this turn, to be told where they came from. activated: the memories in its request.
+    told_notices: the quiet lines that its reply holds.
+    """
+
+    session_id: str
+    outcome: Outcome
+    messages: list[Message]
+    started_at: datetime
+    failure: str | None = None
+    replaces_turn: int | None = None
+    written_entries: tuple[int, ...] = ()
+    activated: tuple[Activated, ...] = ()
+    told_notices: tuple[int, ...] = ()
+    inbox_ids: tuple[int, ...] = ()
+    reply: OutgoingReply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastTurn:
+    """The newest turn of a conversation, for /retry."""
+
+    id: int
+    outcome: Outcome
+    user_messages: list[Message]
+
+
+class TurnLog:
+    """Turns of all sessions."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def commit(self, turn: FinishedTurn) -> int:
+        """Write a finished turn whole or not at all; its id."""
+        now = now_text(self._clock)
+        async with self._database.transaction() as connection:
+            conversation_id = await open_conversation(connection, turn.session_id, now)
+            async with touching_conversation(connection, conversation_id, turn.replaces_turn):
+                turn_id = await _insert_turn(connection, conversation_id, turn, now)
+            await connection.execute(
+                "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
+                (now, recorded(turn.activated), turn.session_id),
+            )
+            await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
+            await connection.executemany(
+                "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
+                [(turn_id, entry_id) for entry_id in turn.written_entries],
+            )
+            await _settle_mail(connection, turn, turn_id, now)
+        return turn_id
+
+    async def last(self, session_id: str) -> LastTurn | None:
+        """The newest turn of the current conversation with the user's messages in it."""
+        row = await self._database.row(
+            "SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id"
+            " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried' ORDER BY t.id DESC LIMIT 1",
+            (session_id,),
+        )
+        if row is None:
+            return None
+        rows = await self._database.rows(
+            "SELECT * FROM messages WHERE turn_id = ? AND role = ? ORDER BY id", (row["id"], Role.USER)
+        )
+        return LastTurn(row["id"], Outcome(row["outcome"]), [message_of(r) for r in rows])
+
+
+async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, turn: FinishedTurn, now: str) -> int:
+    cursor = await connection.execute(
+        "INSERT INTO turns (conversation_id, outcome, failure, started_at, finished_at) VALUES (?, ?, ?, ?, ?)",
+        (conversation_id, turn.outcome, turn.failure, to_text(turn.started_at), now),
+    )
+    turn_id = cursor.lastrowid
+    assert turn_id is not None, "an insert gives a row id"  # noqa: S101  # states what SQLite guarantees
+    await connection.executemany(
+        "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, tool_calls,"
+        " tool_call_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(conversation_id, turn_id, *_columns(message)) for message in turn.messages],
+    )
+    if turn.replaces_turn is not None:
+        await connection.execute("UPDATE turns SET outcome = ? WHERE id = ?", (Outcome.RETRIED, turn.replaces_turn))
+    return turn_id
+
+
+async def _settle_mail(connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int, now: str) -> None:
+    await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in turn.inbox_ids])
+    if turn.reply is not None:
+        await connection.execute(
+            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                turn.reply.channel,
+                turn.session_id,
+                turn_id,
+                storable(turn.reply.text),
+                turn.reply.reply_to,
+                turn.reply.preview_id,
+                now,
+            ),
+        )
+
+
+def _columns(message: Message) -> tuple[object, ...]:
+    calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls]
+    return (
+        message.role,
+        storable(message.content),
+        message.speaker,
+        message.provenance,
+        storable(json.dumps(calls, ensure_ascii=False)) if calls else None,
+        message.tool_call_id,
+        to_text(message.created_at),
+    )

@@ -1,0 +1,1 @@
+"""Finding what is remembered, for people and for prompts."""

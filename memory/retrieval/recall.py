@@ -1,0 +1,155 @@
+"""What is shown of a search: hits as a model or a person reads them, messages as their exchanges."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.retrieval.search import MESSAGE_KIND, Filter
+from memory.store.entry import TYPED_KINDS, Kind
+from memory.text.words import is_small_talk, landmarks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    from memory.log.sessions import Session, Transcript
+    from memory.retrieval.search import Hit, Search
+    from memory.store.database import Database
+    from memory.text.tokens import TokenCounter
+
+CANDIDATES = 40
+"""Hits that are looked at for the prompt, besides those that the conversation holds."""
+MOST_SHOWN = 6
+WORST_SHOWN = 0.4
+"""A hit whose score is below this part of the best one's is not shown to the model."""
+TEXT_CHARACTERS = 300
+"""How much of each message or entry is shown."""
+LANDMARKS = 12
+OCCURRENCES = 10
+"""How many words of the question, and how many places of each, are looked for in a long text."""
+_PROMPT_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
+"""What is searched for the prompt; typed memories activate instead (memory/retrieval/activation.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """A hit as it is shown: an entry, or the whole exchange that a message is part of."""
+
+    hit: Hit
+    text: str
+
+
+class Recall:
+    """Searches for a model's prompt and for people."""
+
+    def __init__(self, search: Search, database: Database, counter: TokenCounter, zone: ZoneInfo) -> None:
+        self._search = search
+        self._database = database
+        self._counter = counter
+        self._zone = zone
+
+    async def relevant(
+        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
+    ) -> str:
+        """What was said and noted earlier about `question`, as lines of at most `tokens` in all.
+
+        Leaves out what the visible conversation holds, and greetings and acknowledgements. whole_exchanges: an
+        exchange is shown with its answer, not only with what the user said.
+        """
+        if is_small_talk(question):
+            return ""
+        seen = {message.turn_id for message in visible.messages}
+        only = Filter(kinds=_PROMPT_KINDS, archived=False, superseded=False)
+        # what is visible fits best as a rule: it must not use up the candidates
+        limit = CANDIDATES + len(visible.messages)
+        hits = [
+            hit
+            for hit in await self._search.find(question, session.owner, only=only, limit=limit)
+            if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
+        ]
+        lines: list[str] = []
+        for shown in (await self._shown(question, hits, whole_exchanges=whole_exchanges))[:MOST_SHOWN]:
+            line = f"- {shown.text}"
+            tokens -= self._counter.text(line) + 1
+            if tokens < 0 or shown.hit.score < hits[0].score * WORST_SHOWN:
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
+        """What fits `query`, best first; an exchange once, however many of its messages fit."""
+        hits = await self._search.find(query, owner, only=only, limit=limit * 3)
+        return (await self._shown(query, hits))[:limit]
+
+    async def semantic_scoped(
+        self, owner: str, path: str, limit: int, kinds: Collection[str] = TYPED_KINDS
+    ) -> list[Recollection]:
+        """The memories for a path (S4): those whose scope it lies in, then those that speak of it.
+
+        The former by priority and strength, the latter by how well they fit.
+        """
+        only = Filter(kinds=kinds, archived=False, superseded=False)
+        in_scope = await self._search.in_scope(owner, path, kinds, limit)
+        words = " ".join(part for part in re.split(r"[\\/._-]+", path) if part)
+        speaking = await self._search.find(words, owner, only=only, limit=limit)
+        seen = {hit.id for hit in in_scope}
+        hits = [*in_scope, *(hit for hit in speaking if hit.id not in seen and not hit.scope)]
+        return await self._shown(path, hits[:limit])
+
+    async def _shown(self, query: str, hits: list[Hit], *, whole_exchanges: bool = True) -> list[Recollection]:
+        """Hits with the text that shows them, each with its date and source."""
+        sought = landmarks(query)[:LANDMARKS]
+        shown: list[Recollection] = []
+        turns: set[int] = set()
+        for hit in hits:
+            if hit.turn_id is None:
+                source = f"[{self._validity(hit)}, {hit.kind} {hit.name}]"
+                shown.append(Recollection(hit, f"{source} {_excerpt(hit.content, sought)}"))
+            elif hit.turn_id not in turns:
+                turns.add(hit.turn_id)
+                shown.append(Recollection(hit, await self._exchange(hit, sought, whole=whole_exchanges)))
+        return shown
+
+    async def _exchange(self, hit: Hit, sought: list[str], *, whole: bool) -> str:
+        rows = await self._database.rows(
+            "SELECT role, speaker, content FROM spoken WHERE turn_id = ? AND (? OR role = 'user') ORDER BY id",
+            (hit.turn_id, whole),
+        )
+        said = [f"{row['speaker'] or row['role'].capitalize()}: {_excerpt(row['content'], sought)}" for row in rows]
+        return f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
+
+    def _validity(self, hit: Hit) -> str:
+        """Since when an entry holds; of a superseded one also until when."""
+        since = hit.valid_from or hit.created_at
+        if hit.superseded_at is None:
+            return self._day(since)
+        return f"superseded, {self._day(since)} to {self._day(hit.superseded_at)}"
+
+    def _day(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
+
+
+def _excerpt(text: str, sought: list[str]) -> str:
+    """`text` in one line; of a long one the part that holds most of what is sought."""
+    line = " ".join(text.split())
+    if len(line) <= TEXT_CHARACTERS:
+        return line
+    lower = line.lower()
+    found = [
+        (at.start(), piece)
+        for piece in sought
+        for at in itertools.islice(re.finditer(re.escape(piece), lower), OCCURRENCES)
+    ]
+    before = TEXT_CHARACTERS // 4
+
+    def held(start: int) -> int:
+        return len({piece for at, piece in found if start <= at < start + TEXT_CHARACTERS - before})
+
+    best = max((at for at, _ in sorted(found)), key=held, default=0)
+    start = max(0, min(best - before, len(line) - TEXT_CHARACTERS))
+    end = start + TEXT_CHARACTERS
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

@@ -1,0 +1,1 @@
+"""The one database: what is remembered as a unit, its changes and its index."""

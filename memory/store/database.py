@@ -1,0 +1,198 @@
+"""The one SQLite file: one writer, a reader that never waits for it, short transactions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import itertools
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import aiosqlite
+
+from memory.errors import StoreError, explain
+from memory.store.migrations import MIGRATIONS, Migration
+from memory.store.scope import scope_matches
+from memory.store.snapshots import copy_database
+from memory.store.strength import stored_strength
+from memory.text.words import date_words, indexable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+    from pathlib import Path
+
+BUSY_TIMEOUT = 10.0
+"""Seconds to wait for another process (the command line beside the bot) that is writing."""
+CACHE = 16_000
+"""KiB of pages that each connection keeps: SQLite's own 2,000 are soon too few for a search among 100,000 entries."""
+
+Row = sqlite3.Row
+Parameters = tuple[object, ...] | dict[str, object]
+
+
+class Database:
+    """An open `mneme.db`.
+
+    Writing goes through `transaction`, one at a time. Reading goes through `rows` and `row` on a
+    connection of its own and sees what was last committed.
+    """
+
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self.path = path
+        self._writer = writer
+        self._reader = reader
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> Database:
+        """Open the database at `path`, make it if it is not there, and bring it up to date.
+
+        Raises StoreError for a database that is newer than this program, damaged or out of reach.
+        """
+        connections: list[aiosqlite.Connection] = []
+        try:
+            await asyncio.to_thread(_make_private, path)
+            async with _opening_alone(path):
+                connections.append(await _connect(path))
+                connections.append(await _connect(path))
+                database = cls(path, *connections)
+                await database.migrate(migrations)
+        except BaseException as error:
+            for connection in connections:
+                await connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise explain(error, path) from error
+            if isinstance(error, OSError):
+                raise StoreError(f"{path.parent} can't be used: {error.strerror or error}.") from error
+            raise
+        return database
+
+    async def migrate(self, migrations: Sequence[Migration]) -> None:
+        """Run the migrations that this database has not seen: all of them, or none.
+
+        The database as it was is kept beside it, as `NAME.format-N`, for a way back to the former program.
+        """
+        version = await self.version()
+        if version > len(migrations):
+            raise StoreError(
+                f"{self.path} was written by a newer Mneme (format {version}, this one knows "
+                f"{len(migrations)}): upgrade Mneme, or restore an older backup."
+            )
+        if version == len(migrations):
+            return
+        if version > 0:
+            await asyncio.to_thread(_keep_former, self.path, version)
+        async with self.transaction() as connection:
+            # asked again under the write lock: another program that started now may have been first
+            for statement in itertools.chain.from_iterable(migrations[await _version(connection) :]):
+                await connection.execute(statement)
+            await connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+    async def version(self) -> int:
+        """How many migrations this database has seen."""
+        return int(await self.value("PRAGMA user_version"))
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """One write: all of it is committed at the end of the block, or none of it."""
+        async with self._lock:
+            try:
+                await self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                await self._writer.commit()
+            except BaseException as error:
+                # shielded: a second cancellation must not leave the transaction open for the next writer
+                await asyncio.shield(self._writer.rollback())
+                if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+                    raise explain(error, self.path) from error
+                raise
+
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
+        """One unchanging view of what is committed, for reading much while others write."""
+        connection = await _connect(self.path)
+        try:
+            await connection.execute("BEGIN")
+            yield connection
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+        finally:
+            await connection.close()
+
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows that `sql` selects from what is committed."""
+        try:
+            found: Iterable[Row] = await self._reader.execute_fetchall(sql, parameters)
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+        return list(found)
+
+    async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """The first row that `sql` selects."""
+        found = await self.rows(sql, parameters)
+        return found[0] if found else None
+
+    async def value(self, sql: str, parameters: Parameters = ()) -> Any:  # whatever the column holds
+        """The first column of the first row that `sql` selects; None without a row."""
+        found = await self.row(sql, parameters)
+        return found[0] if found else None
+
+    async def close(self) -> None:
+        """Close both connections."""
+        await self._reader.close()
+        await self._writer.close()
+
+
+async def _version(connection: aiosqlite.Connection) -> int:
+    rows = await connection.execute_fetchall("PRAGMA user_version")
+    return int(next(iter(rows))[0])
+
+
+def _make_private(path: Path) -> None:
+    """Make the file before SQLite does, readable for its owner only."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: move it away, or set another MNEME_DATA_DIR.")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600)
+
+
+def _keep_former(path: Path, version: int) -> None:
+    """Copy a database before its format changes; only the newest such copy is kept."""
+    copy = path.with_name(f"{path.name}.format-{version}")
+    fresh = copy.with_name(f".{copy.name}")
+    fresh.unlink(missing_ok=True)  # a start that was killed may have left it
+    copy_database(path, fresh)
+    fresh.replace(copy)
+    for former in path.parent.glob(f"{path.name}.format-*"):
+        if former != copy:
+            former.unlink()
+
+
+@contextlib.asynccontextmanager
+async def _opening_alone(path: Path) -> AsyncIterator[None]:
+    """Let processes that start at the same moment make or migrate the database one after the other."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        await asyncio.to_thread(fcntl.flock, folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+async def _connect(path: Path) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
+        for function in (indexable, date_words):
+            await connection.create_function(function.__name__, 1, function, deterministic=True)
+        await connection.create_function("strength", 3, stored_strength, deterministic=True)
+        await connection.create_function("scope_matches", 2, scope_matches, deterministic=True)
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", f"cache_size = -{CACHE}"):
+            await connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        await connection.close()
+        raise
+    return connection

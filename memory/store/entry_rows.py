@@ -1,0 +1,209 @@
+"""Rows of the store as entries, and the rules for names and contents. For use inside a transaction."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING
+
+from memory.clock import from_text, to_text
+from memory.errors import MemoryRefused
+from memory.messages import storable
+from memory.store.entry import Entry, Kind, default_priority
+from memory.store.index import enter_entries
+from memory.text.naming import free_name, name_key, plain_name, telling_words
+from memory.text.secrets import secret_in
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+    from memory.store.database import Row
+    from memory.store.entry import NewEntry
+
+LONGEST_NAME = 120
+LONGEST_CONTENT = 20_000
+NAME_WORDS = 3
+"""Telling words in a generated name."""
+NEAREST_NAMES = 3
+
+ENTRY_ROWS = (
+    "SELECT e.*, o.name AS owner, (SELECT n.name FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias) AS name,"
+    " (SELECT json_group_array(n.name) FROM names n WHERE n.entry_id = e.id AND n.is_alias) AS aliases"
+    " FROM entries e JOIN owners o ON o.id = e.owner_id"
+)
+"""Selects what `entry_of` reads."""
+LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
+"""What makes an entry `e` one that may stand in a prompt; the index of the strongest has just these."""
+
+
+def entry_of(row: Row) -> Entry:
+    """The entry that a row holds."""
+    return Entry(
+        id=row["id"],
+        owner=row["owner"],
+        name=row["name"],
+        aliases=tuple(json.loads(row["aliases"])),
+        kind=kind_of(row["kind"]),
+        content=row["content"],
+        tags=tuple(json.loads(row["tags"])),
+        scope=row["scope"],
+        priority=row["priority"],
+        author=row["author"],
+        trusted=bool(row["trusted"]),
+        source_message_id=row["source_message_id"],
+        reinforcement_count=row["reinforcement_count"],
+        last_reinforced_at=from_text(row["last_reinforced_at"]),
+        outcome=row["outcome"],
+        steps=tuple(json.loads(row["steps"] or "[]")),
+        success_count=row["success_count"],
+        failure_count=row["failure_count"],
+        created_at=from_text(row["created_at"]),
+        subject=row["subject"],
+        valid_from=from_text(row["valid_from"]),
+        superseded_by=row["superseded_by"],
+        archived_at=from_text(row["archived_at"]) if row["archived_at"] else None,
+    )
+
+
+def kind_of(text: str) -> Kind | str:
+    """The kind of that name; the name itself where a newer version wrote a kind that this one does not know."""
+    return Kind(text) if text in Kind._value2member_map_ else text
+
+
+async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
+    """The number that stands for an owner, given at first sight."""
+    known = "SELECT id FROM owners WHERE name = ?"
+    rows = list(await connection.execute_fetchall(known, (owner,)))
+    if not rows:
+        await connection.execute("INSERT INTO owners (name) VALUES (?)", (owner,))
+        rows = list(await connection.execute_fetchall(known, (owner,)))
+    return int(rows[0][0])
+
+
+async def find(connection: aiosqlite.Connection, owner_id: int, name: str) -> Entry:
+    """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
+    rows = list(
+        await connection.execute_fetchall(
+            f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?",
+            (owner_id, name_key(name)),
+        )
+    )
+    if rows:
+        return entry_of(rows[0])
+    near = await _nearest_names(connection, owner_id, name)
+    hint = f"did you mean {', '.join(near)}?" if near else "see /memory for what there is."
+    raise MemoryRefused(f"Nothing is called {name.strip()[:LONGEST_NAME]!r}: {hint}")
+
+
+async def insert_entry(
+    connection: aiosqlite.Connection, owner_id: int, name: str, content: str, new: NewEntry, now: str
+) -> int:
+    """Write a new entry with its name into the table and the index; its id."""
+    cursor = await connection.execute(
+        "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
+        " source_message_id, author, trusted, created_at, outcome, steps)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            owner_id,
+            new.kind,
+            content,
+            json.dumps(new.tags, ensure_ascii=False),
+            new.scope,
+            new.priority or default_priority(new.kind),
+            now,
+            to_text(new.valid_from) if new.valid_from else now,
+            name_key(new.subject) if new.subject else None,
+            new.source_message_id,
+            new.author,
+            new.trusted,
+            now,
+            new.outcome,
+            json.dumps(new.steps, ensure_ascii=False) if new.steps else None,
+        ),
+    )
+    entry_id = int(cursor.lastrowid or 0)
+    await bind_name(connection, owner_id, entry_id, name)
+    await enter_entries(connection, [entry_id])
+    return entry_id
+
+
+async def bind_name(
+    connection: aiosqlite.Connection, owner_id: int, entry_id: int, name: str, *, is_alias: bool = False
+) -> None:
+    """Give an entry a name. Raises MemoryRefused, naming the holder, when it is in use."""
+    cursor = await connection.execute(
+        "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (owner_id, name_key(name), name, entry_id, is_alias),
+    )
+    if cursor.rowcount == 0:
+        await require_free(connection, owner_id, name)
+
+
+async def require_free(connection: aiosqlite.Connection, owner_id: int, name: str, but: int | None = None) -> None:
+    """Raises MemoryRefused, naming the holder, when a name is in use by another entry than `but`."""
+    rows = await connection.execute_fetchall(
+        "SELECT n.entry_id, n.is_alias, e.kind, c.name FROM names n JOIN entries e ON e.id = n.entry_id"
+        " JOIN names c ON c.entry_id = n.entry_id AND NOT c.is_alias WHERE n.owner_id = ? AND n.key = ?",
+        (owner_id, name_key(name)),
+    )
+    for row in rows:
+        if row["entry_id"] != but:
+            holder = f"an alias of the {row['kind']} {row['name']!r}" if row["is_alias"] else f"a {row['kind']}"
+            raise MemoryRefused(f"The name {name!r} is taken by {holder}: choose another, or change that one.")
+
+
+async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
+    """A readable name that is free, such as `archive-2026-02-07-docker-health-checks`."""
+    words = telling_words(topic, NAME_WORDS) or (["note"] if not stem else [])
+    return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
+
+
+async def free_name_for(connection: aiosqlite.Connection, owner_id: int, wanted: str) -> str:
+    """`wanted`, or the first of `wanted-2`, `wanted-3` ... that is not taken."""
+    key = name_key(wanted)
+    rows = await connection.execute_fetchall(
+        "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?", (owner_id, key, key + "\uffff")
+    )
+    return free_name(wanted, {row[0] for row in rows})
+
+
+def usable_name(name: str) -> str:
+    """`name` as it is stored. Raises MemoryRefused for one that can't be a name."""
+    usable = plain_name(name)
+    if not any(c.isprintable() and not c.isspace() for c in usable):
+        raise MemoryRefused("A name can't be empty: give it at least one character that is seen.")
+    if len(usable) > LONGEST_NAME:
+        raise MemoryRefused(f"A name can't be longer than {LONGEST_NAME} characters, and this one has {len(usable)}.")
+    refuse_secret(usable)
+    return usable
+
+
+def usable_content(content: str) -> str:
+    """`content` as it is stored. Raises MemoryRefused for what may not be stored."""
+    usable = storable(content).replace("\x00", "").strip()
+    if not usable:
+        raise MemoryRefused("There is nothing to remember in an empty text: say what it should hold.")
+    if len(usable) > LONGEST_CONTENT:
+        raise MemoryRefused(
+            f"An entry holds at most {LONGEST_CONTENT:,} characters, and this has {len(usable):,}: shorten it."
+        )
+    refuse_secret(usable)
+    return usable
+
+
+def refuse_secret(text: str) -> None:
+    """Raises MemoryRefused for a text that holds a key, a token, a password or a card number."""
+    secret = secret_in(text)
+    if secret is not None:
+        raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
+
+
+async def _nearest_names(connection: aiosqlite.Connection, owner_id: int, name: str) -> list[str]:
+    rows = await connection.execute_fetchall(
+        "SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,)
+    )
+    names = {row["key"]: row["name"] for row in rows}
+    wanted = name_key(name)
+    near = difflib.get_close_matches(wanted, names, n=NEAREST_NAMES)
+    holding = [key for key in names if wanted and wanted in key and key not in near]
+    return [names[key] for key in (*near, *holding)[:NEAREST_NAMES]]

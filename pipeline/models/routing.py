@@ -1,0 +1,107 @@
+"""Which model answers: by tier, with a fallback, within the day's token limit; every call is metered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from memory.log.usage import TokenUse
+from memory.text.tokens import spoken
+from pipeline.models.model import ChatModel, LimitReached, ModelError, Tier, Usage
+
+if TYPE_CHECKING:
+    from config.models import ModelWindow
+    from memory.text.tokens import TokenCounter
+    from pipeline.models.model import ModelAnswer, ModelRequest, OnText
+
+log = structlog.get_logger(__name__)
+
+
+class Meter(Protocol):
+    """Where the tokens of a call are counted."""
+
+    async def record(self, use: TokenUse) -> None:
+        """Add one call."""
+
+    async def tokens_today(self) -> int:
+        """What all calls have cost since midnight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models by their part: fallbacks are tried in order when the first one fails."""
+
+    balanced: ChatModel
+    fast: ChatModel
+    fallbacks: tuple[ChatModel, ...] = ()
+
+
+class ModelRouter:
+    """A ChatModel over several."""
+
+    def __init__(self, models: Models, meter: Meter, counter: TokenCounter, daily_limit: int | None = None) -> None:
+        self._models = models
+        self._meter = meter
+        self._counter = counter
+        self._daily_limit = daily_limit
+
+    @property
+    def name(self) -> str:
+        """The model that talks."""
+        return self._models.balanced.name
+
+    @property
+    def window(self) -> ModelWindow:
+        """The window of the model that talks."""
+        return self._models.balanced.window
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
+        """Answer with the tier's model, or the first fallback that can.
+
+        Raises LimitReached when the day's tokens are used up, and the first model's ModelError when none answers.
+        """
+        await self._check_limit()
+        first = self._models.fast if request.tier is Tier.FAST else self._models.balanced
+        failure: ModelError | None = None
+        for model in (first, *self._models.fallbacks):
+            try:
+                answer = await model.complete(request, on_text)
+            except ModelError as error:
+                failure = failure or error
+                if not error.elsewhere:
+                    break
+                log.warning("model_failed", model=model.name, error=str(error))
+                continue
+            await self._meter_call(request, answer)
+            return answer
+        assert failure is not None, "no answer means a failure"  # noqa: S101  # the loop ran at least once
+        raise failure
+
+    async def _check_limit(self) -> None:
+        if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
+            raise LimitReached(
+                f"Today's limit of {self._daily_limit:,} tokens is used up: I answer again tomorrow, "
+                "or raise DAILY_TOKEN_LIMIT."
+            )
+
+    async def _meter_call(self, request: ModelRequest, answer: ModelAnswer) -> None:
+        texts = [spoken(message) for message in request.messages]
+        texts += [tool.name + tool.description + tool.parameters for tool in request.tools]
+        usage = answer.usage
+        if usage is not None:
+            self._counter.observe(answer.model, texts, usage.prompt_tokens)
+        else:
+            count = sum(self._counter.text(text, answer.model) for text in texts)
+            usage = Usage(count, self._counter.text(answer.text, answer.model))
+        await self._meter.record(
+            TokenUse(
+                model=answer.model,
+                purpose=request.purpose,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                cached_tokens=usage.cached_tokens,
+                session_id=request.session_id,
+            )
+        )

@@ -1,0 +1,43 @@
+"""The model as the memory's Summarizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.messages import Message, Role
+from pipeline.models.model import ChatModel, ModelError, ModelRequest, Tier
+from pipeline.prompt.prompts import SUMMARIZER_PROMPT, summary_request
+
+if TYPE_CHECKING:
+    from memory.clock import Clock
+
+SUMMARY_TOKENS = 500
+"""How long a summary may get (S0)."""
+SUMMARY_TEMPERATURE = 0.3
+"""S0's."""
+
+
+class ModelSummarizer:
+    """Summarises with the model that talks, at a low temperature."""
+
+    def __init__(self, model: ChatModel, clock: Clock) -> None:
+        self._model = model
+        self._clock = clock
+
+    async def summarize(self, earlier: str | None, transcript: str) -> str:
+        """A summary of `transcript` that builds on the earlier one. Raises ModelError."""
+        now = self._clock()
+        request = ModelRequest(
+            messages=[
+                Message(Role.SYSTEM, SUMMARIZER_PROMPT, now),
+                Message(Role.USER, summary_request(earlier, transcript), now),
+            ],
+            tier=Tier.FAST,
+            max_output_tokens=SUMMARY_TOKENS,
+            temperature=SUMMARY_TEMPERATURE,
+            purpose="summary",
+        )
+        answer = await self._model.complete(request)
+        if not answer.text.strip():
+            raise ModelError("The model gave an empty summary: the archive holds an extract instead.")
+        return answer.text

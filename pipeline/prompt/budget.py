@@ -1,0 +1,147 @@
+"""Keeping a request inside the model's window: what each part may cost, and how text is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory.files.notes import Memory
+from memory.log.conversation import InMemoryConversation
+from memory.messages import Message, Role, complete_groups
+
+if TYPE_CHECKING:
+    from config.models import ModelWindow
+    from memory.text.tokens import TokenCounter
+    from pipeline.models.model import ChatModel, ToolSpec
+
+MARGIN = 0.9
+"""The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
+MEMORY_TOKENS = 8_000
+"""What `# Memory` may cost in a large window; in a small one it is a quarter of what is free."""
+RELEVANT_TOKENS = 1_200
+"""What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a request to one model may cost, in tokens. fixed: the text that stands first in each."""
+
+    model: str
+    window: ModelWindow
+    counter: TokenCounter
+    fixed: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+
+    @property
+    def messages(self) -> int:
+        """All messages: the window without the margin, the tools, and the room for the answer."""
+        return max(0, int((self.window.max_input_tokens - self.answer) * MARGIN) - self.tool_tokens)
+
+    @property
+    def tool_tokens(self) -> int:
+        """The tools' descriptions."""
+        return sum(self.text(tool.name + tool.description + tool.parameters) for tool in self.tools)
+
+    @property
+    def free(self) -> int:
+        """What the fixed part of the prompt leaves for memory and conversation, which share it."""
+        return max(0, self.messages - self.text(self.fixed))
+
+    @property
+    def answer(self) -> int:
+        """The room for the answer: most models count it into the same window."""
+        return min(self.window.max_output_tokens, self.window.max_input_tokens // 4)
+
+    @property
+    def message(self) -> int:
+        """One message: a quarter of the window, in a small one a third of what is free."""
+        return min(self.window.max_input_tokens // 4, self.free // 3)
+
+    @property
+    def memory(self) -> int:
+        """The files under `# Memory`."""
+        return min(MEMORY_TOKENS, self.free // 4)
+
+    def activation(self, wanted: int) -> int:
+        """The memories that activate: what is wanted, in a small window an eighth of what is free."""
+        return min(wanted, self.free // 8)
+
+    @property
+    def relevant(self) -> int:
+        """The text under `# Relevant Memory`, and that of the conversation's summary."""
+        return min(RELEVANT_TOKENS, self.free // 8)
+
+    def text(self, text: str) -> int:
+        """Tokens of `text`."""
+        return self.counter.text(text, self.model)
+
+    def cut(self, text: str, tokens: int, hint: str = "") -> str:
+        """`text`, or its beginning and end where it is longer than `tokens`."""
+        cost = self.text(text)
+        if cost <= tokens:
+            return text
+        room = int(len(text) * tokens / cost)
+        # in steps of an eighth: the estimate is corrected all the time, and a cut that moves makes the cache cold
+        room -= room % (1 << max(0, room.bit_length() - 4))
+        note = f"\n[... {len(text) - room} of {len(text)} characters left out{hint} ...]\n"
+        room = max(0, room - len(note))
+        return text[: room * 2 // 3] + note + text[len(text) - room // 3 :]
+
+    def capped(self, message: Message, tokens: int) -> Message:
+        """`message` with its text cut to `tokens`."""
+        content = self.cut(message.content, tokens)
+        return message if content == message.content else replace(message, content=content)
+
+    def fit(self, messages: list[Message]) -> list[Message]:
+        """`messages` without the oldest that don't fit, and without halves of tool calls."""
+        return self._pruned(complete_groups(messages), self.messages)
+
+    def emergency(self, messages: list[Message]) -> list[Message]:
+        """After the provider's own complaint: no message over a quarter of the window, then half of what it was."""
+        cut = [self.capped(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
+        return self._pruned(cut, min(self.messages, self.counter.messages(messages, self.model)) // 2)
+
+    def _pruned(self, messages: list[Message], tokens: int) -> list[Message]:
+        """What is asked stays, however much the tools have said since; of the rest the newest that fits."""
+        question = next((m for m in reversed(messages) if m.role is Role.USER), None)
+        conversation = InMemoryConversation(lambda group: self.counter.messages(group, self.model))
+        conversation.add_many(message for message in messages if message is not question)
+        asked = self.counter.messages([question], self.model) if question else 0
+        conversation.prune(max(0, tokens - asked))
+        kept = {id(message) for message in conversation.all()}
+        return [message for message in messages if message is question or id(message) in kept]
+
+    def fit_memory(self, memory: Memory) -> Memory:
+        """`memory` within its budget: MEMORY.md from its beginning, notes from the newest back."""
+        long_term = self.cut(memory.long_term, self.memory // 2)
+        left = self.memory - self.text(long_term)
+        today, left = self._newest_lines(memory.today, left)
+        recent = []
+        for day, notes in memory.recent:
+            kept, left = self._newest_lines(notes, left)
+            recent.append((day, kept))
+        return Memory(long_term, today, tuple((day, notes) for day, notes in recent if notes))
+
+    def _newest_lines(self, notes: str, tokens: int) -> tuple[str, int]:
+        kept: list[str] = []
+        for line in reversed(notes.splitlines()):
+            cost = self.text(line) + 1
+            if cost > tokens:
+                return "\n".join(reversed(kept)), 0
+            tokens -= cost
+            kept.append(line)
+        return "\n".join(reversed(kept)), tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeting:
+    """Makes the budget of each request: what a model takes may become known only while the program runs."""
+
+    model: ChatModel
+    counter: TokenCounter
+    fixed: str
+    tools: tuple[ToolSpec, ...]
+
+    def now(self) -> Budget:
+        """The budget of a request made now."""
+        return Budget(self.model.name, self.model.window, self.counter, self.fixed, self.tools)

@@ -1,0 +1,146 @@
+"""The two parts of a prompt that are not the conversation: what stays the same, and what changes with each message.
+
+The first is the one system message at the front, since many chat templates refuse a second one. The other stands at
+the end of the newest message and is not kept in history, so that one request is a prefix of the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from memory.files.notes import Memory, without_visible
+from memory.messages import Message, Role
+from pipeline.prompt.prompts import (
+    MEMORY_HEADER,
+    NOW_HEADER,
+    RELEVANT_HEADER,
+    RULES_HEADER,
+    SUMMARY_HEADER,
+    PromptStyle,
+    fenced,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
+
+    from memory.clock import Clock
+    from memory.files.markdown import MarkdownFiles
+    from memory.log.sessions import Session, Transcript
+    from memory.retrieval.activation import Activated, Activation
+    from pipeline.prompt.budget import Budget
+
+
+class RelevantMemory(Protocol):
+    """A search over what was remembered earlier."""
+
+    async def relevant(
+        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
+    ) -> str:
+        """What is known about `question` beyond the visible conversation, in `tokens` at most; empty for nothing.
+
+        whole_exchanges: quote the answers too, not the users' words alone.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationBudget:
+    """What activates, and how many tokens it may cost."""
+
+    memories: Activation
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSources:
+    """What is remembered and can stand in a prompt. None: nothing of it is to."""
+
+    files: MarkdownFiles | None
+    activation: ActivationBudget | None
+    relevant: Sequence[RelevantMemory]
+
+
+@dataclass(frozen=True, slots=True)
+class Stable:
+    """The system message, and the baseline memories in it."""
+
+    message: Message
+    baseline: tuple[Activated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile:
+    """What is added to the newest message, and the memories in it that activated for it."""
+
+    text: str
+    activated: tuple[Activated, ...]
+
+
+class PromptBuilder:
+    """Builds both parts, each within its budget and in the words that suit the model."""
+
+    def __init__(self, style: PromptStyle, sources: PromptSources, clock: Clock, zone: ZoneInfo) -> None:
+        self._style = style
+        self._sources = sources
+        self._clock = clock
+        self._zone = zone
+
+    async def stable(self, session: Session, visible: Transcript, budget: Budget) -> Stable:
+        """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
+        style = self._style
+        parts = [style.identity]
+        if self._sources.files is not None:
+            memory = await self._sources.files.read(session.owner, self._clock())
+            if not style.notes:
+                memory = Memory(memory.long_term, "", ())
+            context = budget.fit_memory(without_visible(memory, visible.messages, self._zone)).to_context()
+            parts += [_section(MEMORY_HEADER, style.memory, f"\n{context}")] if context else []
+        baseline = await self._baseline(session.owner, budget)
+        if baseline:
+            parts.append(_section(RULES_HEADER, style.rules, *(one.line for one in baseline)))
+        if visible.summary:
+            parts.append(f"{SUMMARY_HEADER}\n{budget.cut(visible.summary, budget.relevant)}")
+        return Stable(Message(Role.SYSTEM, "\n\n".join(parts), self._clock()), baseline)
+
+    async def volatile(
+        self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
+    ) -> Volatile:
+        """The memories that fit `question`, what is found about it in search, and the time."""
+        tokens, quoted = budget.relevant, self._style.whole_exchanges
+        context = await self._contextual(session.owner, question, stable.baseline, budget)
+        found = [
+            await source.relevant(session, question, visible, tokens, whole_exchanges=quoted)
+            for source in self._sources.relevant
+        ]
+        lines = [one.line for one in context] + [budget.cut(text, tokens) for text in found if text]
+        parts = [_section(RELEVANT_HEADER, self._style.relevant, *lines)] if lines else []
+        parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
+        return Volatile(fenced("\n\n".join(parts)), context)
+
+    async def _baseline(self, owner: str, budget: Budget) -> tuple[Activated, ...]:
+        activation = self._sources.activation
+        if activation is None:
+            return ()
+        tokens = budget.activation(activation.tokens) - budget.text(RULES_HEADER)
+        return await activation.memories.baseline(owner, tokens, budget.text)
+
+    async def _contextual(
+        self, owner: str, question: str, baseline: tuple[Activated, ...], budget: Budget
+    ) -> tuple[Activated, ...]:
+        activation = self._sources.activation
+        if activation is None:
+            return ()
+        taken = sum(one.tokens for one in baseline) + (budget.text(RULES_HEADER) if baseline else 0)
+        tokens = budget.activation(activation.tokens) - taken
+        return await activation.memories.contextual(owner, question, baseline, tokens, budget.text)
+
+
+def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
+    """`messages` with what changes at the end of the last one, after the user's own words."""
+    last = messages[-1]
+    return [*messages[:-1], replace(last, content=f"{last.content}\n\n{volatile.text}")]
+
+
+def _section(header: str, explained: str, *lines: str) -> str:
+    return "\n".join([header, *([explained] if explained else []), *lines])
