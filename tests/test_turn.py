@@ -37,7 +37,7 @@ async def test_after_a_restart_the_request_holds_conversation_and_notes(
         await Person(app).says("What is my name?")
     request = model.requests[-1]
     assert "# Memory\n\n## Today's Notes\n[12:15] User: My name is Olena | Assistant:" in request.system()
-    assert [m["role"] for m in request.messages] == ["system", "system", "user"]
+    assert [m["role"] for m in request.messages] == ["system", "user"]
 
 
 async def test_the_model_writes_long_term_memory_through_its_tool(
