@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install dev chat test check fresh lock bench clean
+.PHONY: install dev chat test check fresh deploy-check deploy-test lock bench clean
 
 install: .venv/installed
 
@@ -29,7 +29,7 @@ chat: install
 test: dev
 	$(BIN)/python -m pytest
 
-check: dev
+check: dev deploy-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -39,6 +39,13 @@ check: dev
 # The README's lines in a bare Debian; needs root and debootstrap, and takes some minutes.
 fresh:
 	tests/fresh_machine.sh
+
+deploy-check:
+	@deploy/check.sh
+
+# as root, on Debian with debootstrap: the installer in a fresh system, some minutes
+deploy-test: dev
+	$(BIN)/python -m tests.deploy_trial
 
 bench: dev
 	$(BIN)/python -m benchmarks.search_scale

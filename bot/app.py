@@ -16,6 +16,7 @@ from bot.chat.status import StatusService
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.schedule import WeeklySchedule
+from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.models import CatalogueError, load_catalogue
 from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
@@ -35,7 +36,7 @@ from pipeline.local.model_files import weights_path
 from pipeline.local.prompt_state import PromptState
 from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ChatModel, Tier
-from pipeline.models.routing import ModelRouter, Models
+from pipeline.models.routing import Meter, ModelRouter, Models
 from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budgeting
@@ -61,6 +62,7 @@ from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_to
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
+    from bot.monitoring.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
     from memory.log.sessions import SessionService
@@ -83,6 +85,8 @@ class App:
     runner: SessionRunner
     background: BackgroundConsolidation
     schedule: WeeklySchedule
+    health: Health
+    metrics: Metrics | None = None
 
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
@@ -121,8 +125,10 @@ async def open_app(
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)
-        router = ModelRouter(models, usage, counter, settings.daily_token_limit)
-        app = _assemble(settings, clock, memory, counter, usage, _talking(settings, catalogue, router), stack)
+        metrics, meter = _metered(settings, usage)
+        router = ModelRouter(models, meter, counter, settings.daily_token_limit)
+        talking = _talking(settings, catalogue, router)
+        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -134,6 +140,7 @@ def _assemble(
     counter: TokenCounter,
     usage: UsageLog,
     talking: Talking,
+    metrics: Metrics | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
@@ -185,7 +192,8 @@ def _assemble(
             ReplyDelivery(memory.turns, memory.notices, clock),
             MemoryPersist(remembered, zone),
             Indexing(graph),
-        ]
+        ],
+        observe=metrics.turn_finished if metrics is not None else None,
     )
     runner = SessionRunner(pipeline, memory.sessions, clock)
     status = StatusService(
@@ -216,8 +224,29 @@ def _assemble(
     commands |= command_table([*conversation.commands(), *remembering.commands()])
     runner.use_commands(commands)
     return App(
-        settings, clock, memory.database, memory.sessions, memory.turns, model, commands, runner, background, schedule
+        settings=settings,
+        clock=clock,
+        database=memory.database,
+        sessions=memory.sessions,
+        turns=memory.turns,
+        model=model,
+        commands=commands,
+        runner=runner,
+        background=background,
+        schedule=schedule,
+        health=Health(memory.database),
+        metrics=metrics,
     )
+
+
+def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
+    """The metrics, where they are asked for, and what counts tokens."""
+    if settings.metrics_port is None:
+        return None, usage
+    from bot.monitoring.metrics import CountingMeter, Metrics
+
+    metrics = Metrics()
+    return metrics, CountingMeter(usage, metrics)
 
 
 def _tools(memory: MemoryServices, counter: TokenCounter) -> list[Tool]:

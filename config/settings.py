@@ -6,6 +6,7 @@ Only the composition root and the command line read settings; everything else is
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from enum import StrEnum
 from pathlib import Path
@@ -82,6 +83,7 @@ class Settings(BaseSettings):
     timezone: str = Field(default_factory=_system_zone)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
+    metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
     memory_enabled: bool = True
     memory_scope: MemoryScope = MemoryScope.CHAT
@@ -200,12 +202,18 @@ def setting_names() -> list[str]:
     return [name.upper() for name in Settings.model_fields]
 
 
-def load_settings(env_file: Path = ENV_FILE) -> Settings:
-    """Read the settings.
+def settings_file() -> Path:
+    """The file with settings: `.env`, or the one that MNEME_ENV_FILE names, as the systemd units do."""
+    return Path(os.environ.get("MNEME_ENV_FILE") or ENV_FILE)
+
+
+def load_settings(env_file: Path | None = None) -> Settings:
+    """Read the settings; without `env_file` from `settings_file()`.
 
     Raises ConfigurationError, in one sentence, for a wrong value and for a name in `env_file` that no
     setting has.
     """
+    env_file = env_file or settings_file()
     _refuse_unknown_names(env_file)
     try:
         return Settings(_env_file=env_file)  # type: ignore[call-arg]  # pydantic-settings takes it beside the fields

@@ -14,7 +14,7 @@ from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipeline.turn import System, Turn
 
@@ -26,10 +26,16 @@ class PipelineError(Exception):
 
 
 class Pipeline:
-    """The systems, each at its place."""
+    """The systems, each at its place. observe: is shown each turn when it has ended."""
 
-    def __init__(self, systems: Iterable[System], order: Sequence[Place] = ORDER) -> None:
+    def __init__(
+        self,
+        systems: Iterable[System],
+        order: Sequence[Place] = ORDER,
+        observe: Callable[[Turn], None] | None = None,
+    ) -> None:
         self._chain = _arranged(list(systems), order)
+        self._observe = observe
         log.info("pipeline", systems=" -> ".join(f"{place.order} {place.system}" for place, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:
@@ -43,7 +49,10 @@ class Pipeline:
             await self._reply(turn)
             if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
                 await self._run_phase(turn, Phase.AFTER)
-            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure)
+            timings = {system: round(seconds * 1000, 1) for system, seconds in turn.timings.items()}
+            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure, ms=timings)
+            if self._observe is not None:
+                self._observe(turn)
 
     async def _until_answer(self, turn: Turn) -> None:
         try:
@@ -87,7 +96,7 @@ class Pipeline:
                 turn.outcome = Outcome.FAILED
                 turn.failure = str(error) if known else _unexpected(turn)
         finally:
-            log.debug("system", system=place.system, ms=round((time.perf_counter() - started) * 1000, 1))
+            turn.timings[place.system] = time.perf_counter() - started
 
 
 def _unexpected(turn: Turn) -> str:

@@ -74,6 +74,7 @@ class Turn:
     failure: str | None = None  # the runner
     reply: str = ""  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
+    timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
 
 
 class System(Protocol):

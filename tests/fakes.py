@@ -55,6 +55,9 @@ class FakeChannel:
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.incoming.text for arrival in arrivals]
 
+    async def interrupted(self, arrivals: list[Arrival]) -> None:
+        self.shown += [f"interrupted: {arrival.incoming.text}" for arrival in arrivals]
+
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
         yield

@@ -51,6 +51,13 @@ def refused(*lines: str) -> str:
     return sentence
 
 
+def test_another_file_can_be_named_as_the_units_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    written("LLM_MODEL=of-the-working-directory")
+    (tmp_path / "work.env").write_text("LLM_MODEL=of-the-unit", encoding="utf-8")
+    monkeypatch.setenv("MNEME_ENV_FILE", str(tmp_path / "work.env"))
+    assert load_settings().llm_model == "of-the-unit"
+
+
 def test_the_example_documents_every_setting_and_no_other() -> None:
     assert [setting.name for setting in documented()] == setting_names()
 

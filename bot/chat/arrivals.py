@@ -35,5 +35,8 @@ class Channel(Protocol):
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message, also over a restart."""
 
+    async def interrupted(self, arrivals: list[Arrival]) -> None:
+        """The program stops while it works on `arrivals`: tell those whose answer comes after the next start."""
+
     def busy(self, arrival: Arrival) -> AbstractAsyncContextManager[None]:
         """Show that work goes on, for as long as the context is open. Entering it does not suspend."""

@@ -38,6 +38,7 @@ class _Lane:
     worker: asyncio.Task[None] | None = None
     step: asyncio.Task[None] | None = None
     turn: Turn | None = None
+    current: Arrival | None = None
     stopping: bool = False
 
     @property
@@ -146,12 +147,20 @@ class SessionRunner:
         while self._immediate:
             await asyncio.wait(self._immediate)
 
+    def load(self) -> tuple[int, int]:
+        """How many sessions are at work, and how many arrivals wait in all."""
+        lanes = self._lanes.values()
+        return sum(lane.step is not None for lane in lanes), sum(len(lane.waiting) for lane in lanes)
+
     async def close(self) -> None:
-        """End everything at once. What was not committed is still in the inbox and comes again."""
+        """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
+        interrupted = [lane.current for lane in self._lanes.values() if lane.current is not None]
         workers = [lane.worker for lane in self._lanes.values() if lane.worker is not None]
         for task in (*workers, *self._immediate):
             task.cancel()
         await asyncio.gather(*workers, *self._immediate, return_exceptions=True)
+        for channel in {id(a.channel): a.channel for a in interrupted}.values():
+            await channel.interrupted([a for a in interrupted if a.channel is channel])
 
     def _immediate_done(self, task: asyncio.Task[None]) -> None:
         self._immediate.discard(task)
@@ -174,7 +183,7 @@ class SessionRunner:
 
     async def _next_step(self, lane: _Lane) -> None:
         merged = self._next(lane)
-        first = merged[0]
+        first, lane.current = merged[0], merged[-1]
         command = self._command_of(first)
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
@@ -191,7 +200,7 @@ class SessionRunner:
         finally:
             if not lane.step.cancelled() and (error := lane.step.exception()) is not None:
                 log.error("step_failed", exc_info=error)
-            lane.step = lane.turn = None
+            lane.step = lane.turn = lane.current = None
             lane.stopping = False
 
     def _next(self, lane: _Lane) -> list[Arrival]:

@@ -54,6 +54,9 @@ class ConsoleChannel:
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Nothing to keep: what was typed is in memory and on the screen."""
 
+    async def interrupted(self, arrivals: list[Arrival]) -> None:
+        """Nothing to tell: who sits here has ended it, and nothing is taken up again."""
+
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
         """Show nothing."""

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bot.cli.env_file import write_settings
 from config.models import load_catalogue
-from config.settings import ENV_FILE
+from config.settings import settings_file
 from pipeline.local.local_servers import USUAL_PORTS, find_local_servers
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def pull_model(
     name: str | None,
     *,
     if_needed: bool,
-    env_file: Path = ENV_FILE,
+    env_file: Path | None = None,
     ports: Mapping[str, int] = USUAL_PORTS,
 ) -> None:
     """Fetch a local model and show how far it is. if_needed: only when the chat would use it and lacks it.
@@ -68,21 +68,21 @@ def pull_model(
         return
     model = load_catalogue().local(name or (None if settings.has_endpoint else settings.llm_model))
     present = is_present(model, settings.models_dir)
-    if if_needed and not present and _takes_one_near_by(model, env_file, ports):
+    if if_needed and not present and _takes_one_near_by(model, env_file or settings_file(), ports):
         return
     check_engine()
     if not (if_needed and present):
         _fetch(model, settings.models_dir)
 
 
-def takes_one_near_by(settings: Settings, env_file: Path = ENV_FILE, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
+def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS) -> bool:
     """Where nothing could answer yet: offer a model server of this machine. Whether the person took it."""
     from pipeline.local.model_files import is_present
 
     if settings.has_endpoint:
         return False
     model = load_catalogue().local(settings.llm_model)
-    return not is_present(model, settings.models_dir) and _takes_one_near_by(model, env_file, ports)
+    return not is_present(model, settings.models_dir) and _takes_one_near_by(model, env_file or settings_file(), ports)
 
 
 def _fetch(model: LocalModel, models_dir: Path) -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.backup_cli import backup, restore
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
 from config.settings import ConfigurationError, Settings
+from memory.backup.data_lock import only_runner
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.app import App
 
 cli = typer.Typer(
     name="mneme",
@@ -107,18 +114,34 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
+    from bot.monitoring.service_manager import ServiceManager, reporting
     from bot.telegram.service import run_telegram
 
-    async with open_app(settings) as app:
-        await _until_signalled(run_telegram(app))
+    manager = ServiceManager.from_environment(os.environ)
+    with only_runner(settings.mneme_data_dir):
+        async with open_app(settings) as app, reporting(manager, app.health, app.runner), _observed(app):
+            await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 
-async def _until_signalled(service: Coroutine[object, object, None]) -> None:
+def _observed(app: App) -> AbstractAsyncContextManager[None]:
+    if app.metrics is None or app.settings.metrics_port is None:
+        return contextlib.nullcontext()
+    from bot.monitoring.metrics_server import observed
+
+    return observed(app, app.metrics, app.settings.metrics_port)
+
+
+async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
     """Run `service`; SIGTERM and Ctrl-C cancel it, and it gets the time to end cleanly."""
     task = asyncio.ensure_future(service)
+
+    def stop() -> None:
+        stopping()
+        task.cancel()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, stop)
     try:
         await task
     except asyncio.CancelledError:
@@ -164,5 +187,7 @@ cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
+cli.command(rich_help_panel=UPKEEP)(backup)
+cli.command(rich_help_panel=UPKEEP)(restore)
 cli.command(rich_help_panel=UPKEEP)(reindex)
 cli.command(rich_help_panel=UPKEEP)(migrate)

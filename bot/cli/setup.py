@@ -20,7 +20,7 @@ from bot.cli.env_file import write_settings
 from bot.cli.questions import ask_secret, say
 from bot.cli.setup_model import set_up_model
 from bot.cli.start import DATABASE_NAME
-from config.settings import ENV_FILE, Settings, load_settings
+from config.settings import Settings, load_settings, settings_file
 from memory.clock import system_clock
 from memory.custody.access import CODE_LIFETIME, AccessList
 from memory.errors import MnemeError
@@ -40,8 +40,9 @@ class NotReached(MnemeError):
     """Telegram can't be asked."""
 
 
-def run_setup(env_file: Path = ENV_FILE) -> None:
+def run_setup() -> None:
     """Lead a person to a bot that runs. Raises typer's Abort where they leave."""
+    env_file = settings_file()
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _telegram(env_file)
     set_up_model(env_file)

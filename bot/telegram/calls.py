@@ -129,9 +129,13 @@ class Backoff:
         self._longest = longest
         self._next = 1.0
 
+    def pause(self, at_least: float = 0) -> float:
+        """How long the next wait will be, in seconds."""
+        return max(at_least, self._next)
+
     async def wait(self, at_least: float = 0) -> None:
         """Pause, and make the next pause longer."""
-        pause = max(at_least, self._next)
+        pause = self.pause(at_least)
         self._next = min(self._longest, self._next * 2)
         await asyncio.sleep(pause)
 

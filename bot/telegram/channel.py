@@ -16,6 +16,7 @@ from bot.telegram.calls import SendFailed, chat_of, send_chunk, thread_of
 from bot.telegram.preview import Preview
 from bot.telegram.rendering import render
 from bot.telegram.updates import CHANNEL, letter_of, read_update, write_update
+from memory.errors import StoreError
 from memory.log.mailbox import Received
 from memory.log.turn_log import OutgoingReply
 from pipeline.turn import Incoming
@@ -37,6 +38,9 @@ log = structlog.get_logger(__name__)
 TYPING_PAUSE = 4.5
 """Telegram shows a chat action for 5 seconds."""
 
+GOODBYE_PATIENCE = 3.0
+"""Seconds that a stop waits until those whose answers it broke off have been told."""
+_BROKEN_OFF = "I have to stop for a moment. Your message is kept: I will answer it when I am back."
 _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
@@ -93,6 +97,18 @@ class TelegramChannel:
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message."""
         await self._mailbox.hold(a.incoming.inbox_id for a in arrivals if a.incoming.inbox_id is not None)
+
+    async def interrupted(self, arrivals: list[Arrival]) -> None:
+        """Tell those whose messages the inbox still holds. Past the outbox: it is no news after the next start."""
+        try:
+            async with asyncio.timeout(GOODBYE_PATIENCE):
+                kept = {item.id for item in await self._mailbox.waiting()}
+                told = [a for a in arrivals if a.incoming.inbox_id in kept]
+                chunk = render(_BROKEN_OFF)[0]
+                sent = [send_chunk(self._bot, a.address, chunk, a.incoming.reply_to) for a in told]
+                await asyncio.gather(*sent, return_exceptions=True)
+        except (TimeoutError, StoreError) as error:
+            log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:

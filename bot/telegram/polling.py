@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.monitoring.health import Pulse
+
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 30
 """How long Telegram may keep a poll open."""
+REQUEST_SECONDS = 45
+"""How long a request may take besides: to connect, and until Telegram's answer is read."""
+SLACK = 20
+"""How much later than announced a step may come on a busy machine, in seconds."""
+RECEIVE_SECONDS = 120
+"""How long it may take to keep a hundred updates on a slow disk and to hand them over."""
 ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE]
 
 
@@ -29,35 +37,44 @@ class Poller:
     update that a crash loses here comes again.
     """
 
-    def __init__(self, bot: Bot, receive: Callable[[Sequence[Update]], Awaitable[None]]) -> None:
+    def __init__(self, bot: Bot, receive: Callable[[Sequence[Update]], Awaitable[None]], pulse: Pulse) -> None:
         self._bot = bot
         self._receive = receive
+        self._pulse = pulse
 
     async def run(self) -> None:
         """Poll until cancelled. Raises InvalidToken when Telegram no longer knows the bot."""
         offset: int | None = None
         backoff = Backoff()
         while True:
+            # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
+            patience = POLL_SECONDS if self._pulse.trouble is None else 0
             try:
-                updates = await self._bot.get_updates(
-                    offset=offset, timeout=POLL_SECONDS, allowed_updates=ALLOWED_UPDATES
-                )
+                self._pulse.step(within=patience + REQUEST_SECONDS + SLACK)
+                updates = await self._bot.get_updates(offset=offset, timeout=patience, allowed_updates=ALLOWED_UPDATES)
                 if updates:
+                    self._pulse.step(within=RECEIVE_SECONDS)
                     await self._receive(updates)
                     offset = updates[-1].update_id + 1
             except InvalidToken:
                 raise
             except RetryAfter as error:
-                await backoff.wait(at_least=explained(error).pause)
+                await self._rest(backoff, str(error), at_least=explained(error).pause)
             except Conflict:
                 log.error("polling_conflict", remedy="another program polls with this token: stop it")
-                await backoff.wait()
+                await self._rest(backoff, "another program polls with this token")
             except TelegramError as error:
                 log.warning("polling_failed", reason=str(error))
-                await backoff.wait()
+                await self._rest(backoff, str(error))
             except Exception:
                 # a full disk, for one: the updates were not confirmed and come again
                 log.exception("receiving_failed")
-                await backoff.wait()
+                await self._rest(backoff, "what was received can't be kept")
             else:
+                self._pulse.succeeded()
                 backoff.reset()
+
+    async def _rest(self, backoff: Backoff, reason: str, at_least: float = 0) -> None:
+        self._pulse.failed(reason)
+        self._pulse.step(within=backoff.pause(at_least) + SLACK)
+        await backoff.wait(at_least)

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from bot.chat.commands import Command
+    from bot.monitoring.health import Pulse
     from config.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 SEND_TIMEOUT = 30
 """Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
+START_SECONDS = 300
+"""How long one step of the start may take: a few calls, or taking up what an earlier run left."""
 
 
 def telegram_bot(settings: Settings) -> ExtBot[int]:
@@ -62,7 +65,9 @@ def telegram_bot(settings: Settings) -> ExtBot[int]:
 async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses the token."""
     bot = telegram_bot(app.settings)
-    async with _introduced(bot) as me:
+    pulse = app.health.polling
+    async with _introduced(bot, pulse) as me:
+        pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox)
         access = AccessList(app.database, CHANNEL, app.clock)
@@ -74,7 +79,7 @@ async def run_telegram(app: App) -> None:
         app.begin_background_work()
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await Poller(bot, channel.receive).run()
+            await Poller(bot, channel.receive, pulse).run()
         except InvalidToken as error:
             raise _wrong_token() from error
         finally:
@@ -83,25 +88,29 @@ async def run_telegram(app: App) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _introduced(bot: ExtBot[int]) -> AsyncIterator[User]:
+async def _introduced(bot: ExtBot[int], pulse: Pulse) -> AsyncIterator[User]:
     """The bot's own account, as soon as Telegram can be reached."""
     try:
-        await _until_known(bot)
+        await _until_known(bot, pulse)
         yield bot.bot
     finally:
         await bot.shutdown()
 
 
-async def _until_known(bot: ExtBot[int]) -> None:
+async def _until_known(bot: ExtBot[int], pulse: Pulse) -> None:
     backoff = Backoff()
     while True:
+        pulse.step(within=START_SECONDS)
         try:
             await bot.initialize()
         except InvalidToken as error:
             raise _wrong_token() from error
         except TelegramError as error:
             log.warning("telegram_unreachable", reason=str(error), remedy="check the network; trying again")
-            await backoff.wait(at_least=explained(error).pause)
+            pulse.failed(str(error))
+            pause = explained(error).pause
+            pulse.step(within=backoff.pause(pause) + START_SECONDS)
+            await backoff.wait(at_least=pause)
         else:
             return
 

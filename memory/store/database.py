@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import itertools
 import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import aiosqlite
 from memory.errors import StoreError, explain
 from memory.store.migrations import MIGRATIONS, Migration
 from memory.store.scope import scope_matches
+from memory.store.snapshots import copy_database
 from memory.store.strength import stored_strength
 from memory.text.words import date_words, indexable
 
@@ -68,21 +70,25 @@ class Database:
         return database
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
-        """Run the migrations that this database has not seen, each in one transaction with its record."""
+        """Run the migrations that this database has not seen: all of them, or none.
+
+        The database as it was is kept beside it, as `NAME.format-N`, for a way back to the former program.
+        """
         version = await self.version()
         if version > len(migrations):
             raise StoreError(
                 f"{self.path} was written by a newer Mneme (format {version}, this one knows "
                 f"{len(migrations)}): upgrade Mneme, or restore an older backup."
             )
-        for number in range(version + 1, len(migrations) + 1):
-            async with self.transaction() as connection:
-                # asked again under the write lock: another program that started now may have been first
-                if await _version(connection) >= number:
-                    continue
-                for statement in migrations[number - 1]:
-                    await connection.execute(statement)
-                await connection.execute(f"PRAGMA user_version = {number}")
+        if version == len(migrations):
+            return
+        if version > 0:
+            await asyncio.to_thread(_keep_former, self.path, version)
+        async with self.transaction() as connection:
+            # asked again under the write lock: another program that started now may have been first
+            for statement in itertools.chain.from_iterable(migrations[await _version(connection) :]):
+                await connection.execute(statement)
+            await connection.execute(f"PRAGMA user_version = {len(migrations)}")
 
     async def version(self) -> int:
         """How many migrations this database has seen."""
@@ -150,6 +156,18 @@ def _make_private(path: Path) -> None:
         raise StoreError(f"{path} is a folder: move it away, or set another MNEME_DATA_DIR.")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600)
+
+
+def _keep_former(path: Path, version: int) -> None:
+    """Copy a database before its format changes; only the newest such copy is kept."""
+    copy = path.with_name(f"{path.name}.format-{version}")
+    fresh = copy.with_name(f".{copy.name}")
+    fresh.unlink(missing_ok=True)  # a start that was killed may have left it
+    copy_database(path, fresh)
+    fresh.replace(copy)
+    for former in path.parent.glob(f"{path.name}.format-*"):
+        if former != copy:
+            former.unlink()
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,1 @@
+"""What a service manager and a monitoring system are told."""

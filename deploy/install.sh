@@ -1,0 +1,214 @@
+#!/usr/bin/env bash
+# Installs Mneme from this checkout as a systemd service; run again, it upgrades after a backup.
+#   sudo deploy/install.sh                        one bot
+#   sudo deploy/install.sh --bot work             one more bot, by a name of your own
+#   sudo deploy/install.sh --env FILE             with settings that are written already
+#
+#   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
+#   /etc/mneme/mneme.env        the settings
+#   /var/lib/mneme              what the bot remembers; /var/lib/mneme-backups its backups
+set -euo pipefail
+umask 022
+
+ROOT=/opt/mneme
+UNITS=/etc/systemd/system
+BACKUPS=/var/lib/mneme-backups
+NEEDED_MB=600
+BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
+
+checkout=$(dirname "$(dirname "$(realpath "$0")")")
+python=${PYTHON:-python3}
+bot=mneme
+env_file=
+
+say() { printf '%s\n' "$*"; }
+die() {
+    printf 'install.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --bot | --env)
+        [ $# -ge 2 ] || die "$1 needs a value after it."
+        if [ "$1" = --bot ]; then bot=$2; else env_file=$2; fi
+        shift 2
+        ;;
+    *) die "$1 is not known: see the first lines of this script." ;;
+    esac
+done
+
+# -- what it can't do, it says before it touches anything -------------------------------------------------------
+
+[[ "$bot" =~ ^[a-z][a-z0-9-]{0,30}$ ]] || die "A bot's name is made of small letters, digits and dashes: $bot is not."
+[ "$(id -u)" -eq 0 ] || die "Only root can install a service: use sudo."
+[ -d /run/systemd/system ] || die "systemd does not run here: see docs/deploy.md for Docker, or use \`mneme run\`."
+command -v "$python" >/dev/null || die "python3 is missing: apt-get install python3 python3-venv"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    die "Python 3.11 or newer is needed, this is $("$python" -V 2>&1): upgrade the system, or set PYTHON=python3.12."
+"$python" -c 'import ensurepip, venv' 2>/dev/null ||
+    die "Python's venv module is missing: apt-get install $(basename "$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')")-venv"
+for program in runuser useradd; do
+    command -v "$program" >/dev/null || die "$program is missing: apt-get install util-linux passwd"
+done
+[ -f "$checkout/requirements.lock" ] || die "$checkout is no checkout of Mneme: run the script from where you cloned it."
+[ -z "$env_file" ] || [ -r "$env_file" ] || die "$env_file can't be read: name the file with the settings."
+env_file=${env_file:+$(realpath "$env_file")}
+cd / # wherever it was called from, the bot's user may not be allowed to be there
+free_mb=$(df --output=avail -m /opt | tail -n 1)
+[ "$free_mb" -ge "$NEEDED_MB" ] || die "/opt has $((free_mb)) MB left and $NEEDED_MB are needed: free some space."
+
+# -- what is there -----------------------------------------------------------------------------------------------
+
+former=$(readlink -f "$ROOT/current" 2>/dev/null || true)
+[ -x "$former/bin/mneme" ] || former=
+release=$ROOT/releases/$(date -u +%Y%m%dT%H%M%SZ)
+
+service_of() { if [ "$1" = mneme ]; then echo mneme.service; else echo "mneme@$1.service"; fi; }
+timer_of() { if [ "$1" = mneme ]; then echo mneme-backup.timer; else echo "mneme-backup@$1.timer"; fi; }
+state_of() { if [ "$1" = mneme ]; then echo /var/lib/mneme; else echo "/var/lib/mneme-$1"; fi; }
+# every bot there is, one a line
+bots() { find /etc/mneme -name '*.env' -printf '%f\n' 2>/dev/null | sed 's/\.env$//' | sort; }
+# the command line of a release, as a bot: as_bot RELEASE BOT COMMAND...
+as_bot() {
+    local of=$1 named=$2
+    shift 2
+    MNEME_RELEASE=$of sh "$checkout/deploy/mneme" "@$named" "$@"
+}
+has_token() { grep -Eq '^[[:space:]]*TELEGRAM_BOT_TOKEN=[^[:space:]]' "/etc/mneme/$1.env"; }
+
+# -- the new version beside the former one -----------------------------------------------------------------------
+
+prepare() {
+    id mneme >/dev/null 2>&1 ||
+        useradd --system --user-group --home-dir /var/lib/mneme --no-create-home --shell /usr/sbin/nologin mneme
+    install -d -m 700 -o mneme -g mneme /etc/mneme "$BACKUPS" "$(state_of "$bot")"
+    install -d -m 755 "$ROOT" "$ROOT/releases"
+    if [ ! -e "/etc/mneme/$bot.env" ]; then
+        install -m 600 -o mneme -g mneme "${env_file:-$checkout/.env.example}" "/etc/mneme/$bot.env"
+    fi
+}
+
+pip_install() {
+    "$release/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore "$@"
+}
+
+build() {
+    say "Installing into $release ..."
+    # one chain: where the caller asks whether it went well, bash does not stop at a failure by itself
+    "$python" -m venv "$release" &&
+        pip_install --require-hashes -r "$checkout/requirements.lock" &&
+        pip_install --no-deps "$checkout" &&
+        install -d "$release/deploy" &&
+        cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&
+        "$release/bin/mneme" --help >/dev/null
+}
+
+# -- from one version to another ---------------------------------------------------------------------------------
+
+# make RELEASE the one that runs, with its own units
+switch_to() {
+    ln -sfn "$1" "$ROOT/.current"
+    mv -T "$ROOT/.current" "$ROOT/current"
+    install -m 644 "$1"/deploy/*.service "$1"/deploy/*.timer "$UNITS/"
+    install -m 755 "$1/deploy/mneme" /usr/local/bin/mneme
+    if [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge "$BACKOFF_SYSTEMD" ]; then
+        local unit
+        for unit in mneme mneme@; do
+            install -d "$UNITS/$unit.service.d"
+            printf '[Service]\nRestartSteps=6\nRestartMaxDelaySec=5min\n' >"$UNITS/$unit.service.d/backoff.conf"
+        done
+    fi
+    systemctl daemon-reload
+}
+
+running=()
+saved=()
+
+stop_all() {
+    local named
+    for named in $(bots); do
+        if systemctl is-active --quiet "$(service_of "$named")"; then
+            running+=("$named")
+            systemctl stop "$(service_of "$named")"
+        fi
+    done
+}
+
+start_all() {
+    local named
+    for named in "${running[@]}"; do
+        systemctl start "$(service_of "$named")" || return 1
+    done
+}
+
+roll_back() {
+    local named
+    say "$1 Going back to the former version ..." >&2
+    for named in $(bots); do systemctl stop "$(service_of "$named")" || true; done
+    switch_to "$former"
+    for named in "${saved[@]}"; do
+        # the former version can't read what a newer one has migrated
+        if ! as_bot "$former" "$named" migrate >/dev/null 2>&1; then
+            as_bot "$former" "$named" restore --yes "$(newest_backup "$named")" >&2
+        fi
+    done
+    rm -rf "$release"
+    start_all || die "The former version does not start either: see \`journalctl -u mneme\`; backups are in $BACKUPS."
+    die "The upgrade failed, and the former version runs again with everything it knew. $1"
+}
+
+newest_backup() { find "$BACKUPS/$1/upgrades" -name 'mneme-*.zip' | sort | tail -n 1; }
+
+upgrade() {
+    local named
+    stop_all
+    for named in $(bots); do
+        [ -e "$(state_of "$named")/mneme.db" ] || continue
+        if ! as_bot "$former" "$named" backup --rotate 5 "$BACKUPS/$named/upgrades"; then
+            start_all || true
+            rm -rf "$release"
+            die "There is no upgrade without a backup, and the backup of $named failed: nothing was changed."
+        fi
+        saved+=("$named")
+    done
+    for named in "${saved[@]}"; do
+        as_bot "$release" "$named" migrate || roll_back "The memory of $named could not be brought up to date."
+    done
+    switch_to "$release"
+    start_all || roll_back "The new version does not start: see \`journalctl -u mneme\`."
+}
+
+# -- the bot -----------------------------------------------------------------------------------------------------
+
+begin() {
+    if ! has_token "$bot" && [ -t 0 ] && [ -t 1 ]; then
+        as_bot "$release" "$bot" setup
+        as_bot "$release" "$bot" model pull --if-needed
+    fi
+    systemctl enable --quiet --now "$(timer_of "$bot")"
+    systemctl enable --quiet "$(service_of "$bot")"
+    if ! has_token "$bot"; then
+        say "Mneme is installed. Now: sudo mneme $([ "$bot" = mneme ] || echo "@$bot ")setup &&" \
+            "sudo systemctl start $(service_of "$bot")"
+        return
+    fi
+    systemctl start "$(service_of "$bot")" || die "The bot does not start: see \`journalctl -u $(service_of "$bot")\`."
+    say "Mneme runs: $(systemctl show -p StatusText --value "$(service_of "$bot")")"
+}
+
+# keep the version that runs and the two before it
+tidy() {
+    find "$ROOT/releases" -mindepth 1 -maxdepth 1 -type d | sort -r | tail -n +4 | while read -r old; do
+        [ "$old" = "$(readlink -f "$ROOT/current")" ] || rm -rf "$old"
+    done
+}
+
+prepare
+build || {
+    rm -rf "$release"
+    die "The new version could not be installed (see above); nothing that runs was touched."
+}
+if [ -n "$former" ]; then upgrade; else switch_to "$release"; fi
+begin
+tidy

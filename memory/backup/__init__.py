@@ -1,0 +1,1 @@
+"""A consistent copy of everything, checked, and the way back."""

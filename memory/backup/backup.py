@@ -1,0 +1,108 @@
+"""Backups: everything that is remembered in one file, made while the bot runs and checked before it counts."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory.backup.archive import DATABASE, FILES, Manifest, extract, member_of, read_manifest, write_archive
+from memory.clock import Clock, now_text
+from memory.custody.portable import TABLES
+from memory.errors import StoreError
+from memory.files.markdown import locked
+from memory.store.snapshots import copy_database, counted, format_of, require_sound, sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = "mneme-"
+SUFFIX = ".zip"
+
+
+class Backup:
+    """Backs up the installation with the given database and the given folder of Markdown files."""
+
+    def __init__(self, database: Path, files: Path, clock: Clock) -> None:
+        self._database = database
+        self._files = files
+        self._clock = clock
+
+    def write(self, target: Path) -> Manifest:
+        """Write a backup to `target`, which appears whole or not at all; what it holds. Raises StoreError.
+
+        The database is as it was at one moment; the Markdown files are copied right after it. An earlier backup
+        is replaced, any other file is not.
+        """
+        self._refuse(target)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
+                stage = Path(name)
+                manifest = self._stage(stage)
+                made = stage / "archive"
+                write_archive(made, manifest, stage)
+                sync(made)
+                extract(made, read_manifest(made))
+                made.replace(target)
+                sync(target.parent)
+        except OSError as error:
+            raise StoreError(f"{target} can't be written ({error.strerror}): name another place.") from error
+        except UnicodeEncodeError as error:
+            raise StoreError(f"A file in {self._files} has an unreadable name: rename {error.object!r}.") from error
+        return manifest
+
+    def rotate(self, folder: Path, keep: int) -> tuple[Path, int]:
+        """Write a backup named after the moment into `folder` and remove all but the newest `keep` of those.
+
+        The new backup, and how many were removed.
+        """
+        moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
+        target = folder / f"{PREFIX}{moment}{SUFFIX}"
+        for left in folder.glob(f".{PREFIX}*{SUFFIX}.*"):
+            shutil.rmtree(left, ignore_errors=True)  # of a backup that was killed
+        self.write(target)
+        # names sort as the moments do; nothing else in the folder is touched
+        former = sorted(folder.glob(f"{PREFIX}[0-9]*T[0-9]*Z{SUFFIX}"))[:-keep]
+        for path in former:
+            path.unlink()
+        return target, len(former)
+
+    def _refuse(self, target: Path) -> None:
+        if not self._database.is_file():
+            raise StoreError(f"There is no {self._database} to back up: set MNEME_DATA_DIR, or start the bot first.")
+        if target.resolve().is_relative_to(self._files.resolve()):
+            raise StoreError(f"{target} is inside of what is backed up: name a file elsewhere.")
+        if target.is_dir():
+            raise StoreError(f"{target} is a folder: name a file, or use --rotate.")
+        if target.exists():
+            try:
+                read_manifest(target)
+            except StoreError as error:
+                raise StoreError(f"{target} exists and is no backup: name another file.") from error
+
+    def _stage(self, stage: Path) -> Manifest:
+        """Copy what belongs into a backup into the folder `stage`, check it, and list it."""
+        copy_database(self._database, stage / DATABASE)
+        require_sound(stage / DATABASE)
+        names = [DATABASE]
+        for path in self._markdown():
+            name = Path(FILES) / path.relative_to(self._files)
+            (stage / name).parent.mkdir(parents=True, exist_ok=True)
+            with locked(path):  # no line of a note is torn
+                shutil.copyfile(path, stage / name)
+            names.append(name.as_posix())
+        return Manifest(
+            made_at=now_text(self._clock),
+            schema_version=format_of(stage / DATABASE),
+            rows=counted(stage / DATABASE, TABLES),
+            files={name: member_of(stage / name) for name in names},
+        )
+
+    def _markdown(self) -> Iterator[Path]:
+        """The files that people see; names with a dot in front are locks and half-written ones."""
+        for path in sorted(self._files.rglob("*")):
+            hidden = any(part.startswith(".") for part in path.relative_to(self._files).parts)
+            if path.is_file() and not hidden:
+                yield path

@@ -1,0 +1,31 @@
+"""How much there is of what waits and of what is remembered, for those who watch from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Numbers of an installation at one moment. memories: live entries by their kind."""
+
+    inbox: int
+    outbox: int
+    memories: dict[str, int]
+
+
+async def census(database: Database) -> Census:
+    """Count."""
+    kinds = await database.rows(
+        "SELECT kind, count(*) AS number FROM entries"
+        " WHERE superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL GROUP BY kind"
+    )
+    return Census(
+        inbox=await database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"),
+        outbox=await database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'"),
+        memories={row["kind"]: row["number"] for row in kinds},
+    )

@@ -1,0 +1,161 @@
+"""Upgrades from every released format of the database: nothing lost, all or nothing, and a way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.errors import StoreError
+from memory.retrieval.search import Search
+from memory.store.database import Database
+from memory.store.migrations import MIGRATIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.migrations import Migration
+
+NOW = "2026-02-07T12:15:00.000Z"
+WRITTEN = {
+    1: """
+        INSERT INTO owners (name) VALUES ('telegram:1'), ('telegram:2');
+        INSERT INTO sessions VALUES
+            ('telegram:1', 'telegram', '1', NULL, 'telegram:1', 'ACTIVE', '{}', 'NOW', 'NOW');
+        INSERT INTO conversations (session_id, owner_id, started_at) VALUES ('telegram:1', 1, 'NOW');
+        INSERT INTO turns (conversation_id, outcome, started_at, finished_at)
+            VALUES (1, 'answered', 'NOW', 'NOW');
+        INSERT INTO messages (conversation_id, turn_id, role, content, created_at) VALUES
+            (1, 1, 'user', 'The hive is in Poltava', 'NOW'), (1, 1, 'assistant', 'Noted.', 'NOW');
+        INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id)
+            VALUES (1, 'archive-1', 1, 'NOW', 1)
+    """,
+    2: """
+        INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at)
+            VALUES (1, 'note', 'Berta swarmed', 'NOW', 'NOW', 'user', 'NOW');
+        INSERT INTO names VALUES (1, 'berta', 'berta', 1, 0)
+    """,
+    3: """
+        INSERT INTO inbox (channel, update_id, session_id, payload, received_at)
+            VALUES ('telegram', 7, 'telegram:1', '{}', 'NOW');
+        INSERT INTO outbox (channel, session_id, turn_id, text, created_at)
+            VALUES ('telegram', 'telegram:1', 1, 'Noted.', 'NOW')
+    """,
+    4: """
+        INSERT INTO members VALUES ('telegram', 1, 'NOW');
+        INSERT INTO claim_codes VALUES ('telegram', 'digest', 'NOW', 2);
+        INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens)
+            VALUES ('NOW', 'telegram:1', 'turn', 'm', 10, 5, 3)
+    """,
+    5: """
+        INSERT INTO changes (batch, owner_id, entry_id, operation, author, at)
+            VALUES (1, 1, 1, 'add', 'user', 'NOW')
+    """,
+    6: "INSERT INTO search (search) VALUES ('rebuild')",
+    10: """
+        INSERT INTO notices (owner_id, text, at) VALUES (1, 'learned', 'NOW');
+        INSERT INTO jobs VALUES ('weekly', 'NOW')
+    """,
+}
+"""What was written with each format, in the words of that time."""
+
+Contents = dict[str, list[tuple[object, ...]]]
+
+PAST = pytest.mark.parametrize("past", range(1, len(MIGRATIONS)))
+
+
+async def lived(path: Path, past: int) -> Contents:
+    """A database of a former format with rows in every table; what is in it."""
+    database = await Database.open(path, MIGRATIONS[:past])
+    async with database.transaction() as connection:
+        for number in range(1, past + 1):
+            for statement in WRITTEN.get(number, "SELECT 1").replace("NOW", NOW).split(";"):
+                await connection.execute(statement)
+    contents = await contents_of(database)
+    assert all(contents[table] for table in contents if table != "decay"), "every table has rows"
+    await database.close()
+    return contents
+
+
+async def contents_of(database: Database, like: Contents | None = None) -> Contents:
+    """All rows of all tables but the search index's; `like`: as far as that has tables and columns."""
+    names = await database.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    tables = [row["name"] for row in names if not row["name"].startswith(("search", "sqlite"))]
+    contents: Contents = {}
+    for table in tables:
+        found = [tuple(row) for row in await database.rows(f"SELECT * FROM {table}")]  # noqa: S608  # its own tables
+        if like is None:
+            contents[table] = found
+        elif table in like:
+            width = len(like[table][0])  # new columns come at the end
+            contents[table] = [row[:width] for row in found]
+    return contents
+
+
+@PAST
+async def test_an_upgrade_keeps_every_row_and_finds_what_was_said(tmp_path: Path, past: int) -> None:
+    before = await lived(tmp_path / "mneme.db", past)
+    database = await Database.open(tmp_path / "mneme.db")
+    assert await database.version() == len(MIGRATIONS)
+    after = await contents_of(database, before)
+    assert after == before
+    assert (await Search(database).find("hive", "telegram:1"))[0].content == "The hive is in Poltava"
+    assert await database.value("PRAGMA integrity_check") == "ok"
+    assert await database.rows("PRAGMA foreign_key_check") == []
+    await database.close()
+
+
+@PAST
+async def test_the_way_back_is_the_copy_that_an_upgrade_leaves(tmp_path: Path, past: int) -> None:
+    before = await lived(tmp_path / "mneme.db", past)
+    upgraded = await Database.open(tmp_path / "mneme.db")
+    await upgraded.close()
+    with pytest.raises(StoreError, match="written by a newer Mneme"):
+        await Database.open(tmp_path / "mneme.db", MIGRATIONS[:past])
+    (tmp_path / f"mneme.db.format-{past}").replace(tmp_path / "mneme.db")
+    back = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:past])
+    assert await contents_of(back) == before
+    await back.close()
+
+
+@PAST
+@pytest.mark.parametrize("broken", [("CREATE TABLE sessions (id TEXT)",), ("DELETE FROM messages", "not SQL at all")])
+async def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
+    tmp_path: Path, past: int, broken: Migration
+) -> None:
+    before = await lived(tmp_path / "mneme.db", past)
+    with pytest.raises(StoreError):
+        # also those migrations are taken back that went well before the one that fails
+        await Database.open(tmp_path / "mneme.db", (*MIGRATIONS, broken))
+    former = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:past])
+    assert await former.version() == past
+    assert await contents_of(former) == before
+    await former.close()
+    upgraded = await Database.open(tmp_path / "mneme.db")
+    assert await contents_of(upgraded, before) == before
+    await upgraded.close()
+
+
+async def test_only_the_copy_before_the_last_upgrade_is_kept(tmp_path: Path) -> None:
+    await lived(tmp_path / "mneme.db", 3)
+    for known in (5, len(MIGRATIONS)):
+        database = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:known])
+        await database.close()
+    assert [path.name for path in tmp_path.glob("*format*")] == ["mneme.db.format-5"]
+
+
+async def test_a_new_database_and_one_that_is_up_to_date_leave_no_copy(tmp_path: Path) -> None:
+    for _ in range(2):
+        database = await Database.open(tmp_path / "mneme.db")
+        await database.close()
+    assert list(tmp_path.glob("*format*")) == []
+
+
+async def test_without_room_for_the_copy_nothing_is_upgraded(tmp_path: Path) -> None:
+    before = await lived(tmp_path / "mneme.db", 3)
+    (tmp_path / ".mneme.db.format-3").mkdir()  # where the copy would have to go
+    with pytest.raises(StoreError):
+        await Database.open(tmp_path / "mneme.db")
+    former = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:3])
+    assert await contents_of(former) == before
+    await former.close()
