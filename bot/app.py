@@ -113,7 +113,8 @@ async def open_app(
 
     Raises ConfigurationError or StoreError, in one sentence, when it can't start.
     """
-    _check(settings)
+    check_together(settings)
+    _warn_of_idle(settings)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
@@ -358,17 +359,26 @@ def _embedded(
 def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:
     if settings.lightrag_url is None:
         return None
-    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
-    graph = LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
+    graph = lightrag_of(settings)
     stack.push_async_callback(graph.close)
     return graph
 
 
-def _check(settings: Settings) -> None:
+def lightrag_of(settings: Settings) -> LightRag:
+    """The LightRAG server that the settings name; they must name one."""
+    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
+    return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
+
+
+def check_together(settings: Settings) -> None:
+    """Refuse settings of which each is right and that do not go together. Raises ConfigurationError."""
     if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
         raise ConfigurationError(
             "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."
         )
+
+
+def _warn_of_idle(settings: Settings) -> None:
     for name in NOT_USED_YET:
         if name in settings.model_fields_set:
             log.warning("setting_not_used_yet", setting=name.upper())

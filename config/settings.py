@@ -41,12 +41,13 @@ class MemoryScope(StrEnum):
     SHARED = "shared"
 
 
-def _system_zone() -> str:
+def system_zone() -> str | None:
+    """The machine's time zone; None where it has no name that is known here, and UTC takes its place."""
     try:
         name = tzlocal.get_localzone_name()
-        return ZoneInfo(name).key if name else "UTC"
+        return ZoneInfo(name).key if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return "UTC"  # a machine whose zone has no name that is known here
+        return None
 
 
 class Settings(BaseSettings):
@@ -80,7 +81,7 @@ class Settings(BaseSettings):
     lightrag_mode: Literal["local", "global", "hybrid", "naive", "mix", "bypass"] = "mix"
 
     mneme_data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
-    timezone: str = Field(default_factory=_system_zone)
+    timezone: str = Field(default_factory=lambda: system_zone() or "UTC")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)

@@ -61,6 +61,16 @@ class LightRag:
         found = answer.get("response") if isinstance(answer, dict) else None
         return found.strip() if isinstance(found, str) and "[no-context]" not in found else ""
 
+    async def trouble(self) -> str | None:
+        """Why the server can't be of service; None while it can."""
+        try:
+            response = await self._client.get("/health", timeout=QUERY_TIMEOUT)
+        except httpx.HTTPError as error:
+            return f"it can't be reached ({str(error) or type(error).__name__})"
+        if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+            return "it refuses LIGHTRAG_API_KEY"
+        return None if response.is_success else f"it answers with status {response.status_code}"
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()

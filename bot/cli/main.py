@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.backup_cli import backup, restore
+from bot.cli.doctor_cli import doctor
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
 from config.settings import ConfigurationError, Settings
@@ -187,6 +188,7 @@ cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
+cli.command(rich_help_panel=UPKEEP)(doctor)
 cli.command(rich_help_panel=UPKEEP)(backup)
 cli.command(rich_help_panel=UPKEEP)(restore)
 cli.command(rich_help_panel=UPKEEP)(reindex)
