@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from memory.learning.capture_patterns import (
     ABBREVIATIONS,
     ACTUALLY,
-    ALL_PHRASES,
     CALENDAR,
     EMPTY_HAN,
     EMPTY_WORDS,
@@ -27,6 +26,7 @@ from memory.learning.capture_patterns import (
     TRAILING_DAY,
     TRAILING_TIME,
     Pattern,
+    phrases_in_scripts_of,
 )
 from memory.text.words import STOP_WORDS
 
@@ -160,7 +160,9 @@ def _capture(sentence: str, plain: str) -> Captured | None:
     starts = _starts(said)
     if any(REQUESTS.match(said, start) for start in starts):
         return None
-    for phrase, start in itertools.product(ALL_PHRASES, starts):
+    if not _tells(said):
+        return None  # before any phrase: most messages of a word or two end here
+    for phrase, start in itertools.product(phrases_in_scripts_of(said), starts):
         found = phrase.expression.match(said, start)
         if found is not None and _is_lasting(phrase, said, start):
             corrects = _corrected(sentence, found)
@@ -182,9 +184,12 @@ def _is_lasting(phrase: Phrase, said: str, start: int) -> bool:
     """Whether the sentence means something once the conversation is over."""
     if phrase.pattern in _OF_THE_MOMENT and MOMENTS.search(said):
         return False
+    return _tells(said, start) and (not phrase.needs_name or _names(said[start:]))
+
+
+def _tells(said: str, start: int = 0) -> bool:
+    """Whether there are enough words that mean something, or a name behind `start`."""
     names = _names(said[start:])
-    if phrase.needs_name and not names:
-        return False
     if _HAN.search(said):
         telling = len([character for character in _HAN.findall(said) if character not in EMPTY_HAN])
         return telling >= _FEWEST_HAN or bool(names)
