@@ -18,8 +18,9 @@ from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.schedule import WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
+from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
-from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
+from config.settings import NOT_USED_YET, MemoryScope, Settings
 from memory.clock import system_clock
 from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
 from memory.errors import StoreError

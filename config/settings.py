@@ -19,6 +19,8 @@ from dotenv.parser import Binding, parse_stream
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from config.errors import ConfigurationError
+
 ENV_FILE = Path(".env")
 ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
@@ -28,10 +30,6 @@ _ID = re.compile(r"-?[0-9]{1,19}")
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
-
-
-class ConfigurationError(Exception):
-    """A setting is wrong. The text names the setting and says what is allowed."""
 
 
 class MemoryScope(StrEnum):

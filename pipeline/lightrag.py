@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import httpx
 import structlog
 
+from pipeline.tls import tls_context
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -27,7 +29,7 @@ class LightRag:
     def __init__(self, url: str, api_key: str | None, mode: str) -> None:
         self._mode = mode
         headers = {"X-API-Key": api_key} if api_key else {}
-        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers)
+        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers, verify=tls_context())
 
     async def index(self, session_id: str, turn: int, at: datetime, user: str, assistant: str) -> None:
         """Add one exchange."""

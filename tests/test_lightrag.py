@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from config.settings import ConfigurationError, load_settings
+from config.errors import ConfigurationError
+from config.settings import load_settings
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.fakes import Person
 from tests.servers.web import Answer, WebServer

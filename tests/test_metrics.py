@@ -17,8 +17,8 @@ import pytest
 from bot.app import App
 from bot.monitoring.metrics_server import observed
 from bot.telegram.service import run_telegram
+from config.errors import ConfigurationError
 from config.logs import configure_logging
-from config.settings import ConfigurationError
 from pipeline.order import ORDER
 from tests.fakes import Person
 from tests.servers.model import Fails, Holds

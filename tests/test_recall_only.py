@@ -8,7 +8,8 @@ import pytest
 
 from bot.app import open_app
 from bot.cli.console import chat_once, console_address
-from config.settings import ConfigurationError, Settings
+from config.errors import ConfigurationError
+from config.settings import Settings
 from memory.messages import ECHO
 from tests.fakes import Person
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.app import App
+from bot.telegram.channel import TYPING_DELAY
 from bot.telegram.service import run_telegram
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from tests.servers.model import Fails, Holds, Says
 from tests.servers.telegram import BotApiServer
@@ -418,3 +419,30 @@ async def test_an_answer_that_can_not_be_stored_is_still_shown(
 async def test_the_menu_is_made_from_the_command_table(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         assert [command.command for command in telegram.commands] == list(app.commands)
+
+
+async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("")
+    model.script(held)
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        typing = await telegram.wait_for(lambda: telegram.calls_to("sendChatAction"))
+        assert typing[0].params["action"] == "typing"
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+
+
+async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("Kyiv is the capital of Ukraine.")
+    model.script(held)
+    async with serve():
+        telegram.user_says("What is the capital of Ukraine?", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await asyncio.sleep(TYPING_DELAY + 0.3)  # nothing is to happen
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert telegram.calls_to("sendChatAction") == []

@@ -15,8 +15,7 @@ from bot.cli.backup_cli import backup, restore
 from bot.cli.doctor_cli import doctor
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
-from config.settings import ConfigurationError, Settings
-from memory.backup.data_lock import only_runner
+from config.errors import ConfigurationError
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.app import App
+    from config.settings import Settings
 
 cli = typer.Typer(
     name="mneme",
@@ -95,7 +95,6 @@ def chat(
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
     from bot.cli.console import chat_once, chat_pipe, console_address
-    from bot.cli.terminal import chat_redirected, chat_terminal
 
     address = console_address(session)
     async with open_app(settings) as app:
@@ -103,6 +102,8 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
             return await chat_once(app, address, message)
         if not sys.stdin.isatty():
             return await chat_pipe(app, address)
+        from bot.cli.terminal import chat_redirected, chat_terminal
+
         return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
 
 
@@ -117,6 +118,7 @@ async def _run(settings: Settings) -> None:
     from bot.app import open_app
     from bot.monitoring.service_manager import ServiceManager, reporting
     from bot.telegram.service import run_telegram
+    from memory.backup.data_lock import only_runner
 
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):

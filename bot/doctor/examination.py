@@ -12,8 +12,9 @@ from pydantic import SecretStr
 from bot.cli.start import DATABASE_NAME
 from bot.doctor import installation, machine, models, telegram
 from bot.doctor.finding import Finding, Patient, failed, failed_as_said, note
+from config.errors import ConfigurationError
 from config.logs import redact
-from config.settings import ConfigurationError, Settings, load_settings
+from config.settings import Settings, load_settings
 from memory.clock import system_clock
 from memory.store.inspection import inspect_database
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bot.app import check_together, endpoint_of, lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
-from config.settings import ConfigurationError
 from memory.errors import StoreError
 from memory.log.endpoints import EndpointStore
 from memory.store.database import Database

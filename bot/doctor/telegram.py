@@ -10,7 +10,7 @@ from telegram.error import Forbidden, InvalidToken, TelegramError
 
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
 from bot.telegram.service import telegram_bot
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import httpx

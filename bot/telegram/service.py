@@ -17,9 +17,10 @@ from bot.telegram.channel import TelegramChannel
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller
 from bot.telegram.updates import CHANNEL
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from memory.log.mailbox import Mailbox
+from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -64,9 +65,14 @@ def telegram_bot(
                 read_timeout=patience,
                 write_timeout=patience,
                 proxy=proxy,
-                httpx_kwargs={"event_hooks": {"response": [on_response] if on_response is not None else []}},
+                httpx_kwargs={
+                    "verify": tls_context(),
+                    "event_hooks": {"response": [on_response] if on_response is not None else []},
+                },
             ),
-            get_updates_request=HTTPXRequest(read_timeout=SEND_TIMEOUT, proxy=proxy),
+            get_updates_request=HTTPXRequest(
+                read_timeout=SEND_TIMEOUT, proxy=proxy, httpx_kwargs={"verify": tls_context()}
+            ),
             # paces requests, but never sleeps through a flood limit: that would freeze every chat for one
             rate_limiter=AIORateLimiter(max_retries=0),
         )
