@@ -411,7 +411,7 @@ async def test_a_missing_package_is_an_error_that_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    assert "pip install 'mneme[local]'" in await failure(SMALLEST, tmp_path)
+    assert "deploy/install.sh --local" in await failure(SMALLEST, tmp_path)
 
 
 async def test_stopping_what_never_ran_does_nothing(tmp_path: Path) -> None:
