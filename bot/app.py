@@ -19,7 +19,7 @@ from bot.jobs.schedule import WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.models import CatalogueError, load_catalogue
-from config.settings import NOT_USED_YET, ConfigurationError, MemoryScope, Settings
+from config.settings import ConfigurationError, MemoryScope, Settings
 from memory.clock import system_clock
 from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
 from memory.errors import StoreError
@@ -369,6 +369,3 @@ def _check(settings: Settings) -> None:
         raise ConfigurationError(
             "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."
         )
-    for name in NOT_USED_YET:
-        if name in settings.model_fields_set:
-            log.warning("setting_not_used_yet", setting=name.upper())
