@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot
-from bot.cli.claim_link import claim_link, qr_code
-from bot.cli.env_file import write_settings
-from bot.cli.questions import whole_url
+from bot.setup.claim_link import claim_link, qr_code
+from bot.setup.env_file import write_settings
+from bot.setup.questions import whole_url
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.custody.access import AccessList

@@ -93,8 +93,8 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.cli.console import chat_once, chat_pipe, console_address
-    from bot.cli.terminal import chat_redirected, chat_terminal
+    from bot.console.console import chat_once, chat_pipe, console_address
+    from bot.console.terminal import chat_redirected, chat_terminal
 
     address = console_address(session)
     async with open_app(settings) as app:
@@ -152,7 +152,7 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
 @cli.command(rich_help_panel=TALK)
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
-    from bot.cli.setup import run_setup
+    from bot.setup.setup import run_setup
 
     try:
         run_setup()

@@ -45,7 +45,7 @@ class Shelf:
 
     def writer(self, owner: str | None) -> str:
         """Whose memory is written: the named owner's, or the console's own."""
-        from bot.cli.console import console_address
+        from bot.console.console import console_address
 
         shared = self.settings.memory_scope is MemoryScope.SHARED
         return owner or (SHARED_OWNER if shared else console_address("local").owner)

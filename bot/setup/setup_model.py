@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import typer
 
 from bot.app import endpoint_of
-from bot.cli.env_file import write_settings
-from bot.cli.questions import ask_number, ask_one_of, ask_secret, ask_url, say
+from bot.setup.env_file import write_settings
+from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say
 from config.models import load_catalogue
 from config.settings import load_settings
 from pipeline.endpoint.endpoint_models import check_model, listed_models
