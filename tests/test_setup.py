@@ -176,7 +176,7 @@ def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(
     def full(*_arguments: object, **_more: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("bot.env_file.set_key", full)
+    monkeypatch.setattr("bot.setup.env_file.set_key", full)
     with pytest.raises(OSError, match="no space"):
         write_settings(ENV, LLM_MODEL="newer")
     assert ENV.read_text() == before
