@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.telegram.service import run_telegram
@@ -418,3 +419,13 @@ async def test_an_answer_that_can_not_be_stored_is_still_shown(
 async def test_the_menu_is_made_from_the_command_table(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         assert [command.command for command in telegram.commands] == list(app.commands)
+
+
+async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, app: App) -> None:
+    await AccessList(app.database, "telegram", app.clock).new_claim_code()
+    with capture_logs() as logs:
+        async with serve(telegram_allowed_ids=""):
+            pass
+    events = {entry["event"] for entry in logs}
+    assert "waiting_to_be_claimed" in events
+    assert "nobody_is_allowed" not in events
