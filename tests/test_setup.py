@@ -16,8 +16,9 @@ from bot.setup.questions import whole_url
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.custody.access import AccessList
+from memory.log.endpoints import EndpointStore
 from memory.store.database import Database
-from tests.servers.model import Fails, ModelServer
+from tests.servers.model import Fails, ModelServer, Refuses
 from tests.servers.telegram import BotApiServer
 from tests.terminals import Terminal, on_terminal
 
@@ -59,7 +60,9 @@ async def chooses_a_service(setup: Terminal) -> None:
 async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     setup: Terminal, model: ModelServer, tmp_path: Path
 ) -> None:
-    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, {"id": "large"}]}
+    large = {"id": "large", "max_model_len": 12_345}
+    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
+    model.refuses = (Refuses("stream_options"),)
     setup.types("my token\r")
     await setup.shows("That is no bot token")
     await setup.asks("only the console):")
@@ -88,6 +91,8 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     assert await access.awaits_claim()
     assert await access.claim(12345, link.partition("start=")[2])
     assert not await access.awaits_claim()
+    facts = await EndpointStore(database, system_clock).read(model.url, "large")
+    assert (facts.context_tokens, facts.refused) == (12_345, {"stream_options"})
     await database.close()
     assert sum("█" in line for line in setup.lines) > 10
 
