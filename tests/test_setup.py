@@ -92,7 +92,7 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     assert await access.claim(12345, link.partition("start=")[2])
     assert not await access.awaits_claim()
     facts = await EndpointStore(database, system_clock).read(model.url, "large")
-    assert (facts.context_tokens, facts.refused) == (12_345, {"stream_options"})
+    assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options"}))
     await database.close()
     assert sum("█" in line for line in setup.lines) > 10
 
