@@ -20,7 +20,7 @@ from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
-from config.settings import NOT_USED_YET, MemoryScope, Settings
+from config.settings import MemoryScope, Settings
 from memory.clock import system_clock
 from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
 from memory.errors import StoreError
@@ -115,7 +115,6 @@ async def open_app(
     Raises ConfigurationError or StoreError, in one sentence, when it can't start.
     """
     check_together(settings)
-    _warn_of_idle(settings)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
@@ -377,9 +376,3 @@ def check_together(settings: Settings) -> None:
         raise ConfigurationError(
             "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."
         )
-
-
-def _warn_of_idle(settings: Settings) -> None:
-    for name in NOT_USED_YET:
-        if name in settings.model_fields_set:
-            log.warning("setting_not_used_yet", setting=name.upper())

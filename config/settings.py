@@ -58,8 +58,6 @@ class Settings(BaseSettings):
     telegram_bot_token: SecretStr | None = None
     telegram_allowed_ids: Annotated[frozenset[int], NoDecode] = frozenset()
     telegram_api_url: HttpUrl = HttpUrl("https://api.telegram.org")
-    telegram_webhook_url: HttpUrl | None = None
-    telegram_webhook_secret: SecretStr | None = None
     telegram_proxy: Annotated[str, Field(pattern=r"^https?://[^\s/]+/?$")] | None = None
 
     openai_api_key: SecretStr | None = None
@@ -69,10 +67,6 @@ class Settings(BaseSettings):
     llm_fallback_model: str | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
-
-    embedding_model: str | None = None
-    embedding_base_url: HttpUrl | None = None
-    embedding_api_key: SecretStr | None = None
 
     lightrag_url: HttpUrl | None = None
     lightrag_api_key: SecretStr | None = None
@@ -184,16 +178,6 @@ class Settings(BaseSettings):
     def models_dir(self) -> Path:
         """Where the weights of local models are kept."""
         return self.mneme_data_dir / "models"
-
-
-NOT_USED_YET = (
-    "telegram_webhook_url",
-    "telegram_webhook_secret",
-    "embedding_model",
-    "embedding_base_url",
-    "embedding_api_key",
-)
-"""Settings that are checked but that nothing in this version reads; whoever sets one is told so."""
 
 
 def setting_names() -> list[str]:

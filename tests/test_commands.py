@@ -77,11 +77,10 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
     await person.says("Hello")
     assert await person.says("/new") == (
         "A new conversation begins. The 4 messages of the last one stay in my log, and I keep "
-        "13 bytes of long-term memory, 2 notes of today, 0 notes of recent days, 0 archives."
+        "a MEMORY.md of 13 bytes, 2 notes of today."
     )
     assert await person.says("/new") == (
-        "This is a new conversation already. I still have "
-        "13 bytes of long-term memory, 2 notes of today, 0 notes of recent days, 0 archives."
+        "This is a new conversation already. I still have a MEMORY.md of 13 bytes, 2 notes of today."
     )
     await person.says("What do I like?")
     assert [m["role"] for m in model.requests[-1].messages] == ["system", "user"]

@@ -126,7 +126,7 @@ async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_tw
         )
     answered = [line for message in telegram.sent(ANN) for line in message.text.splitlines()]
     assert len(answered) == len(set(answered))
-    asked = [m["content"] for request in model.requests for m in request.messages if m["role"] == "user"]
+    asked = [text for request in model.requests for text in request.said]
     assert {f"message {number}" for number in range(4)} <= set(asked)
 
 

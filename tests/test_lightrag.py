@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.errors import ConfigurationError
-from config.settings import load_settings
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.fakes import Person
 from tests.servers.web import Answer, WebServer
@@ -176,10 +175,3 @@ async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: M
         await Person(app).says("Remember that I like tea")
         await Person(app, Address("telegram", "7")).says("What do I like?")
     assert "- I like tea" in model.requests[-1].system()
-
-
-def test_the_settings_of_lightrag_are_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    from config.settings import NOT_USED_YET
-
-    monkeypatch.setenv("LIGHTRAG_URL", "http://localhost:9621")
-    assert not load_settings().model_fields_set & set(NOT_USED_YET)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.settings import setting_names
+from docs.record import PICTURE, as_text, play
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -72,3 +74,13 @@ def test_the_settings_that_the_readme_names_exist() -> None:
 def test_ci_runs_the_command_that_the_readme_names_for_it() -> None:
     assert "make check" in COMMANDS
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make check")
+
+
+async def test_the_conversation_in_the_readme_is_what_is_printed(tmp_path: Path) -> None:
+    shown = re.search(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    assert shown is not None
+    exchanges = await play(tmp_path / "data")
+    assert shown[1].rstrip() == as_text(exchanges)
+    picture = re.sub(r"<[^>]+>|&#160;|\s", "", html.unescape(PICTURE.read_text(encoding="utf-8")))
+    for asked, _ in exchanges:
+        assert "".join(asked.split()) in picture

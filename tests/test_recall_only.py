@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.app import open_app
-from bot.cli.console import chat_once, console_address
+from bot.console.console import chat_once, console_address
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.messages import ECHO

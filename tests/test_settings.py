@@ -12,7 +12,7 @@ import tzlocal
 from pydantic import SecretStr
 
 from config.errors import ConfigurationError
-from config.settings import NOT_USED_YET, MemoryScope, Settings, load_settings, setting_names
+from config.settings import MemoryScope, Settings, load_settings, setting_names
 
 EXAMPLE = Path(__file__).parent.parent / ".env.example"
 
@@ -73,7 +73,12 @@ def test_each_setting_in_the_example_has_a_comment_and_says_what_happens_without
     assert len(setting.comment) > 20
     has_value = setting.commented_out and Settings.model_fields[setting.name.lower()].default is not None
     assert has_value or "Default: " in setting.comment or "needed with" in setting.comment
-    assert ("(checked, not used yet)" in setting.comment) == (setting.name.lower() in NOT_USED_YET)
+
+
+def test_there_is_no_setting_that_nothing_uses() -> None:
+    folders = (EXAMPLE.parent / room for room in ("bot", "pipeline", "config"))
+    text = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
+    assert [name for name in Settings.model_fields if not re.search(rf"(?:settings|self)\.{name}\b", text)] == []
 
 
 def test_the_example_as_it_is_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

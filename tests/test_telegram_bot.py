@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.telegram.channel import TYPING_DELAY
@@ -446,3 +447,13 @@ async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
         held.release.set()
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert telegram.calls_to("sendChatAction") == []
+
+
+async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, app: App) -> None:
+    await AccessList(app.database, "telegram", app.clock).new_claim_code()
+    with capture_logs() as logs:
+        async with serve(telegram_allowed_ids=""):
+            pass
+    events = {entry["event"] for entry in logs}
+    assert "waiting_to_be_claimed" in events
+    assert "nobody_is_allowed" not in events

@@ -20,7 +20,7 @@ NOW = "2026-02-07T12:15:00.000Z"
 WRITTEN = {
     1: """
         INSERT INTO owners (name) VALUES ('telegram:1'), ('telegram:2');
-        INSERT INTO sessions VALUES
+        INSERT INTO sessions (id, channel, chat_id, thread_id, owner, state, metadata, created_at, updated_at) VALUES
             ('telegram:1', 'telegram', '1', NULL, 'telegram:1', 'ACTIVE', '{}', 'NOW', 'NOW');
         INSERT INTO conversations (session_id, owner_id, started_at) VALUES ('telegram:1', 1, 'NOW');
         INSERT INTO turns (conversation_id, outcome, started_at, finished_at)
@@ -56,6 +56,7 @@ WRITTEN = {
         INSERT INTO notices (owner_id, text, at) VALUES (1, 'learned', 'NOW');
         INSERT INTO jobs VALUES ('weekly', 'NOW')
     """,
+    11: "INSERT INTO endpoints (url, model) VALUES ('http://localhost:8080/v1', 'm')",
 }
 """What was written with each format, in the words of that time."""
 
@@ -67,13 +68,15 @@ PAST = pytest.mark.parametrize("past", range(1, len(MIGRATIONS)))
 async def lived(path: Path, past: int) -> Contents:
     """A database of a former format with rows in every table; what is in it."""
     database = await Database.open(path, MIGRATIONS[:past])
-    async with database.transaction() as connection:
-        for number in range(1, past + 1):
-            for statement in WRITTEN.get(number, "SELECT 1").replace("NOW", NOW).split(";"):
-                await connection.execute(statement)
-    contents = await contents_of(database)
+    try:
+        async with database.transaction() as connection:
+            for number in range(1, past + 1):
+                for statement in WRITTEN.get(number, "SELECT 1").replace("NOW", NOW).split(";"):
+                    await connection.execute(statement)
+        contents = await contents_of(database)
+    finally:
+        await database.close()  # an open one would keep the tests from ending
     assert all(contents[table] for table in contents if table != "decay"), "every table has rows"
-    await database.close()
     return contents
 
 

@@ -94,7 +94,7 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.cli.console import chat_once, chat_pipe, console_address
+    from bot.console.console import chat_once, chat_pipe, console_address
 
     address = console_address(session)
     async with open_app(settings) as app:
@@ -102,7 +102,7 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
             return await chat_once(app, address, message)
         if not sys.stdin.isatty():
             return await chat_pipe(app, address)
-        from bot.cli.terminal import chat_redirected, chat_terminal
+        from bot.console.terminal import chat_redirected, chat_terminal
 
         return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
 
@@ -155,7 +155,7 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
 @cli.command(rich_help_panel=TALK)
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
-    from bot.cli.setup import run_setup
+    from bot.setup.setup import run_setup
 
     try:
         run_setup()

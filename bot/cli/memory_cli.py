@@ -41,7 +41,7 @@ class Shelf:
 
     def writer(self, owner: str | None) -> str:
         """Whose memory is written: the named owner's, or the console's own."""
-        from bot.cli.console import console_address
+        from bot.console.console import console_address
         from config.settings import MemoryScope
         from memory.log.sessions import SHARED_OWNER
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
-from config.settings import NOT_USED_YET, settings_file
+from config.settings import settings_file
 from memory.backup.archive import read_manifest
 from memory.backup.backup import PREFIX, SUFFIX
 from memory.clock import from_text
@@ -32,15 +32,12 @@ BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mn
 
 
 async def settings(patient: Patient) -> list[Finding]:
-    """That they can be read is known by now; who else may read them, and which of them do nothing yet."""
+    """That they can be read is known by now; here, who else may read them."""
     file = settings_file()
     known = patient.settings.model_fields_set
     found = f"{len(known)} are set, {'with' if file.exists() else 'without'} the file {file}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
         return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
-    unused = [name.upper() for name in NOT_USED_YET if name in known and not name.startswith("embedding_")]
-    if unused:
-        return [note("settings", f"{found}; {', '.join(unused)} do nothing in this version")]
     return [ok("settings", found)]
 
 

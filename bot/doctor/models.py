@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from bot.app import check_together, endpoint_of, lightrag_of
-from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError
@@ -36,7 +36,6 @@ LARGER_WINDOW = "Have the server load the model with a larger context, with Olla
 CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
 FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
 CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint it names a local model."
-UNUSED = "Leave them out; what is remembered is found by its words."
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
@@ -59,11 +58,7 @@ async def models(patient: Patient) -> list[Finding]:
 
 
 async def embeddings(patient: Patient) -> list[Finding]:
-    """No embeddings are used in this version; whoever set some up is told."""
-    names = [name for name in patient.settings.model_fields_set if name.startswith("embedding_")]
-    if names:
-        idle = ", ".join(sorted(name.upper() for name in names))
-        return [note("embedder", f"Nothing in this version uses {idle}", UNUSED)]
+    """There is none in this version, so none can be broken; said, since people look for it."""
     return [ok("embedder", "None is needed: what is remembered is found by its words")]
 
 

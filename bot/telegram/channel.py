@@ -190,6 +190,7 @@ class TelegramChannel:
             self._turned_away.add(letter.user_id)
             await self.say(arrival, _STRANGER.format(user_id=letter.user_id))
         else:
+            log.info("not_let_in", chat=chat_of(letter.address), user=letter.user_id)
             await self._mailbox.done([item.id])
 
     def _is_private(self, arrival: Arrival) -> bool:

@@ -65,6 +65,8 @@ class Effect(StrEnum):
     BROUGHT_BACK = "Brought back"
     BACK_TO = "Back to"
     BACK_TO_NAME = "Back to the name"
+    WITHOUT_NAME = "No longer also called"
+    AS_IT_WAS = "As it was before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,19 @@ class ChangeLog:
                 names += await _restore(connection, owner_id, was)
         await self._settle(connection, change)
         touched = tuple(dict.fromkeys(names)) or ("MEMORY.md",)
-        return Undone(change.operation, change.author, touched, tuple(dict.fromkeys(outcomes)))
+        return Undone(change.operation, change.author, touched, _telling(outcomes))
 
     async def _settle(self, connection: aiosqlite.Connection, change: Change) -> None:
         await connection.execute(
             "UPDATE changes SET undone_at = ? WHERE batch = ?", (now_text(self._clock), change.batch)
         )
+
+
+def _telling(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """What is worth telling: of what only gave a name or a number to something else, nothing."""
+    told = dict.fromkeys(outcomes)
+    plain = [one for one in told if one.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
+    return tuple(plain or told)
 
 
 def _outcomes_of_file(change: FileChange) -> list[Outcome]:
@@ -218,8 +227,13 @@ async def _outcome(connection: aiosqlite.Connection, was: Snapshot) -> Outcome:
             return Outcome(Effect.BROUGHT_BACK, before["content"])
     if before["content"] != now.get("content"):
         return Outcome(Effect.BACK_TO, before["content"])
-    names = [name for name, is_alias in state["names"] if not is_alias]
-    return Outcome(Effect.BACK_TO_NAME, "".join(names))
+    rows = await connection.execute_fetchall("SELECT name, is_alias FROM names WHERE entry_id = ?", (was.entry_id,))
+    goes = {(row["name"], bool(row["is_alias"])) for row in rows} - {(name, bool(a)) for name, a in state["names"]}
+    if any(not is_alias for _, is_alias in goes):
+        return Outcome(Effect.BACK_TO_NAME, "".join(name for name, is_alias in state["names"] if not is_alias))
+    if goes:
+        return Outcome(Effect.WITHOUT_NAME, ", ".join(sorted(name for name, _ in goes)))
+    return Outcome(Effect.AS_IT_WAS, before["content"])
 
 
 async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapshot) -> list[str]:

@@ -95,10 +95,10 @@ class PromptBuilder:
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
             context = budget.fit_memory(without_visible(memory, visible.messages, self._zone)).to_context()
-            parts += [_section(MEMORY_HEADER, style.memory, f"\n{context}")] if context else []
+            parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
         baseline = await self._baseline(session.owner, budget)
         if baseline:
-            parts.append(_section(RULES_HEADER, style.rules, *(one.line for one in baseline)))
+            parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
         if visible.summary:
             parts.append(f"{SUMMARY_HEADER}\n{budget.cut(visible.summary, budget.relevant)}")
         return Stable(Message(Role.SYSTEM, "\n\n".join(parts), self._clock()), baseline)
@@ -114,7 +114,7 @@ class PromptBuilder:
             for source in self._sources.relevant
         ]
         lines = [one.line for one in context] + [budget.cut(text, tokens) for text in found if text]
-        parts = [_section(RELEVANT_HEADER, self._style.relevant, *lines)] if lines else []
+        parts = ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         return Volatile(fenced("\n\n".join(parts)), context)
 
@@ -140,7 +140,3 @@ def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Messa
     """`messages` with what changes at the end of the last one, after the user's own words."""
     last = messages[-1]
     return [*messages[:-1], replace(last, content=f"{last.content}\n\n{volatile.text}")]
-
-
-def _section(header: str, explained: str, *lines: str) -> str:
-    return "\n".join([header, *([explained] if explained else []), *lines])
