@@ -113,7 +113,7 @@ async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_tw
         async with run():
             telegram.user_says(f"message {number}", chat_id=ANN)
             # a little further into the turn each time
-            enough = before + 3 * number
+            enough = before + 2 * number
             await telegram.wait_for(partial(_called, telegram, enough))
     async with run():
         await telegram.wait_for(

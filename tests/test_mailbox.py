@@ -109,14 +109,14 @@ async def test_a_reply_that_was_sent_in_part_remembers_its_chunks(mailbox: Mailb
     await mailbox.chunk_sent(reply, ("41", "42"))
     (reply,) = await mailbox.unsent()
     assert reply.message_ids == ("41", "42")
-    await mailbox.settle(reply)
+    await mailbox.settle(reply, ("41", "42", "43"))
     assert await mailbox.unsent() == []
 
 
 async def test_a_reply_that_is_given_up_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "to somebody who blocked the bot")
     (reply,) = await mailbox.unsent()
-    await mailbox.settle(reply, failure="bot was blocked by the user")
+    await mailbox.settle(reply, (), failure="bot was blocked by the user")
     assert await mailbox.unsent() == []
     row = await database.row("SELECT state, failure FROM outbox")
     assert row is not None
