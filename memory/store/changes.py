@@ -190,6 +190,11 @@ async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapsho
         f"UPDATE entries SET {assignments} WHERE id = ?",
         (*(state["row"][column] for column in columns), was.entry_id),
     )
+    # a successor that was purged since can't be pointed to
+    await connection.execute(
+        "UPDATE entries SET superseded_by = id WHERE id = ? AND superseded_by NOT IN (SELECT id FROM entries)",
+        (was.entry_id,),
+    )
     for name, is_alias in state["names"]:
         await bind_name(connection, owner_id, was.entry_id, name, is_alias=bool(is_alias))
     return [name for name, is_alias in state["names"] if not is_alias]

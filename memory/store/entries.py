@@ -156,8 +156,9 @@ class EntryStore:
         before = to_text(self._clock() - UNDO_PERIOD)
         async with self._database.transaction() as connection:
             await self._changes.purge(connection, before)
+            # what was superseded stays so when its successor goes: it then points to itself
             await connection.execute(
-                "UPDATE entries SET superseded_by = NULL WHERE superseded_by IN"
+                "UPDATE entries SET superseded_by = id WHERE superseded_by IN"
                 " (SELECT id FROM entries WHERE deleted_at < ?)",
                 (before,),
             )
