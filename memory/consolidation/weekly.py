@@ -16,7 +16,6 @@ from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.changes import Snapshot, snapshot
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, bind_name, entry_of, free_name_for
-from memory.store.index import touching_entries
 from memory.store.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
@@ -164,27 +163,26 @@ class WeeklyConsolidation:
         """The others give their names to the one that is kept. An undo begins at the end of what this returns."""
         kept, day = merge.kept, self._clock().astimezone(self._zone)
         before = [await snapshot(connection, entry.id) for entry in (*merge.others, kept)]
-        async with touching_entries(connection, [kept.id, *(other.id for other in merge.others)]):
-            for other in merge.others:
-                await connection.execute(
-                    "UPDATE names SET entry_id = ?, is_alias = 1 WHERE entry_id = ?", (kept.id, other.id)
-                )
-                name = await free_name_for(connection, owner_id, f"{other.name} merged {day:%Y-%m-%d}")
-                await bind_name(connection, owner_id, other.id, name)
-                await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (kept.id, other.id))
+        for other in merge.others:
             await connection.execute(
-                "UPDATE entries SET priority = ?, subject = ?, reinforcement_count = ?, last_reinforced_at = ?,"
-                " success_count = ?, failure_count = ? WHERE id = ?",
-                (
-                    kept.priority,
-                    kept.subject,
-                    kept.reinforcement_count,
-                    to_text(kept.last_reinforced_at),
-                    kept.success_count,
-                    kept.failure_count,
-                    kept.id,
-                ),
+                "UPDATE names SET entry_id = ?, is_alias = 1 WHERE entry_id = ?", (kept.id, other.id)
             )
+            name = await free_name_for(connection, owner_id, f"{other.name} merged {day:%Y-%m-%d}")
+            await bind_name(connection, owner_id, other.id, name)
+            await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (kept.id, other.id))
+        await connection.execute(
+            "UPDATE entries SET priority = ?, subject = ?, reinforcement_count = ?, last_reinforced_at = ?,"
+            " success_count = ?, failure_count = ? WHERE id = ?",
+            (
+                kept.priority,
+                kept.subject,
+                kept.reinforcement_count,
+                to_text(kept.last_reinforced_at),
+                kept.success_count,
+                kept.failure_count,
+                kept.id,
+            ),
+        )
         return before
 
     async def _archive(self, connection: aiosqlite.Connection, entry: Entry) -> Snapshot:

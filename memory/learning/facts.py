@@ -19,7 +19,6 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
-from memory.store.index import touching_entries
 from memory.store.superseding import supersede
 from memory.text.naming import name_key
 from memory.text.said import Said, value_of
@@ -130,9 +129,8 @@ async def _reword(connection: aiosqlite.Connection, entry: Entry, new: NewEntry)
     """Say in an entry what `new` says; what it was before."""
     before = await snapshot(connection, entry.id)
     valid_from = to_text(new.valid_from or entry.valid_from)
-    async with touching_entries(connection, [entry.id]):
-        await connection.execute(
-            "UPDATE entries SET content = ?, author = ?, valid_from = ? WHERE id = ?",
-            (new.content, new.author, valid_from, entry.id),
-        )
+    await connection.execute(
+        "UPDATE entries SET content = ?, author = ?, valid_from = ? WHERE id = ?",
+        (new.content, new.author, valid_from, entry.id),
+    )
     return before

@@ -11,7 +11,6 @@ from memory.messages import storable
 from memory.store.changes import Snapshot, snapshot
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import find, insert_entry, owner_number, usable_content, usable_name
-from memory.store.index import touching_entries
 from memory.store.strength import MOST_REINFORCED
 from memory.text.naming import name_key
 
@@ -55,12 +54,11 @@ class Procedures:
                 before = Snapshot(await insert_entry(connection, owner_id, usable, content, new, now), None)
             else:
                 before = await snapshot(connection, known.id)
-                async with touching_entries(connection, [known.id]):
-                    await connection.execute(
-                        "UPDATE entries SET content = ?, steps = ?,"
-                        " last_reinforced_at = ?, archived_at = NULL WHERE id = ?",
-                        (content, json.dumps(plain, ensure_ascii=False), now, known.id),
-                    )
+                await connection.execute(
+                    "UPDATE entries SET content = ?, steps = ?,"
+                    " last_reinforced_at = ?, archived_at = NULL WHERE id = ?",
+                    (content, json.dumps(plain, ensure_ascii=False), now, known.id),
+                )
             await self._changes.record(connection, owner_id, Operation.LEARN, author, [before])
             return await find(connection, owner_id, usable)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, now_text
 from memory.store.entry import Operation
 from memory.store.entry_rows import bind_name, owner_number
-from memory.store.index import touching_entries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,10 +158,8 @@ class ChangeLog:
         names: list[str] = []
         # the newest goes first, and the one that it superseded points at it until its own turn comes
         await connection.execute("PRAGMA defer_foreign_keys = ON")
-        # each once: the index is damaged by an entry that leaves it twice
-        async with touching_entries(connection, list({was.entry_id: None for was in change.entries})):
-            for was in change.entries:
-                names += await _restore(connection, owner_id, was)
+        for was in change.entries:
+            names += await _restore(connection, owner_id, was)
         await self._settle(connection, change)
         return Undone(change.operation, change.author, tuple(dict.fromkeys(names)) or ("MEMORY.md",))
 

@@ -25,7 +25,6 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
-from memory.store.index import touching_entries
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -171,8 +170,7 @@ class EntryStore:
     ) -> AsyncIterator[None]:
         """Around a change of one entry: what it was is kept, and the index stays in step."""
         before = await snapshot(connection, entry.id)
-        async with touching_entries(connection, [entry.id]):
-            yield
+        yield
         await self._changes.record(connection, owner_id, operation, author, [before])
 
 

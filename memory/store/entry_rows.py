@@ -10,7 +10,6 @@ from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Entry, Kind, default_priority
-from memory.store.index import enter_entries
 from memory.text.naming import free_name, name_key, plain_name, telling_words
 from memory.text.secrets import secret_in
 
@@ -123,7 +122,6 @@ async def insert_entry(
     )
     entry_id = int(cursor.lastrowid or 0)
     await bind_name(connection, owner_id, entry_id, name)
-    await enter_entries(connection, [entry_id])
     return entry_id
 
 

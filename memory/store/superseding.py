@@ -10,7 +10,6 @@ from memory.clock import from_text
 from memory.store.changes import Snapshot, snapshot
 from memory.store.entry import Priority
 from memory.store.entry_rows import bind_name, free_name_for, insert_entry
-from memory.store.index import touching_entries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,8 +61,7 @@ async def _giving_way(
     connection: aiosqlite.Connection, owner_id: int, former: Entry, moment: datetime
 ) -> AsyncIterator[None]:
     """While the newer one takes the names of what is superseded; that goes by a dated one then."""
-    async with touching_entries(connection, [former.id]):
-        await connection.execute("DELETE FROM names WHERE entry_id = ?", (former.id,))
-        yield
-        dated = f"{former.name} until {moment:%Y-%m-%d}"
-        await bind_name(connection, owner_id, former.id, await free_name_for(connection, owner_id, dated))
+    await connection.execute("DELETE FROM names WHERE entry_id = ?", (former.id,))
+    yield
+    dated = f"{former.name} until {moment:%Y-%m-%d}"
+    await bind_name(connection, owner_id, former.id, await free_name_for(connection, owner_id, dated))
