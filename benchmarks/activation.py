@@ -20,13 +20,13 @@ from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.retrieval.activation import Activation, Layer
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
 from memory.store.strength import Decay
 from memory.text.tokens import TokenCounter
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -85,7 +85,7 @@ def load_cases() -> list[Case]:
 
 async def store_cases(database: Database, cases: list[Case]) -> None:
     """Write each case as an owner of its own, as many days ago as its memories are old."""
-    entries = EntryStore(database, ChangeLog(lambda: NOW), lambda: NOW)
+    entries = EntryStore(database, ledger_over(database, lambda: NOW))
     for case in cases:
         for new, days, count in case.memories:
             added = await entries.add(case.id, new)

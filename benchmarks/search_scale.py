@@ -13,11 +13,11 @@ from pathlib import Path
 
 from memory.clock import system_clock
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
 from memory.store.index import rebuilding
+from tests.talk import ledger_over
 
 OWNERS = 200
 VOCABULARY = 50_000
@@ -37,7 +37,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            entries = EntryStore(database, ChangeLog(system_clock), system_clock)
+            entries = EntryStore(database, ledger_over(database, system_clock))
             print(f"{ADDS / await _seconds_to_add(entries, random.Random(0)):,.0f} adds a second, each its transaction")
             done = ADDS
             for size in sizes:

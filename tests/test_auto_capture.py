@@ -320,7 +320,7 @@ async def test_a_secret_in_a_correction_leaves_what_is_known_as_it_was(
     assert await person.says("/undo") == "There is nothing to undo."
 
 
-async def test_a_correction_takes_the_outdated_line_out_of_memory_md_and_two_undos_bring_all_back(
+async def test_a_correction_replaces_the_outdated_line_of_memory_md_and_one_undo_brings_both_back(
     app: App, person: Person, model: ModelServer, long_term: Path
 ) -> None:
     await learn(app, "My sister's name is Olha", "sister")
@@ -328,15 +328,13 @@ async def test_a_correction_takes_the_outdated_line_out_of_memory_md_and_two_und
     long_term.write_text("# Family\n- My sister's name is Olha\n- My brother is Ivan\n")
     said = "Actually, my sister's name is Olga"
     assert await person.says(said) == (
-        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back,"
-        " a second one the line in MEMORY.md)_"
+        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back)_"
     )
     assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
     assert await memories(app) == [(said, "fact", "high")]
     assert "Olha" not in model.requests[-1].system()
-    assert "learn of" in await person.says("/undo")
+    assert await person.says("/undo") == "Undone: learn of sister, MEMORY.md, made by capture."
     assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
-    assert await person.says("/undo") == "Undone: edit of MEMORY.md, made by capture."
     assert long_term.read_text() == "# Family\n- My sister's name is Olha\n- My brother is Ivan\n"
     assert await person.says("/undo") == "There is nothing to undo."
 

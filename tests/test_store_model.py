@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import settings
@@ -21,14 +20,16 @@ from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
-from memory.learning.reinforcement import Reinforcement
 from memory.retrieval.search import Search
 from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
+from memory.store.ledger import Ledger
+from memory.store.reinforcement import Reinforcement
 from memory.text.naming import free_name, name_key
 from tests.fakes import FakeClock
+from tests.talk import UTC_ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -98,12 +99,12 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.clock = FakeClock()
         self.database = self.wait(Database.open(self.folder / "mneme.db"))
-        changes = ChangeLog(self.clock)
-        self.entries = EntryStore(self.database, changes, self.clock)
-        files = MarkdownFiles(self.folder / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
-        self.undo_service = Undo(self.database, changes, files)
+        files = MarkdownFiles(self.folder / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+        self.ledger = Ledger(self.database, files, self.clock, UTC_ZONE)
+        self.entries = EntryStore(self.database, self.ledger)
+        self.undo_service = Undo(self.database, ChangeLog(self.clock), files)
         self.search = Search(self.database)
-        self.learning = Learning(self.database, self.search, changes, self.clock, ZoneInfo("UTC"))
+        self.learning = Learning(self.database, self.search, self.ledger)
         self.reinforcement = Reinforcement(self.database)
         self.shelves = {owner: Shelf() for owner in OWNERS}
         self.numbers = 0
@@ -242,7 +243,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def purge(self) -> None:
-        assert self.wait(self.entries.purge()) == 0
+        assert self.wait(self.ledger.purge()) == 0
 
     @invariant()
     def each_name_finds_its_entry(self) -> None:

@@ -20,7 +20,7 @@ from memory.store.entry_rows import bind_name
 from memory.store.strength import Decay
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
-from tests.talk import Store
+from tests.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
 @pytest.fixture
 def long_term(database: Database, files: MarkdownFiles, clock: FakeClock) -> LongTermMemory:
     """MEMORY.md."""
-    return LongTermMemory(files, database, ChangeLog(clock))
+    return LongTermMemory(files, ledger_over(database, clock, files))
 
 
 async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
@@ -228,7 +228,7 @@ async def test_what_was_superseded_stays_so_when_its_successor_was_forgotten_and
 ) -> None:
     async with start() as app:
         person = Person(app)
-        learning = Learning(app.database, Search(app.database), ChangeLog(clock), clock, ZoneInfo("UTC"))
+        learning = Learning(app.database, Search(app.database), ledger_over(app.database, clock))
         await learning.learn("console:local", NewEntry("Drinks tea with milk", kind=Kind.FACT, name="tea"))
         await learning.learn("console:local", NewEntry("Drinks black tea", kind=Kind.FACT), "tea")
         assert "Forgotten" in await person.says("/forget tea")
@@ -247,11 +247,11 @@ async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purg
 ) -> None:
     for _ in range(2):
         await store.entries.add(OWNER, NewEntry("The cat is called Mimi", kind=Kind.FACT))
-    weekly = WeeklyConsolidation(database, ChangeLog(clock), Decay(), clock, ZoneInfo("UTC"))
+    weekly = WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
     assert len((await weekly.run(OWNER)).merges) == 1
     await store.entries.remove(OWNER, "cat-called-mimi")
     store.clock.forward(days=31)
-    assert await store.entries.purge() == 1
+    assert await store.ledger.purge() == 1
     (merged,) = await store.entries.list(OWNER)
     assert merged.superseded_by is not None
     assert (await weekly.run(OWNER)).told == ""
@@ -260,14 +260,14 @@ async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purg
 async def test_an_undo_after_the_purge_of_a_successor_keeps_what_it_superseded_as_it_was(
     store: Store, undo: Undo, database: Database, clock: FakeClock
 ) -> None:
-    learning = Learning(database, Search(database), ChangeLog(clock), clock, ZoneInfo("UTC"))
+    learning = Learning(database, Search(database), ledger_over(database, clock))
     await learning.learn(OWNER, NewEntry("old", kind=Kind.FACT, name="key"))
     await learning.learn(OWNER, NewEntry("new", kind=Kind.FACT), "key")
     await store.entries.remove(OWNER, "key")
     clock.forward(days=20)
     await store.entries.rename(OWNER, "key until 2026-02-07", "former")
     clock.forward(days=11)
-    assert await store.entries.purge() == 1
+    assert await store.ledger.purge() == 1
     assert await undo.undo(OWNER) == Undone("rename", "user", ("key until 2026-02-07",))
     assert (await store.entries.get(OWNER, "key until 2026-02-07")).superseded_by is not None
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.undo import Undo
     from memory.learning.learning import Learning
-    from memory.learning.reinforcement import Reinforcement
     from memory.retrieval.activation_log import ActivationLog, Reason
     from memory.retrieval.recall import Recall
     from memory.store.changes import Undone
     from memory.store.entries import EntryStore
     from memory.store.entry import Entry
+    from memory.store.reinforcement import Reinforcement
 
 PAGE = 10
 """Entries on one page of /memory."""
@@ -183,7 +183,8 @@ def written_extent(extent: Extent) -> str:
 
 def written_undo(undone: Undone) -> str:
     """What an undo took back."""
-    return f"Undone: {undone.operation} of {', '.join(undone.names)}, made by {undone.author}."
+    done = f"Undone: {undone.operation} of {', '.join(undone.names)}, made by {undone.author}."
+    return f"{done} MEMORY.md was edited since and is left as it is." if undone.left_as_edited else done
 
 
 def _page_of(argument: str) -> tuple[str, int]:

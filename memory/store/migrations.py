@@ -342,6 +342,14 @@ INDEX_BY_TRIGGERS: Migration = (
     f"CREATE TRIGGER name_is_new AFTER UPDATE ON names {_NEW} BEGIN {_ENTER} WHERE id = new.entry_id; END",
 )
 
+LEDGER: Migration = (
+    # the line of MEMORY.md that was written for an entry
+    "ALTER TABLE entries ADD COLUMN line TEXT",
+    # a change of MEMORY.md that is not known to be in the file yet
+    "ALTER TABLE changes ADD COLUMN unwritten INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX unwritten_changes ON changes (id) WHERE unwritten",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -354,4 +362,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     CONSOLIDATION,
     ACTIVATION,
     INDEX_BY_TRIGGERS,
+    LEDGER,
 )

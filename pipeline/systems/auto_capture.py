@@ -6,13 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.consolidation.grounding import says_outdated, with_learned
 from memory.errors import MemoryRefused
 from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, restated
-from memory.learning.facts import Learned
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from memory.store.entry_rows import refuse_secret
 
 if TYPE_CHECKING:
     from memory.files.long_term import LongTermMemory
@@ -103,7 +100,7 @@ class AutoCapture:
 
     async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> str:
         """Make a memory of what was captured; the line that says so, empty for what was known."""
-        owner, former, brought_in_line = turn.session.owner, None, False
+        owner, former = turn.session.owner, None
         if found.pattern in _CORRECTING:
             if await self._is_told_again(owner, found):
                 return ""
@@ -111,17 +108,12 @@ class AutoCapture:
                 owner, found.text, found.corrects, of_oneself=found.pattern is Pattern.CHANGE, speaker=speaker
             )
         new = _made_of(found, former, speaker)
-        if former is not None:
-            refuse_secret(new.content)
-            # before the memory itself, which so is the first that /undo takes back
-            brought_in_line = await self._bring_in_line(owner, Learned(new.content, former.content))
         learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
         if not learnt.known:
             turn.written_entries.append(learnt.entry.id)
         if learnt.superseded is None:
             return "" if learnt.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
-        also = ", a second one the line in MEMORY.md" if brought_in_line else ""
-        return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back{also})"
+        return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back)"
 
     async def _is_told_again(self, owner: str, found: Captured) -> bool:
         """Whether a correction has been made before; what it made of the memory is reinforced."""
@@ -130,13 +122,6 @@ class AutoCapture:
         if not found.corrects or not found.becomes:
             return False
         return await self._learning.reinforce_changed(owner, found.corrects, found.becomes) is not None
-
-    async def _bring_in_line(self, owner: str, learned: Learned) -> bool:
-        """Take what no longer holds out of MEMORY.md, if it stands there; whether it did."""
-        memory = await self._memory.read(owner)
-        if learned.superseded is not None and says_outdated(memory, learned.superseded):
-            return await self._memory.rewrite(owner, memory, with_learned(memory, [learned]), Author.CAPTURE)
-        return False
 
 
 def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
