@@ -59,16 +59,15 @@ class Page:
 
     async def has(self, line: str) -> bool:
         """Whether a line stands there word for word."""
-        return line in (await self.text()).splitlines()
+        return line in (await self.text()).split("\n")
 
     async def exchange(self, line: str, new: str | None) -> None:
         """Put another line in the place of one; None takes it out, as does one that there is no room for."""
 
         def exchanged(text: str) -> str:
-            lines = text.splitlines(keepends=True)
-            at = [one.rstrip("\r\n") for one in lines].index(line)
-            ending = lines[at].removeprefix(line)
-            return "".join([*lines[:at], *([] if new is None else [f"{new}{ending}"]), *lines[at + 1 :]])
+            lines = text.split("\n")
+            at = lines.index(line)
+            return "\n".join([*lines[:at], *([] if new is None else [new]), *lines[at + 1 :]])
 
         try:
             await self.edit(exchanged)
