@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, WrongArgument
 from bot.chat.status import counted
+from memory.errors import MemoryRefused
 from memory.retrieval.activation import written_record
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry
@@ -28,6 +30,7 @@ PAGE = 10
 """Entries on one page of /memory."""
 RESULTS = 8
 """Results of /recall."""
+ALL = "all"
 CONFIRMATION = "confirm"
 WHY = "why"
 LINE_CHARACTERS = 100
@@ -88,13 +91,14 @@ class MemoryCommands:
         """/forget NAME|all"""
         if not call.argument:
             raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
-        words = call.argument.lower().split()
-        if words not in (["all"], ["all", CONFIRMATION]):
-            entry = await self._entries.remove(call.session.owner, call.argument)
+        owner, words = call.session.owner, call.argument.lower().split()
+        if words not in ([ALL], [ALL, CONFIRMATION]):
+            entry = await self._entries.remove(owner, _unquoted(call.argument) or call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
         if CONFIRMATION not in words:
-            extent = written_extent(await self._forgetting.extent(call.session.owner))
-            return f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
+            extent = written_extent(await self._forgetting.extent(owner))
+            warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
+            return warning + await self._hint(owner, ALL, "forget", "deletes only that")
         gone = await self._forgetting.forget_all(call.session.owner)
         return f"Everything is forgotten: {written_extent(gone)}."
 
@@ -107,14 +111,26 @@ class MemoryCommands:
         """/memory [KIND|NAME|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
+        owner, named = call.session.owner, _unquoted(call.argument)
+        if named is not None:
+            return written_entry(await self._entries.get(owner, named))
+        hint = await self._hint(owner, call.argument, "memory", "shows it")
         if call.argument.lower() == WHY:
-            return written_reasons(await self._activation_log.last(call.session.id))
+            return written_reasons(await self._activation_log.last(call.session.id)) + hint
         what, page = _page_of(call.argument)
-        counts = await self._entries.counts(call.session.owner)
+        counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
-        if kind is not None:
-            return await self._listing(call.session.owner, kind, page, counts.get(kind, 0))
-        return written_entry(await self._entries.get(call.session.owner, call.argument))
+        # without such a page, what is called so can only be the entry
+        if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
+            return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
+        return written_entry(await self._entries.get(owner, call.argument))
+
+    async def _hint(self, owner: str, name: str, command: str, does: str) -> str:
+        """How to get the entry whose name means something else in a command; empty where there is none."""
+        with contextlib.suppress(MemoryRefused):
+            entry = await self._entries.get(owner, name)
+            return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
+        return ""
 
     async def _overview(self, owner: str) -> str:
         counts = await self._entries.counts(owner)
@@ -124,7 +140,7 @@ class MemoryCommands:
         return "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
 
     async def _listing(self, owner: str, kind: str, page: int, count: int) -> str:
-        pages = max(1, -(-count // PAGE))
+        pages = _pages(count)
         if page > pages:
             raise WrongArgument(f"There is no page {page} of {kind}: choose one from 1 to {pages}.")
         found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
@@ -185,6 +201,16 @@ def written_undo(undone: Undone) -> str:
     """What an undo took back."""
     done = f"Undone: {undone.operation} of {', '.join(undone.names)}, made by {undone.author}."
     return f"{done} MEMORY.md was edited since and is left as it is." if undone.left_as_edited else done
+
+
+def _unquoted(argument: str) -> str | None:
+    """The name that stands in quotes, which is nothing but a name; None where there are none around it."""
+    found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
+    return found["name"] if found else None
+
+
+def _pages(count: int) -> int:
+    return max(1, -(-count // PAGE))
 
 
 def _page_of(argument: str) -> tuple[str, int]:

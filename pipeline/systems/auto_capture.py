@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
-from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, restated
+from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, first_sentence, restated
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _REQUEST = re.compile(
     r"^\s*(?:please[,\s]+|пожалуйста[,\s]+|будь ласка[,\s]+|bitte[,\s]+|por favor[,\s]+|s['’]il te plaît[,\s]+|请|請)?"
     # a whole word: «запомнил» tells, «запомни» asks
-    r"(?:(?:remember(?:\s+this|\s+that|(?=\s*:))|запомни(?:те)?(?:[,\s]+что\b)?|запам['’]ятай(?:те)?(?:[,\s]+що\b)?|"
+    r"(?:(?:remember(?:\s+this|\s+that|(?=\s*:)|(?=\s+(?:i['’]m|i\s+(?:am|have|like|love|hate|prefer|live|work|need|can)|"
+    r"(?:my|our|the)\s[^.!?\n]{1,80}?\s(?:is|are|has|have|likes?|lives?))\b))|запомни(?:те)?(?:[,\s]+что\b)?|запам['’]ятай(?:те)?(?:[,\s]+що\b)?|"
     r"merke? dir(?:[,\s]+dass\b)?|recuerda(?:[,\s]+que\b)?|souviens-toi(?:[,\s]+que\b)?|retiens(?:[,\s]+que\b)?)\b|"
     r"记住|記住)"
     r"\s*[:,：，]?\s*(?P<what>\S.{2,})$",
@@ -72,11 +73,12 @@ class AutoCapture:
         for message in turn.user_messages:
             if message.provenance is not Provenance.TYPED:
                 continue
-            what = requested(message.content)
+            text = message.content
+            what = requested(text)
             if what is not None:
                 await self._note(turn, what)
-                continue
-            for found in captured(message.content):
+                text = text[len(first_sentence(text)) :]
+            for found in captured(text):
                 try:
                     told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:
@@ -137,8 +139,9 @@ def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewE
 
 
 def requested(text: str) -> str | None:
-    """What `text` asks to remember in so many words; None when it does not ask, or asks a question."""
-    found = _REQUEST.match(text)
-    if found is None or text.rstrip().endswith(("?", "？")):
+    """What the first sentence of `text` asks to remember in so many words; None when it does not, or is a question."""
+    sentence = first_sentence(text)
+    found = _REQUEST.match(sentence)
+    if found is None or sentence.rstrip().endswith(("?", "？")):
         return None
     return " ".join(found["what"].split())[:LONGEST_CAPTURE]
