@@ -214,9 +214,12 @@ class Change:
         await self._set(entry.id, {"line": line})
 
     async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
-        """Put the successor's line in the place of the former's, if that still stands as it was written."""
+        """Put the successor's line in the place of the former's, if that still stands as it was written.
+
+        What was superseded before has handed its line on: the same words there are another's.
+        """
         line = line_of(former)
-        if not await self._page.has(line):
+        if former.superseded_by is not None or not await self._page.has(line):
             return
         new = line_of(replace(successor, line=None) if successor.id == former.id else successor) if successor else None
         await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
