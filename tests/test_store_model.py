@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
@@ -164,6 +164,11 @@ class StoreMachine(RuleBasedStateMachine):
     def refused(self, work: Awaitable[object], says: str) -> None:
         with pytest.raises(MemoryRefused, match=says):
             self.wait(work)
+
+    @initialize()
+    def start_with_facts_that_have_lines(self) -> None:
+        for name, content in zip(("key", "wifi", "garden plan"), WORDS, strict=False):
+            self.learn_with_line(OWNERS[0], name, content)
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS, kind=KINDS)
     def add(self, owner: str, name: str, content: str, kind: str) -> None:
