@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.custody.undo import Undo
-from memory.errors import MemoryRefused
+from memory.errors import MemoryRefused, StoreError
 from memory.files.long_term import LongTermMemory, appending
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
@@ -241,6 +242,26 @@ async def test_a_crash_before_the_file_is_written_loses_neither_the_edit_nor_its
     assert memory_md.read_text() == ""
     memory_md.write_text("* Lives in Kyiv\n")
     assert await undo.undo(OWNER) == Undone("learn", "consolidation", ("home", "MEMORY.md"))
+    assert memory_md.read_text() == ""
+
+
+class FullDisk(MarkdownFiles):
+    """Files on a disk that is full."""
+
+    async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def test_a_full_disk_is_said_and_the_next_change_makes_up_for_it(
+    database: Database, clock: FakeClock, entries: EntryStore, undo: Undo, memory_md: Path
+) -> None:
+    full = FullDisk(memory_md.parent.parent, UTC_ZONE, recent_days=7, max_memory_size=8192)
+    with pytest.raises(StoreError, match=r"MEMORY\.md can't be written"):
+        await learn_with_line(ledger_over(database, clock, full), "Lives in Kyiv", "home")
+    await entries.add(OWNER, NewEntry("another", name="another"))
+    assert memory_md.read_text() == "* Lives in Kyiv\n"
+    await undo.undo(OWNER)
+    await undo.undo(OWNER)
     assert memory_md.read_text() == ""
 
 

@@ -135,6 +135,11 @@ class ChangeLog:
         )
         return [Unwritten(*row) for row in rows]
 
+    async def is_unwritten(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:
+        """Whether a change is still to be written, and nobody else has done so or taken it back."""
+        query = "SELECT 1 FROM changes WHERE id = ? AND unwritten"
+        return bool(list(await connection.execute_fetchall(query, (unwritten.record,))))
+
     async def mark_written(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> None:
         """A change of MEMORY.md is in the file."""
         await connection.execute("UPDATE changes SET unwritten = 0 WHERE id = ?", (unwritten.record,))

@@ -9,6 +9,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from memory.clock import to_text
+from memory.errors import StoreError
 from memory.messages import storable
 from memory.store.changes import UNDO_PERIOD, ChangeLog
 from memory.store.entry_rows import owner_number
@@ -55,10 +56,9 @@ class Ledger:
             change = Change(connection, await owner_number(connection, owner), pen, page)
             await self._finish_edits(connection, change.owner_id)
             yield change
-            record = await self._changes.record(
+            unwritten = await self._changes.record(
                 connection, change.owner_id, operation, author, [*change.before.values()], page
             )
-            unwritten = record
         if unwritten is not None:
             change.is_written = await self._write(unwritten)
 
@@ -91,19 +91,22 @@ class Ledger:
     async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
         for unwritten in await self._changes.unwritten(connection, owner_id):
             with contextlib.suppress(OSError):  # such as a full disk: the next change tries again
-                await self._settle(connection, unwritten, await self._put(unwritten))
+                await self._put(connection, unwritten)
 
     async def _write(self, unwritten: Unwritten) -> bool:
-        written = await self._put(unwritten)
-        async with self._database.transaction() as connection:
-            await self._settle(connection, unwritten, written)
+        try:
+            # under the write lock, so that no undo and no other change comes between the commit and the file
+            async with self._database.transaction() as connection:
+                if not await self._changes.is_unwritten(connection, unwritten):
+                    return True
+                return await self._put(connection, unwritten)
+        except OSError as error:
+            raise StoreError(
+                f"MEMORY.md can't be written ({error.strerror}): see to it, the next change makes up for it."
+            ) from error
+
+    async def _put(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:
+        """Write what is recorded into the file; whether it says that now. A person's edit wins."""
+        written = await self._files.rewrite_long_term(unwritten.owner, expected=unwritten.before, text=unwritten.after)
+        await (self._changes.mark_written if written else self._changes.withdraw)(connection, unwritten)
         return written
-
-    async def _put(self, unwritten: Unwritten) -> bool:
-        return await self._files.rewrite_long_term(unwritten.owner, expected=unwritten.before, text=unwritten.after)
-
-    async def _settle(self, connection: aiosqlite.Connection, unwritten: Unwritten, written: bool) -> None:
-        if written:
-            await self._changes.mark_written(connection, unwritten)
-        else:
-            await self._changes.withdraw(connection, unwritten)
