@@ -189,6 +189,15 @@ async def test_a_fact_from_before_lines_were_kept_has_the_one_that_says_it_word_
     assert (await entries.get(OWNER, "drink")).line == "- Likes coffee"
 
 
+async def test_a_line_of_a_persons_own_stays_when_a_note_goes_that_says_the_same(
+    entries: EntryStore, memory_md: Path
+) -> None:
+    memory_md.write_text("- Buy milk\n")
+    await entries.add(OWNER, NewEntry("Buy milk", name="milk"))
+    await entries.remove(OWNER, "milk")
+    assert memory_md.read_text() == "- Buy milk\n"
+
+
 async def test_of_two_that_say_the_same_one_line_stays(ledger: Ledger, entries: EntryStore, memory_md: Path) -> None:
     await learn_with_line(ledger, "Likes tea", "one")
     await learn_with_line(ledger, "Likes some tea", "two")

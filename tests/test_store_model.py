@@ -101,8 +101,8 @@ class Shelf:
 
     def exchange_line(self, number: int, successor: int | None, said: str) -> None:
         """The line of an entry that said `said` gives way to that of its successor, where it stands as it was."""
-        line = self.entries[number].line or f"- {said}"
-        if line not in self.page:
+        line = self.entries[number].line or (f"- {said}" if self.entries[number].kind == "fact" else None)
+        if line is None or line not in self.page:
             return
         held = None if successor is None else self.entries[successor]
         own = None if held is None or successor == number else held.line

@@ -24,7 +24,7 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
-from memory.store.page import line_of
+from memory.store.page import line_of, written_line
 from memory.store.reinforcement import reinforce
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key
@@ -219,9 +219,10 @@ class Change:
         What was superseded before has handed its line on: the same words there are another's.
         """
         line = line_of(former)
-        if former.superseded_by is not None or not await self._page.has(line):
+        if line is None or former.superseded_by is not None or not await self._page.has(line):
             return
-        new = line_of(replace(successor, line=None) if successor.id == former.id else successor) if successor else None
+        own = successor.line if successor is not None and successor.id != former.id else None
+        new = own or (written_line(successor.content) if successor is not None else None)
         await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
         if successor is not None and new is not None and await self._page.has(new):
             await self.know_line(successor, new)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memory.errors import MemoryRefused
 from memory.messages import storable
+from memory.store.entry import TYPED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,9 +78,12 @@ class Page:
             await self.exchange(line, None)
 
 
-def line_of(entry: Entry) -> str:
-    """The line that stands for an entry in MEMORY.md, if any does: the one that it wrote, or else its very words."""
-    return entry.line or written_line(entry.content)
+def line_of(entry: Entry) -> str | None:
+    """The line that stands for an entry in MEMORY.md, if it does stand there; None for what has none.
+
+    A typed memory for which none was written, as before lines were kept, has the one that says it word for word.
+    """
+    return entry.line or (written_line(entry.content) if entry.kind in TYPED_KINDS else None)
 
 
 def written_line(content: str) -> str:
