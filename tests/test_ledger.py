@@ -261,16 +261,17 @@ class FullDisk(MarkdownFiles):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-async def test_a_full_disk_is_said_and_the_next_change_makes_up_for_it(
+async def test_a_full_disk_is_said_and_the_next_look_at_the_file_makes_up_for_it(
     database: Database, clock: FakeClock, entries: EntryStore, undo: Undo, memory_md: Path
 ) -> None:
     full = FullDisk(memory_md.parent.parent, UTC_ZONE, recent_days=7, max_memory_size=8192)
     with pytest.raises(StoreError, match=r"MEMORY\.md can't be written"):
         await learn_with_line(ledger_over(database, clock, full), "Lives in Kyiv", "home")
-    await entries.add(OWNER, NewEntry("another", name="another"))
+    await entries.add(OWNER, NewEntry("another", name="another", kind=Kind.FACT))
+    await entries.remove(OWNER, "another")
     assert memory_md.read_text() == "* Lives in Kyiv\n"
-    await undo.undo(OWNER)
-    await undo.undo(OWNER)
+    for _ in range(3):
+        await undo.undo(OWNER)
     assert memory_md.read_text() == ""
 
 

@@ -65,7 +65,7 @@ class Layer(StrEnum):
 class Candidate:
     """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
 
-    line: the one that says it in MEMORY.md, if that stands there.
+    line: the one that was written for it into MEMORY.md.
     """
 
     id: int
@@ -73,7 +73,7 @@ class Candidate:
     kind: str
     priority: str
     content: str
-    line: str
+    line: str | None
     scope: str | None
     author: str
     valid_from: str
@@ -117,7 +117,7 @@ class Activation:
             return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
         found = await self._strongest(owner_id, places, 1 + tokens // CHEAPEST, by_priority=True)
-        unseen = (candidate for candidate in found.values() if candidate.line not in shown)
+        unseen = (candidate for candidate in found.values() if not _is_shown(candidate, shown))
         ranked = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ranked, Layer.BASELINE, tokens, count)
@@ -149,7 +149,7 @@ class Activation:
         places = [(kind, priority) for kind, priority in product(TYPED_KINDS, Priority) if kind != Kind.WORKFLOW]
         found = await self._strongest(owner_id, places, CANDIDATES + len(taken))
         found |= await self._fitting(owner, message)
-        candidates = [c for c in found.values() if c.id not in taken and c.line not in shown]
+        candidates = [c for c in found.values() if c.id not in taken and not _is_shown(c, shown)]
         memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
         chosen: list[Activated] = []
@@ -227,7 +227,7 @@ class Activation:
             kind=row["kind"],
             priority=row["priority"],
             content=row["content"],
-            line=row["line"] or written_line(row["content"]),
+            line=row["line"],
             scope=row["scope"],
             author=row["author"],
             valid_from=row["valid_from"],
@@ -246,6 +246,10 @@ class Activation:
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
         since = from_text(memory.valid_from).astimezone(self._zone)
         return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
+
+
+def _is_shown(memory: Candidate, lines: Collection[str]) -> bool:
+    return bool(lines) and (memory.line or written_line(memory.content)) in lines
 
 
 def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:

@@ -6,6 +6,7 @@ One action of a person or of the model is one `change`: one transaction, one bat
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.clock import to_text
@@ -51,13 +52,13 @@ class Ledger:
         """
         unwritten: Unwritten | None = None
         async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
             pen = Pen(author, trusted, self._clock().astimezone(self._zone))
-            page = Page(self._files, owner)
-            change = Change(connection, await owner_number(connection, owner), pen, page)
-            await self._finish_edits(connection, change.owner_id)
+            change = Change(connection, owner_id, pen, page)
             yield change
             unwritten = await self._changes.record(
-                connection, change.owner_id, operation, author, [*change.before.values()], page
+                connection, owner_id, operation, author, [*change.before.values()], page
             )
         if unwritten is not None:
             change.is_written = await self._write(unwritten)
@@ -90,7 +91,7 @@ class Ledger:
 
     async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
         for unwritten in await self._changes.unwritten(connection, owner_id):
-            with contextlib.suppress(OSError):  # such as a full disk: the next change tries again
+            with contextlib.suppress(OSError):  # such as a full disk: the next change of it tries again
                 await self._put(connection, unwritten)
 
     async def _write(self, unwritten: Unwritten) -> bool:
@@ -102,7 +103,7 @@ class Ledger:
                 return await self._put(connection, unwritten)
         except OSError as error:
             raise StoreError(
-                f"MEMORY.md can't be written ({error.strerror}): see to it, the next change makes up for it."
+                f"MEMORY.md can't be written ({error.strerror}): see to it, its next change makes up for it."
             ) from error
 
     async def _put(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:

@@ -9,7 +9,7 @@ from memory.messages import storable
 from memory.store.entry import TYPED_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from memory.store.entry import Entry
 
@@ -30,8 +30,9 @@ class LongTermFile(Protocol):
 class Page:
     """The MEMORY.md of one owner as a change of memory leaves it."""
 
-    def __init__(self, files: LongTermFile, owner: str) -> None:
+    def __init__(self, files: LongTermFile, owner: str, finish_edits: Callable[[], Awaitable[None]]) -> None:
         self._files = files
+        self._finish_edits = finish_edits
         self.owner = owner
         self.former: str | None = None
         self._text = ""
@@ -49,6 +50,7 @@ class Page:
     async def text(self) -> str:
         """The text as it stands now."""
         if self.former is None:
+            await self._finish_edits()
             self.former = self._text = await self._files.raw_long_term(self.owner)
         return self._text
 
