@@ -183,3 +183,5 @@ async def test_a_name_that_has_quotes_of_its_own_is_found(app: App, person: Pers
         "console:local", NewEntry("Of that very name", name='the "old" key')
     )
     assert "Of that very name" in await person.says('/memory the "old" key')
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("A title", name='"Old key"'))
+    assert "A title" in await person.says('/memory "old key"')

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, WrongArgument
 from bot.chat.status import counted
-from memory.errors import MemoryRefused
 from memory.retrieval.activation import written_record
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry
@@ -93,7 +91,7 @@ class MemoryCommands:
             raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
         owner, words = call.session.owner, call.argument.lower().split()
         if words not in ([ALL], [ALL, CONFIRMATION]):
-            entry = await self._entries.remove(owner, _unquoted(call.argument) or call.argument)
+            entry = await self._entries.remove(owner, await self._quoted(owner, call.argument) or call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
         if CONFIRMATION not in words:
             extent = written_extent(await self._forgetting.extent(owner))
@@ -111,7 +109,8 @@ class MemoryCommands:
         """/memory [KIND|NAME|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
-        owner, named = call.session.owner, _unquoted(call.argument)
+        owner = call.session.owner
+        named = await self._quoted(owner, call.argument)
         if named is not None:
             return written_entry(await self._entries.get(owner, named))
         hint = await self._hint(owner, call.argument, "memory", "shows it")
@@ -125,12 +124,17 @@ class MemoryCommands:
             return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
         return written_entry(await self._entries.get(owner, call.argument))
 
+    async def _quoted(self, owner: str, argument: str) -> str | None:
+        """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
+        found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
+        return None if found is None or await self._entries.holder(owner, argument) else found["name"]
+
     async def _hint(self, owner: str, name: str, command: str, does: str) -> str:
         """How to get the entry whose name means something else in a command; empty where there is none."""
-        with contextlib.suppress(MemoryRefused):
-            entry = await self._entries.get(owner, name)
-            return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
-        return ""
+        entry = await self._entries.holder(owner, name)
+        if entry is None:
+            return ""
+        return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
 
     async def _overview(self, owner: str) -> str:
         counts = await self._entries.counts(owner)
@@ -201,12 +205,6 @@ def written_undo(undone: Undone) -> str:
     """What an undo took back."""
     done = f"Undone: {undone.operation} of {', '.join(undone.names)}, made by {undone.author}."
     return f"{done} MEMORY.md was edited since and is left as it is." if undone.left_as_edited else done
-
-
-def _unquoted(argument: str) -> str | None:
-    """The name that stands in quotes, which is nothing but a name; None where there are none around it."""
-    found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
-    return found["name"] if found else None
 
 
 def _pages(count: int) -> int:

@@ -113,7 +113,7 @@ def captured(text: str) -> list[Captured]:
 
 def first_sentence(text: str) -> str:
     """The beginning of `text` up to the end of its first sentence; a list and its items are one."""
-    masked = _masked(text)
+    masked = _masked(text[:LONGEST_LOOKED_AT])
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
         in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before)

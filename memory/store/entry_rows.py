@@ -85,13 +85,17 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
     return int(rows[0][0])
 
 
+async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
+    """The entry with that name or alias, if there is one."""
+    query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
+    return next((entry_of(row) for row in await read(query, (owner_id, name_key(name)))), None)
+
+
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
     """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
-    rows = await read(
-        f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?", (owner_id, name_key(name))
-    )
-    if rows:
-        return entry_of(rows[0])
+    found = await holder(read, owner_id, name)
+    if found is not None:
+        return found
     near = await _nearest_names(read, owner_id, name)
     hint = f"did you mean {', '.join(near)}?" if near else "see /memory for what there is."
     raise MemoryRefused(f"Nothing is called {name.strip()[:LONGEST_NAME]!r}: {hint}")

@@ -18,6 +18,7 @@ from memory.store.entry_rows import (
     find,
     free_name_for,
     generated_name,
+    holder,
     insert_entry,
     refuse_secret,
     require_free,
@@ -76,8 +77,7 @@ class Change:
 
     async def holder(self, name: str) -> Entry | None:
         """The entry with that name or alias, if there is one."""
-        query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
-        return next((entry_of(row) for row in await self.read(query, (self.owner_id, name_key(name)))), None)
+        return await holder(self.read, self.owner_id, name)
 
     async def free_name(self, wanted: str) -> str:
         """`wanted`, or the first of `wanted-2`, `wanted-3` ... that nothing has."""
