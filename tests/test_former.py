@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.custody.portable import Portable
+from memory.custody.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
 from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
 from memory.store.database import Database
+from memory.store.entry import Kind, NewEntry
 from memory.store.migrations import MIGRATIONS
-from tests.talk import Store
+from tests.talk import UTC_ZONE, Store, ledger_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -103,3 +108,20 @@ async def test_it_is_exported_and_restored_whole(former: Database, tmp_path: Pat
     ]
     assert exports[0] == exports[1]
     assert (tmp_path / "new" / "memory" / OWNER / "MEMORY.md").read_text().startswith("# Home\n")
+
+
+async def test_its_changes_can_be_undone_and_its_facts_find_their_lines(
+    former: Database, tmp_path: Path, clock: FakeClock
+) -> None:
+    files = MarkdownFiles(tmp_path / "data" / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    memory_md, undo = files.folder(OWNER) / "MEMORY.md", Undo(former, ChangeLog(clock), files)
+    learning = Learning(former, Search(former), ledger_over(former, clock, files))
+    await learning.learn(OWNER, NewEntry("The user likes coffee.", kind=Kind.PREFERENCE), "drink")
+    assert memory_md.read_text() == "# Home\n- The user likes coffee.\n- Somebody wrote this\n"
+    undone = [await undo.undo(OWNER) for _ in range(4)]
+    assert [one and one.operation for one in undone] == ["learn", "remove", "add", "consolidate"]
+    assert memory_md.read_text() == "# Home\n- The user likes tea.\n- Somebody wrote this\n"
+    while await undo.undo(OWNER):
+        pass
+    assert await Store.over(former, clock).entries.list(OWNER) == []
+    assert memory_md.read_text() == ""
