@@ -18,7 +18,7 @@ from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.fakes import Person
 from tests.servers.model import Says
-from tests.talk import Store
+from tests.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 @pytest.fixture
 def facts(database: Database, clock: FakeClock) -> FactStore:
-    return FactStore(database, ChangeLog(clock), clock, UTC_ZONE)
+    return FactStore(database, ledger_over(database, clock), UTC_ZONE)
 
 
 @pytest.fixture
