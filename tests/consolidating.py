@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.consolidation.consolidation import Consolidated
-    from memory.consolidation.consolidation_answer import Fact
-    from memory.learning.facts import Learned
+    from memory.learning.facts import Fact, Learned
     from memory.log.sessions import Session
     from memory.store.database import Database
     from memory.store.ledger_change import Change

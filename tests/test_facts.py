@@ -9,11 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.consolidation.consolidation_answer import Fact
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
-from memory.learning.facts import FactStore, Learned
+from memory.learning.facts import Fact, FactStore, Learned
 from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.fakes import Person

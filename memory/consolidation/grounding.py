@@ -11,7 +11,7 @@ from memory.text.said import Said, value_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memory.consolidation.consolidation_answer import Fact
+    from memory.learning.facts import Fact
 
 
 def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:

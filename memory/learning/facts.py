@@ -7,21 +7,31 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
-from memory.store.entry import Author, Entry, NewEntry, Operation
+from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
 from memory.text.said import says_whole, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import date
     from zoneinfo import ZoneInfo
 
-    from memory.consolidation.consolidation_answer import Fact
     from memory.store.database import Database
     from memory.store.ledger import Ledger
     from memory.store.ledger_change import Change
 
 _CURRENT = f"{ENTRY_ROWS} WHERE e.subject IS NOT NULL AND e.superseded_by IS NULL AND e.deleted_at IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something learned: what it is about, what is said of it, its kind, and since when."""
+
+    subject: str
+    text: str
+    kind: Kind
+    since: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

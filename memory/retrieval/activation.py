@@ -15,7 +15,6 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.learning.capture import LONGEST_CAPTURE
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
@@ -43,8 +42,8 @@ MOST_WORKFLOWS = 3
 """Workflows of layer C (S4)."""
 FITTING_WORKFLOW = 0.4
 """The part of the best workflow's relevance that another must have."""
-LINE_CHARACTERS = LONGEST_CAPTURE
-"""How much of one memory is shown: all of what was captured."""
+LINE_CHARACTERS = 500
+"""How much of one memory is shown: all of what a capture may hold."""
 
 _CANDIDATES = (
     "SELECT e.id, n.name, e.kind, e.priority, e.content, e.line, e.scope, e.author, e.valid_from, e.success_count,"
