@@ -121,7 +121,8 @@ async def open_app(
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
-            await memory.entries.purge()
+            await memory.ledger.finish_edits()
+            await memory.ledger.purge()
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
@@ -159,7 +160,7 @@ def _assemble(
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
-        memory.long_term,
+        memory.ledger,
         memory.history,
         memory.facts,
         ModelConsolidator(model, clock),

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from bot.chat.commands import help_text, parse_command
 from memory.log.sessions import Address
-from memory.store.changes import ChangeLog
 from memory.store.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from tests.fakes import Person
 from tests.servers.model import Fails, Says
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -191,7 +191,7 @@ async def test_commands_right_after_a_restart_know_the_conversation(start: OpenA
 
 
 async def remembered(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
-    store = EntryStore(app.database, ChangeLog(app.clock), app.clock)
+    store = EntryStore(app.database, ledger_over(app.database, app.clock))
     await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # by name
 
 

@@ -13,12 +13,12 @@ from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
-from memory.learning.reinforcement import Reinforcement
 from memory.retrieval.search import Search
 from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.reinforcement import Reinforcement
 from memory.store.strength import MOST_REINFORCED
-from tests.talk import Store
+from tests.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 
 @pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
-    return Learning(database, Search(database), ChangeLog(clock), clock, UTC_ZONE)
+    return Learning(database, Search(database), ledger_over(database, clock))
 
 
 @pytest.fixture

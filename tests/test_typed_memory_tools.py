@@ -230,7 +230,7 @@ async def test_a_procedure_is_saved_recorded_and_undone(person: Person, model: M
         strict=True,
     ):
         assert answer.startswith(f"error: {expected}")
-    for undone in ("As it was before: ", "Back to: ", "As it was before: ", "As it was before: "):
+    for undone in ("Back to: ", "As it was before: ", "As it was before: "):
         assert undone in await person.says("/undo")
     entry = (await entries(store))["deploy"]
     assert (entry.steps, entry.success_count, entry.failure_count) == (("test", "push"), 0, 0)

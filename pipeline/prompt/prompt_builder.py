@@ -63,10 +63,11 @@ class PromptSources:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, and the baseline memories in it."""
+    """The system message, the baseline memories in it, and the lines of MEMORY.md that it shows."""
 
     message: Message
     baseline: tuple[Activated, ...]
+    lines: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +91,27 @@ class PromptBuilder:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
         style = self._style
         parts = [style.identity]
+        lines: frozenset[str] = frozenset()
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
-            context = budget.fit_memory(without_visible(memory, visible.messages, self._zone)).to_context()
+            memory = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
+            context, lines = memory.to_context(), frozenset(memory.long_term.splitlines())
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
-        baseline = await self._baseline(session.owner, budget)
+        baseline = await self._baseline(session.owner, budget, lines)
         if baseline:
             parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
         if visible.summary:
             parts.append(f"{SUMMARY_HEADER}\n{budget.cut(visible.summary, budget.relevant)}")
-        return Stable(Message(Role.SYSTEM, "\n\n".join(parts), self._clock()), baseline)
+        return Stable(Message(Role.SYSTEM, "\n\n".join(parts), self._clock()), baseline, lines)
 
     async def volatile(
         self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
     ) -> Volatile:
         """The memories that fit `question`, what is found about it in search, and the time."""
         tokens, quoted = budget.relevant, self._style.whole_exchanges
-        context = await self._contextual(session.owner, question, stable.baseline, budget)
+        context = await self._contextual(session.owner, question, stable, budget)
         found = [
             await source.relevant(session, question, visible, tokens, whole_exchanges=quoted)
             for source in self._sources.relevant
@@ -118,22 +121,21 @@ class PromptBuilder:
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         return Volatile(fenced("\n\n".join(parts)), context)
 
-    async def _baseline(self, owner: str, budget: Budget) -> tuple[Activated, ...]:
+    async def _baseline(self, owner: str, budget: Budget, shown: frozenset[str]) -> tuple[Activated, ...]:
         activation = self._sources.activation
         if activation is None:
             return ()
         tokens = budget.activation(activation.tokens) - budget.text(RULES_HEADER)
-        return await activation.memories.baseline(owner, tokens, budget.text)
+        return await activation.memories.baseline(owner, tokens, budget.text, shown)
 
-    async def _contextual(
-        self, owner: str, question: str, baseline: tuple[Activated, ...], budget: Budget
-    ) -> tuple[Activated, ...]:
+    async def _contextual(self, owner: str, question: str, stable: Stable, budget: Budget) -> tuple[Activated, ...]:
         activation = self._sources.activation
         if activation is None:
             return ()
+        baseline = stable.baseline
         taken = sum(one.tokens for one in baseline) + (budget.text(RULES_HEADER) if baseline else 0)
         tokens = budget.activation(activation.tokens) - taken
-        return await activation.memories.contextual(owner, question, baseline, tokens, budget.text)
+        return await activation.memories.contextual(owner, question, baseline, tokens, budget.text, stable.lines)
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
