@@ -186,8 +186,10 @@ async def damaged(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def out_of_step(broken: Installation) -> AsyncIterator[None]:
-    # as another program would that knows nothing of the index
+    # as another program might that takes away what keeps the two in step
     with contextlib.closing(sqlite3.connect(broken.data / "mneme.db", isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER entry_leaves")
+        connection.execute("DROP TRIGGER entry_enters")
         connection.execute("UPDATE entries SET content = 'The guest wifi is called Sparrow'")
     yield
 
