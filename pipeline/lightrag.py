@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import httpx
 import structlog
+
+from memory.messages import Passage, Provenance, marked_in, worst
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,6 +22,8 @@ QUERY_TIMEOUT = 5.0
 INDEX_TIMEOUT = 15.0
 SHORTEST_QUERY = 3
 """LightRAG rejects queries of fewer characters."""
+_OURS = re.compile(r"/\d+(?: \[\w+\])?$")
+"""How the sources of our documents end: with the number of a turn."""
 
 
 class LightRag:
@@ -29,11 +34,13 @@ class LightRag:
         headers = {"X-API-Key": api_key} if api_key else {}
         self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers)
 
-    async def index(self, session_id: str, turn: int, at: datetime, user: str, assistant: str) -> None:
-        """Add one exchange."""
+    async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
+        """Add one exchange. Its source tells whether anything in it is foreign."""
+        said = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
+        provenance = worst([user.provenance, assistant.provenance])
         document = {
-            "text": f"[{at:%Y-%m-%d %H:%M}]\nUser: {user}\nAssistant: {assistant}",
-            "file_source": f"{session_id}/{turn}",
+            "text": f"[{at:%Y-%m-%d %H:%M}]\n{said}",
+            "file_source": f"{session_id}/{turn}{provenance.mark}",
         }
         try:
             response = await self._client.post("/documents/text", json=document, timeout=INDEX_TIMEOUT)
@@ -43,10 +50,10 @@ class LightRag:
 
     async def relevant(
         self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
-    ) -> str:
+    ) -> Passage:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
         if len(question.strip()) < SHORTEST_QUERY:
-            return ""
+            return Passage("")
         try:
             response = await self._client.post(
                 "/query",
@@ -57,10 +64,24 @@ class LightRag:
             answer = response.json()
         except (httpx.HTTPError, ValueError) as error:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
-            return ""
+            return Passage("")
         found = answer.get("response") if isinstance(answer, dict) else None
-        return found.strip() if isinstance(found, str) and "[no-context]" not in found else ""
+        if not isinstance(found, str) or "[no-context]" in found:
+            return Passage("")
+        return Passage(found.strip(), _origin(answer.get("references")))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _origin(references: object) -> Provenance:
+    """The worst provenance of the documents that an answer was drawn from.
+
+    Only what we sent is known. What others put into the graph, and what a server that gives no references answers,
+    may say anything.
+    """
+    if not isinstance(references, list) or not references:
+        return Provenance.FOREIGN
+    sources = [str(one.get("file_path")) if isinstance(one, dict) else "" for one in references]
+    return worst(marked_in(source) if _OURS.search(source) else Provenance.FOREIGN for source in sources)

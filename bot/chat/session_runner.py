@@ -168,6 +168,8 @@ class SessionRunner:
             log.error("command_failed", exc_info=error)
 
     def _command_of(self, arrival: Arrival) -> Command | None:
+        if arrival.incoming.provenance is not Provenance.TYPED:
+            return None  # what others wrote is read, never obeyed
         name = parse_command(arrival.incoming.text)[0]
         return self._commands.get(name, self._commands.get("help")) if name else None
 

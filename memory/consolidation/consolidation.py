@@ -24,7 +24,7 @@ from memory.consolidation.grounding import (
 )
 from memory.errors import MemoryRefused, Postponed, StoreError
 from memory.log.sessions import message_of
-from memory.messages import Message, Provenance, Role
+from memory.messages import Message, Provenance, Role, worst
 from memory.store.entry import Author
 from memory.text.words import is_small_talk
 
@@ -94,6 +94,11 @@ class _Job:
     def key(self) -> str:
         """What the history entry of this job is made of."""
         return f"messages {self.messages[0].id}-{self.messages[-1].id}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """The worst of what the model reads of this job."""
+        return worst(message.provenance for message in self.messages)
 
 
 class ConsolidationService:
@@ -199,7 +204,8 @@ class ConsolidationService:
             if last_try:
                 await self._mark_done(job)
             return Consolidated(len(job.messages), fell_back=True, memory_changed=False, learned=())
-        await self._history.append(job.owner, self._clock(), answer.history_entry, job.key)
+        entry = f"{answer.history_entry}{job.provenance.mark}"
+        await self._history.append(job.owner, self._clock(), entry, job.key)
         stated = statements(job.messages)
         known = {subject: entry.content for subject, entry in await self._facts.current(job.owner, KNOWN_FACTS)}
         facts = with_fitting_subjects(grounded_facts(answer.facts, stated), known, stated)
@@ -219,6 +225,10 @@ class ConsolidationService:
             memory = await self._long_term.read(job.owner)
             answer = await self._ask(job, memory, deadline)
             if answer is None or answer.memory_update is None or await self._is_gone(job):
+                return answer, False
+            if job.provenance.is_foreign:
+                # it may not be the user who speaks through the model; what the user stated becomes facts all the same
+                log.info("memory_update_refused", owner=job.owner, reason="foreign text was in view")
                 return answer, False
             update = grounded_update(memory, answer.memory_update, said)
             if update.strip() == memory.strip():

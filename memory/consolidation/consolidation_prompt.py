@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from memory.learning.capture import is_one_wish
-from memory.messages import Message, Provenance, Role
+from memory.messages import Message, Provenance, Role, worst
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
@@ -103,7 +103,10 @@ def statements(messages: Sequence[Message]) -> list[str]:
 
 def raw_fallback(messages: Sequence[Message]) -> str:
     """The history entry that is written when there is no usable answer."""
-    lines = [f"{m.role.value}: {' '.join(m.content.split())[:FALLBACK_CHARACTERS]}" for m in messages]
+    lines = [
+        f"{m.role.value}{worst([m.provenance]).mark}: {' '.join(m.content.split())[:FALLBACK_CHARACTERS]}"
+        for m in messages
+    ]
     return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from memory.messages import Message, Role, storable
+from memory.messages import Message, Passage, Provenance, Role, in_one, marked_in, storable, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +31,11 @@ class Memory:
     today: str
     recent: tuple[tuple[date, str], ...]
 
+    @property
+    def provenance(self) -> Provenance:
+        """The worst provenance of the exchanges that the notes tell of. MEMORY.md holds the user's own words."""
+        return worst(marked_in(notes) for notes in (self.today, *(notes for _, notes in self.recent)))
+
     def to_context(self) -> str:
         """The part of the prompt that shows it, in S0's format; empty when every part is empty."""
         parts: list[str] = []
@@ -44,13 +49,13 @@ class Memory:
         return "\n\n".join(parts)
 
 
-def daily_note(moment: datetime, user: str, assistant: str) -> str:
+def daily_note(moment: datetime, user: Passage, assistant: Passage) -> str:
     """The line of an exchange in a daily note (S0): `[HH:mm] User: {200} | Assistant: {300}`.
 
-    `moment` is in the zone of the chat.
+    `moment` is in the zone of the chat. What is foreign is marked: `User [forwarded]: ...`.
     """
-    said, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
-    return f"[{moment:%H:%M}] User: {said} | Assistant: {answered}"
+    said, answered = _one_line(user.text, USER_CHARACTERS), _one_line(assistant.text, ASSISTANT_CHARACTERS)
+    return f"[{moment:%H:%M}] User{user.provenance.mark}: {said} | Assistant{assistant.provenance.mark}: {answered}"
 
 
 def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
@@ -81,14 +86,15 @@ def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) 
 
 
 def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[date, str]]:
-    asked: list[str] = []
+    asked: list[Message] = []
     for message, following in zip_longest(messages, messages[1:]):
         if message.role is Role.USER:
-            asked.append(message.content)
+            asked.append(message)
         if following is None or following.turn_id != message.turn_id:
             if message.role is Role.ASSISTANT and asked:
                 answered_at = message.created_at.astimezone(zone)
-                yield answered_at.date(), daily_note(answered_at, "\n".join(asked), message.content)
+                answer = Passage(message.content, worst([message.provenance]))
+                yield answered_at.date(), daily_note(answered_at, in_one(asked), answer)
             asked = []
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from memory.log.sessions import Marker
-from memory.messages import Message, Role, storable
+from memory.messages import Message, Role, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
 from memory.text.secrets import without_secrets
 
@@ -137,9 +137,18 @@ class CompactionService:
         content = without_secrets(summary or extract(transcript.summary, removed))
         topic = summary or extract(None, removed)
         stem = f"archive-{self._clock():%Y-%m-%d}"
+        provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         # the archive comes first: a crash before the marker leaves the conversation as it was
         archive = await self._entries.add(
-            session.owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
+            session.owner,
+            NewEntry(
+                content,
+                stem=stem,
+                topic=topic,
+                kind=Kind.ARCHIVE,
+                author=Author.COMPACTION,
+                trusted=not provenance.is_foreign,
+            ),
         )
         first_kept = kept[0].id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
@@ -186,7 +195,7 @@ def cut_at(messages: list[Message], keep: int) -> int:
 def written_out(messages: list[Message]) -> str:
     """Messages as the summariser reads them: no tool results, each cut short, the whole bounded (S0)."""
     lines = [
-        f"{message.role.value}: {message.content[:MESSAGE_CHARACTERS]}"
+        f"{message.role.value}{worst([message.provenance]).mark}: {message.content[:MESSAGE_CHARACTERS]}"
         for message in messages
         if message.role in (Role.USER, Role.ASSISTANT) and message.content.strip()
     ]

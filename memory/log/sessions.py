@@ -66,11 +66,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What the model sees of a conversation: the newest summary, then the messages since its marker."""
+    """What the model sees of a conversation: the newest summary, then the messages since its marker.
+
+    summary_provenance: the worst of what was summarised.
+    """
 
     conversation_id: int | None
     summary: str | None
     messages: list[Message]
+    summary_provenance: Provenance = Provenance.TYPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,7 @@ class SessionService:
         if conversation_id is None:
             return Transcript(None, None, [])
         marker = await self._database.row(
-            "SELECT m.first_kept_message_id, e.content FROM markers m"
+            "SELECT m.first_kept_message_id, e.content, e.trusted FROM markers m"
             " LEFT JOIN entries e ON e.id = m.archive_id AND e.deleted_at IS NULL"
             " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT 1",
             (conversation_id,),
@@ -191,7 +195,12 @@ class SessionService:
             " AND (m.role <> 'assistant' OR m.speaker IS NULL) ORDER BY m.id",
             (conversation_id, marker["first_kept_message_id"] if marker else 0),
         )
-        return Transcript(conversation_id, marker["content"] if marker else None, [message_of(r) for r in rows])
+        messages = [message_of(row) for row in rows]
+        if marker is None:
+            return Transcript(conversation_id, None, messages)
+        foreign = marker["content"] is not None and not marker["trusted"]
+        provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
+        return Transcript(conversation_id, marker["content"], messages, provenance)
 
     async def markers(self, session_id: str) -> list[Marker]:
         """The current conversation's markers, oldest first."""

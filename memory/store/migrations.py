@@ -332,6 +332,23 @@ ENDPOINTS: Migration = (
     """,
 )
 
+PROVENANCE: Migration = (
+    # until now an answer, a tool's result and an archive did not tell what they were made of: whatever came after a
+    # foreign text in its conversation may quote it
+    """
+    UPDATE messages SET provenance = 'foreign' FROM (SELECT conversation_id, min(id) AS first FROM messages
+        WHERE role = 'user' AND provenance <> 'typed' GROUP BY conversation_id) f
+    WHERE messages.conversation_id = f.conversation_id AND messages.id > f.first AND role IN ('assistant', 'tool')
+    """,
+    """
+    UPDATE entries SET trusted = 0 WHERE kind = 'archive' AND EXISTS (
+        SELECT 1 FROM markers k JOIN messages f ON f.conversation_id = k.conversation_id
+            AND f.id < k.first_kept_message_id
+        WHERE k.archive_id = entries.id AND f.role = 'user' AND f.provenance <> 'typed')
+    """,
+    "CREATE INDEX markers_of_archive ON markers (archive_id)",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -344,4 +361,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     CONSOLIDATION,
     ACTIVATION,
     ENDPOINTS,
+    PROVENANCE,
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from memory.files.notes import Memory, without_visible
-from memory.messages import Message, Role
+from memory.messages import Message, Passage, Role, worst
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
@@ -37,7 +37,7 @@ class RelevantMemory(Protocol):
 
     async def relevant(
         self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
-    ) -> str:
+    ) -> Passage:
         """What is known about `question` beyond the visible conversation, in `tokens` at most; empty for nothing.
 
         whole_exchanges: quote the answers too, not the users' words alone.
@@ -71,9 +71,9 @@ class Stable:
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
-    """What is added to the newest message, and the memories in it that activated for it."""
+    """What is added to the newest message, and the memories in it that activated for it. Those are all trusted."""
 
-    text: str
+    text: Passage
     activated: tuple[Activated, ...]
 
 
@@ -89,19 +89,23 @@ class PromptBuilder:
     async def stable(self, session: Session, visible: Transcript, budget: Budget) -> Stable:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
         style = self._style
-        parts = [style.identity]
+        parts, provenances = [style.identity], [visible.summary_provenance]
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
-            context = budget.fit_memory(without_visible(memory, visible.messages, self._zone)).to_context()
+            fitting = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
+            context = fitting.to_context()
+            provenances.append(fitting.provenance)
             parts += [_section(MEMORY_HEADER, style.memory, f"\n{context}")] if context else []
         baseline = await self._baseline(session.owner, budget)
         if baseline:
             parts.append(_section(RULES_HEADER, style.rules, *(one.line for one in baseline)))
         if visible.summary:
-            parts.append(f"{SUMMARY_HEADER}\n{budget.cut(visible.summary, budget.relevant)}")
-        return Stable(Message(Role.SYSTEM, "\n\n".join(parts), self._clock()), baseline)
+            header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
+            parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
+        message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
+        return Stable(message, baseline)
 
     async def volatile(
         self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
@@ -113,10 +117,11 @@ class PromptBuilder:
             await source.relevant(session, question, visible, tokens, whole_exchanges=quoted)
             for source in self._sources.relevant
         ]
-        lines = [one.line for one in context] + [budget.cut(text, tokens) for text in found if text]
+        lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in found if one.text]
         parts = [_section(RELEVANT_HEADER, self._style.relevant, *lines)] if lines else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
-        return Volatile(fenced("\n\n".join(parts)), context)
+        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in found))
+        return Volatile(text, context)
 
     async def _baseline(self, owner: str, budget: Budget) -> tuple[Activated, ...]:
         activation = self._sources.activation
@@ -138,8 +143,9 @@ class PromptBuilder:
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
     """`messages` with what changes at the end of the last one, after the user's own words."""
-    last = messages[-1]
-    return [*messages[:-1], replace(last, content=f"{last.content}\n\n{volatile.text}")]
+    last, added = messages[-1], volatile.text
+    provenance = worst([last.provenance, added.provenance])
+    return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]
 
 
 def _section(header: str, explained: str, *lines: str) -> str:

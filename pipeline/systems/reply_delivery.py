@@ -34,7 +34,7 @@ class ReplyDelivery:
         """Commit, then deliver. What the turn had said when it was stopped is kept and marked."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = f"{turn.partial.strip()} {STOPPED_NOTE}"
-            turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
+            turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         waiting = await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.text for notice in waiting]
         turn.reply = _reply(turn)
