@@ -205,7 +205,7 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         person = Person(app)
         assert await person.says("/memory why") == "No memory was activated for your last message."
         await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
-        await remembered(app, Kind.FACT, "Likes green tea", "tea", trusted=False)
+        await remembered(app, Kind.FACT, "Likes green tea", "tea")
         await remembered(app, Kind.FACT, "Works as a nurse", "work")
         await remembered(app, Kind.WORKFLOW, "Brewing tea: boil, wait", "brew")
         await person.says("Is there tea?")
@@ -220,7 +220,7 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         assert why[1].startswith("- **short**: Answer in one sentence (layer A, score 2.00, ")
         assert why[1].endswith(" tokens; policy, by user, 2026-02-07 12:15 UTC)")
         assert why[2].startswith("- **tea**: Likes green tea (layer B, score 1.00, relevance ")
-        assert why[2].endswith(" tokens; fact, by user, 2026-02-07 12:15 UTC, not from the user's own words)")
+        assert why[2].endswith(" tokens; fact, by user, 2026-02-07 12:15 UTC)")
         assert why[3].startswith("- **brew**: Brewing tea: boil, wait (layer C, score 1.50, relevance ")
         assert why[4].startswith("- **work**: Works as a nurse (layer B, score 1.00, ")
         assert "relevance" not in why[4]

@@ -20,7 +20,7 @@ NOW = "2026-02-07T12:15:00.000Z"
 WRITTEN = {
     1: """
         INSERT INTO owners (name) VALUES ('telegram:1'), ('telegram:2');
-        INSERT INTO sessions VALUES
+        INSERT INTO sessions (id, channel, chat_id, thread_id, owner, state, metadata, created_at, updated_at) VALUES
             ('telegram:1', 'telegram', '1', NULL, 'telegram:1', 'ACTIVE', '{}', 'NOW', 'NOW');
         INSERT INTO conversations (session_id, owner_id, started_at) VALUES ('telegram:1', 1, 'NOW');
         INSERT INTO turns (conversation_id, outcome, started_at, finished_at)
@@ -56,6 +56,7 @@ WRITTEN = {
         INSERT INTO notices (owner_id, text, at) VALUES (1, 'learned', 'NOW');
         INSERT INTO jobs VALUES ('weekly', 'NOW')
     """,
+    11: "INSERT INTO endpoints (url, model) VALUES ('http://127.0.0.1', 'm')",
 }
 """What was written with each format, in the words of that time."""
 

@@ -56,6 +56,6 @@ def _as_said(message: Message) -> Message:
     """`message` with what the model must know of where it came from: the speaker in a group, a forward."""
     if message.role is not Role.USER:
         return message  # a mark in its own answers would teach the model to write marks
-    speaker = f"{message.speaker}: " if message.speaker else ""
-    mark = worst([message.provenance]).mark.strip()
-    return replace(message, content=f"{speaker}{mark} {unfenced(message.content)}".removeprefix(" "))
+    speaker = f"{message.speaker}:" if message.speaker else ""
+    said = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
+    return replace(message, content=said.removeprefix(" "))
