@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import structlog
 
+from config.secrets import without_secrets
 from memory.messages import Passage, Provenance, marked_in, worst
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LightRag:
         said = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
         provenance = worst([user.provenance, assistant.provenance])
         document = {
-            "text": f"[{at:%Y-%m-%d %H:%M}]\n{said}",
+            "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(said)}",
             "file_source": f"{session_id}/{turn}{provenance.mark}",
         }
         try:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from config.secrets import without_secrets
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import locked
 from memory.messages import Passage, marked_in, storable
-from memory.text.secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

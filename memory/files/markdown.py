@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from config.secrets import secret_in
 from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
 from memory.messages import storable
-from memory.text.secrets import secret_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

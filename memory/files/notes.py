@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from config.secrets import without_secrets
 from memory.messages import Message, Passage, Provenance, Role, in_one, marked_in, storable, worst
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ USER_CHARACTERS = 200
 ASSISTANT_CHARACTERS = 300
 """How much of an answer a daily note holds (S0)."""
 
+LONGEST_SECRET = 400
+"""So many characters behind the cut are looked at, so that half a secret is not taken for none."""
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 
@@ -99,5 +102,6 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
 
 
 def _one_line(text: str, limit: int) -> str:
-    # cut first, as S0 does: what is searched for line breaks stays short however long the text is
-    return _BREAKS.sub(" ", storable(text.strip()[:limit])).strip()
+    # cut first, as S0 does: what is searched stays short however long the text is; but not through a secret
+    shown = without_secrets(storable(text.strip()[: limit + LONGEST_SECRET]))[:limit]
+    return _BREAKS.sub(" ", shown).strip()

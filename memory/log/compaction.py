@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from config.secrets import without_secrets
 from memory.log.sessions import Marker
 from memory.messages import Message, Role, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
-from memory.text.secrets import without_secrets
 
 if TYPE_CHECKING:
     from memory.clock import Clock
@@ -135,7 +135,8 @@ class CompactionService:
             return None
         summary = await self._summary(transcript.summary, removed)
         content = without_secrets(summary or extract(transcript.summary, removed))
-        topic = summary or extract(None, removed)
+        # the name is made of it
+        topic = without_secrets(summary or extract(None, removed))
         stem = f"archive-{self._clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         # the archive comes first: a crash before the marker leaves the conversation as it was
@@ -195,7 +196,7 @@ def cut_at(messages: list[Message], keep: int) -> int:
 def written_out(messages: list[Message]) -> str:
     """Messages as the summariser reads them: no tool results, each cut short, the whole bounded (S0)."""
     lines = [
-        f"{message.role.value}{worst([message.provenance]).mark}: {message.content[:MESSAGE_CHARACTERS]}"
+        f"{message.role.value}{worst([message.provenance]).mark}: {_beginning(message.content)}"
         for message in messages
         if message.role in (Role.USER, Role.ASSISTANT) and message.content.strip()
     ]
@@ -204,13 +205,18 @@ def written_out(messages: list[Message]) -> str:
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
-    said = [" ".join(message.content.split()) for message in messages if message.role is Role.USER]
+    said = [" ".join(without_secrets(message.content).split()) for message in messages if message.role is Role.USER]
     share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(said))))
     lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in said if text)])
     if earlier is None:
         return _shortened(lines, EXTRACT_CHARACTERS)
     half = EXTRACT_CHARACTERS // 2
     return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
+
+
+def _beginning(text: str) -> str:
+    # masked before it is cut: half a key is no longer known for one
+    return without_secrets(text[: MESSAGE_CHARACTERS * 3])[:MESSAGE_CHARACTERS]
 
 
 def _shortened(text: str, limit: int) -> str:

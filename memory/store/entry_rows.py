@@ -6,13 +6,13 @@ import difflib
 import json
 from typing import TYPE_CHECKING
 
+from config.secrets import secret_in
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Entry, Kind, default_priority
 from memory.store.index import enter_entries
 from memory.text.naming import free_name, name_key, plain_name, telling_words
-from memory.text.secrets import secret_in
 
 if TYPE_CHECKING:
     import aiosqlite
