@@ -15,6 +15,7 @@ from bot.chat.session_runner import SessionRunner
 from bot.chat.status import StatusService
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
+from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.schedule import WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
@@ -87,10 +88,13 @@ class App:
     schedule: WeeklySchedule
     health: Health
     metrics: Metrics | None = None
+    housekeeping: Housekeeping | None = None
 
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
         self.background.start()
+        if self.housekeeping is not None:
+            self.housekeeping.start()
         if self.settings.memory_enabled:
             self.schedule.start()
 
@@ -119,8 +123,10 @@ async def open_app(
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
+        housekeeping = Housekeeping(memory.pruning, memory.entries)
+        stack.push_async_callback(housekeeping.close)
+        await housekeeping.run()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
-            await memory.entries.purge()
             await use_half_life(database, settings.memory_half_life_days)
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
@@ -129,6 +135,7 @@ async def open_app(
         router = ModelRouter(models, meter, counter, settings.daily_token_limit)
         talking = _talking(settings, catalogue, router)
         app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
+        app = replace(app, housekeeping=housekeeping)
         stack.push_async_callback(app.runner.close)
         yield app
 

@@ -20,6 +20,7 @@ from memory.learning.reinforcement import Reinforcement
 from memory.log.endpoints import EndpointStore
 from memory.log.jobs import JobLog
 from memory.log.notices import PendingNotices
+from memory.log.pruning import Pruning
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.retrieval.activation import Activation
@@ -64,6 +65,7 @@ class MemoryServices:
     notices: PendingNotices
     jobs: JobLog
     endpoints: EndpointStore
+    pruning: Pruning
 
 
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
@@ -102,6 +104,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         notices=PendingNotices(database, clock),
         jobs=JobLog(database),
         endpoints=EndpointStore(database, clock),
+        pruning=Pruning(database, clock),
     )
 
 
