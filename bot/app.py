@@ -42,7 +42,7 @@ from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budgeting
 from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
-from pipeline.prompt.prompts import STYLES, PromptStyle
+from pipeline.prompt.prompts import STYLES, PromptStyle, without_memory
 from pipeline.recall_only import RecallOnly
 from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
@@ -151,10 +151,14 @@ def _assemble(
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
-    model, style, offered = talking.model, talking.style, talking.tools
+    model, offered = talking.model, talking.tools
+    style = talking.style if enabled else without_memory(talking.style)
     toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
     graph = _graph(settings, stack)
     relevant: list[RelevantMemory] = [memory.recall] if enabled else []
+    if graph is not None:
+        memory.forgetting.also(graph.forget)
+        graph = graph if enabled else None
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
     remembered = memory.files if enabled else None
@@ -227,6 +231,7 @@ def _assemble(
         memory.activation_log,
         memory.undo,
         memory.forgetting,
+        enabled=enabled,
     )
     commands |= command_table([*conversation.commands(), *remembering.commands()])
     runner.use_commands(commands)

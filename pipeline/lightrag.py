@@ -9,7 +9,8 @@ import httpx
 import structlog
 
 from config.secrets import without_secrets
-from memory.messages import Passage, Provenance, marked_in, worst
+from memory.errors import MnemeError
+from memory.messages import Passage, Provenance, worst
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,8 +24,18 @@ QUERY_TIMEOUT = 5.0
 INDEX_TIMEOUT = 15.0
 SHORTEST_QUERY = 3
 """LightRAG rejects queries of fewer characters."""
-_OURS = re.compile(r"/\d+(?: \[\w+\])?$")
-"""How the sources of our documents end: with the number of a turn."""
+PAGE = 200
+"""Documents that are listed at a time; the most that LightRAG takes."""
+_OURS = re.compile(r"mneme \S+ \d+ (?P<provenance>\w+)")
+_OURS_ONCE = re.compile(r"\w+:\S+/\d+")
+"""The sources of our documents, now and as earlier versions wrote them: session, turn, provenance."""
+
+
+_NOT_FORGOTTEN = "LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there."
+
+
+class LightRagError(MnemeError):
+    """LightRAG did not do what it must."""
 
 
 class LightRag:
@@ -41,7 +52,7 @@ class LightRag:
         provenance = worst([user.provenance, assistant.provenance])
         document = {
             "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(said)}",
-            "file_source": f"{session_id}/{turn}{provenance.mark}",
+            "file_source": f"mneme {session_id} {turn} {provenance}",
         }
         try:
             response = await self._client.post("/documents/text", json=document, timeout=INDEX_TIMEOUT)
@@ -71,6 +82,40 @@ class LightRag:
             return Passage("")
         return Passage(found.strip(), _origin(answer.get("references")))
 
+    async def forget(self) -> None:
+        """Delete every document that we sent. Raises LightRagError when that can't be done."""
+        try:
+            ids = [found["id"] for found in await self._documents() if _is_ours(str(found.get("file_path")))]
+            if not ids:
+                return
+            # LightRAG deletes in the background, and only when it does nothing else
+            body = {"doc_ids": ids, "delete_file": False, "delete_llm_cache": True}
+            response = await self._client.request(
+                "DELETE", "/documents/delete_document", json=body, timeout=INDEX_TIMEOUT
+            )
+            response.raise_for_status()
+            status = response.json().get("status")
+        except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
+            log.warning("lightrag_forget_failed", error=str(error) or type(error).__name__)
+            raise LightRagError(_NOT_FORGOTTEN) from error
+        if status != "deletion_started":
+            log.warning("lightrag_forget_failed", error=f"it answers {status}")
+            raise LightRagError(_NOT_FORGOTTEN)
+
+    async def _documents(self) -> list[dict[str, object]]:
+        """All documents that LightRAG has, each with its id and its source."""
+        found: list[dict[str, object]] = []
+        more, page = True, 0
+        while more:
+            page += 1
+            listing = {"page": page, "page_size": PAGE}
+            response = await self._client.post("/documents/paginated", json=listing, timeout=INDEX_TIMEOUT)
+            response.raise_for_status()
+            answer = response.json()
+            found += answer["documents"]
+            more = bool(answer["pagination"]["has_next"])
+        return found
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
@@ -85,4 +130,14 @@ def _origin(references: object) -> Provenance:
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
     sources = [str(one.get("file_path")) if isinstance(one, dict) else "" for one in references]
-    return worst(marked_in(source) if _OURS.search(source) else Provenance.FOREIGN for source in sources)
+    return worst(_provenance(source) for source in sources)
+
+
+def _provenance(source: str) -> Provenance:
+    ours = _OURS.fullmatch(source)
+    known = ours is not None and ours["provenance"] in set(Provenance)
+    return Provenance(ours["provenance"]) if ours is not None and known else Provenance.FOREIGN
+
+
+def _is_ours(source: str) -> bool:
+    return bool(_OURS.fullmatch(source) or _OURS_ONCE.fullmatch(source))

@@ -12,6 +12,7 @@ from tests.servers.model import Calls, Says
 
 if TYPE_CHECKING:
     from bot.app import App
+    from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer
 
@@ -146,3 +147,16 @@ async def test_topics_of_one_chat_share_their_memory(app: App) -> None:
     one, two = (Person(app, Address("telegram", "-100", thread)) for thread in ("7", "8"))
     await remember(one, "spare key")
     assert "spare key" in await two.says("/memory spare-key")
+
+
+async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        person = Person(app)
+        assert "Memory is off" in await person.says("/remember The spare key is at Ann's")
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+        await person.says("Hello")
+    prompt = model.requests[-1].prompt.lower()
+    assert "# memory" not in prompt
+    assert "memory tools" not in prompt
+    assert "remembers" not in prompt
+    assert "tools" not in model.requests[-1].body

@@ -109,6 +109,18 @@ class Database:
                     raise explain(error, self.path) from error
                 raise
 
+    async def scrub(self) -> None:
+        """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format."""
+        async with self._lock:
+            try:
+                # the index's words go only when its segments are merged
+                await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")
+                await self._writer.execute("VACUUM")
+                await self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                raise explain(error, self.path) from error
+        await asyncio.to_thread(_remove_former, self.path)
+
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
         """One unchanging view of what is committed, for reading much while others write."""
@@ -165,8 +177,12 @@ def _keep_former(path: Path, version: int) -> None:
     fresh.unlink(missing_ok=True)  # a start that was killed may have left it
     copy_database(path, fresh)
     fresh.replace(copy)
+    _remove_former(path, but=copy)
+
+
+def _remove_former(path: Path, but: Path | None = None) -> None:
     for former in path.parent.glob(f"{path.name}.format-*"):
-        if former != copy:
+        if former != but:
             former.unlink()
 
 
@@ -190,7 +206,13 @@ async def _connect(path: Path) -> aiosqlite.Connection:
             await connection.create_function(function.__name__, 1, function, deterministic=True)
         await connection.create_function("strength", 3, stored_strength, deterministic=True)
         await connection.create_function("scope_matches", 2, scope_matches, deterministic=True)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", f"cache_size = -{CACHE}"):
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            "foreign_keys = ON",
+            "secure_delete = ON",  # what is deleted is overwritten: forgetting means that it is gone from the file
+            f"cache_size = -{CACHE}",
+        ):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         await connection.close()
