@@ -85,10 +85,13 @@ class Consolidated:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
+    """What is to be consolidated. through: the id of the last message that is due, be it spoken or not."""
+
     conversation_id: int
     session_id: str
     owner: str
     messages: list[Message]
+    through: int
 
     @property
     def key(self) -> str:
@@ -317,7 +320,7 @@ class ConsolidationService:
             (conversation_id, about["consolidated_through"], about["consolidation_due"]),
         )
         messages = [message_of(row) for row in rows]
-        return _Job(conversation_id, about["session_id"], about["owner"], messages) if messages else None
+        return _Job(conversation_id, about["session_id"], about["owner"], messages, about["consolidation_due"])
 
     async def _is_gone(self, job: _Job) -> bool:
         """Whether the user had everything forgotten while the model answered: then nothing of it is written."""
@@ -326,8 +329,9 @@ class ConsolidationService:
     async def _mark_done(self, job: _Job) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(
-                "UPDATE conversations SET consolidated_through = ? WHERE id = ?",
-                (job.messages[-1].id, job.conversation_id),
+                # all that was due, also what nobody said, such as a tool's result at the end
+                "UPDATE conversations SET consolidated_through = max(consolidated_through, ?) WHERE id = ?",
+                (job.through, job.conversation_id),
             )
 
 
