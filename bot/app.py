@@ -161,7 +161,7 @@ def _assemble(
         graph = graph if enabled else None
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
-    remembered = memory.files if enabled else None
+    remembered = memory.daily_notes if enabled else None
     builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
     budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
     context = ContextBuilding(memory.sessions, builder, budgeting)
@@ -200,8 +200,8 @@ def _assemble(
             AutoCompaction(compaction, model, background.compacted),
             context,
             ToolLoop(model, toolbox, turn_limits, budgeting, recall_only, clock),
-            ReplyDelivery(memory.turns, memory.notices, clock),
-            MemoryPersist(remembered, zone),
+            ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
+            MemoryPersist(remembered),
             Indexing(graph),
         ],
         observe=metrics.turn_finished if metrics is not None else None,

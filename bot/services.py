@@ -10,6 +10,7 @@ from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.forgetting import Forgetting
 from memory.custody.portable import Portable
 from memory.custody.undo import Undo
+from memory.files.daily import DailyNotes
 from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
@@ -66,6 +67,7 @@ class MemoryServices:
     jobs: JobLog
     endpoints: EndpointStore
     pruning: Pruning
+    daily_notes: DailyNotes
 
 
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
@@ -105,6 +107,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         jobs=JobLog(database),
         endpoints=EndpointStore(database, clock),
         pruning=Pruning(database, clock),
+        daily_notes=DailyNotes(database, files, zone),
     )
 
 

@@ -349,6 +349,13 @@ PROVENANCE: Migration = (
     "CREATE INDEX markers_of_archive ON markers (archive_id)",
 )
 
+NOTES: Migration = (
+    # whether the turn's line in the daily note is due or written; a retried turn's written one is to be taken out
+    "ALTER TABLE turns ADD COLUMN note TEXT CHECK (note IN ('due', 'written'))",
+    "UPDATE turns SET note = 'written' WHERE outcome = 'answered'",
+    "CREATE INDEX unsettled_notes ON turns (id) WHERE note = 'due' OR note = 'written' AND outcome = 'retried'",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -362,4 +369,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     ACTIVATION,
     ENDPOINTS,
     PROVENANCE,
+    NOTES,
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
+    from memory.files.daily import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.retrieval.activation import Activated, Activation
     from pipeline.prompt.budget import Budget
@@ -56,17 +56,18 @@ class ActivationBudget:
 class PromptSources:
     """What is remembered and can stand in a prompt. None: nothing of it is to."""
 
-    files: MarkdownFiles | None
+    files: DailyNotes | None
     activation: ActivationBudget | None
     relevant: Sequence[RelevantMemory]
 
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, and the baseline memories in it."""
+    """The system message, and the baseline memories in it. unreadable: why a file is not in it, in a sentence."""
 
     message: Message
     baseline: tuple[Activated, ...]
+    unreadable: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,10 @@ class PromptBuilder:
     async def stable(self, session: Session, visible: Transcript, budget: Budget) -> Stable:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
         style = self._style
-        parts, provenances = [style.identity], [visible.summary_provenance]
+        parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
+            unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
             fitting = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
@@ -105,7 +107,7 @@ class PromptBuilder:
             header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
             parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
-        return Stable(message, baseline)
+        return Stable(message, baseline, unreadable)
 
     async def volatile(
         self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget

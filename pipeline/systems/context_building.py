@@ -41,6 +41,7 @@ class ContextBuilding:
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.tools = budget.tools
+        turn.notices += [stable.unreadable] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
 
     async def stable_tokens(self, session: Session) -> int:

@@ -21,11 +21,12 @@ STOPPED_NOTE = "(stopped)"
 
 
 class ReplyDelivery:
-    """Every turn ends here: answered, stopped or failed."""
+    """Every turn ends here: answered, stopped or failed. notes: exchanges are noted in the daily notes."""
 
     name = "ReplyDelivery"
 
-    def __init__(self, turns: TurnLog, notices: PendingNotices, clock: Clock) -> None:
+    def __init__(self, turns: TurnLog, notices: PendingNotices, clock: Clock, *, notes: bool) -> None:
+        self._notes = notes
         self._turns = turns
         self._notices = notices
         self._clock = clock
@@ -51,6 +52,7 @@ class ReplyDelivery:
                 told_notices=tuple(notice.id for notice in waiting),
                 inbox_ids=tuple(i.inbox_id for i in turn.incoming if i.inbox_id is not None),
                 reply=await turn.channel.outgoing(turn.reply),
+                noted=self._notes,
             )
         )
         try:
