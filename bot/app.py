@@ -209,12 +209,13 @@ def _assemble(
     runner = SessionRunner(pipeline, memory.sessions, clock)
     status = StatusService(
         memory.sessions,
-        memory.files,
+        memory.files if enabled else None,
         memory.entries,
         memory.activation,
         memory.activation_log,
         usage,
         context,
+        compaction,
         model,
         runner,
         clock,

@@ -81,7 +81,7 @@ class OutboxSender:
                 sent.append(await self._insist(item, address, chunk, number, backoff))
             except SendFailed as failure:
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
-                await self._mailbox.settle(item, failure=failure.reason)
+                await self._mailbox.settle(item, failure=failure.reason, terminated=failure.blocked)
                 return
             await self._mailbox.chunk_sent(item, tuple(sent))
         await self._mailbox.settle(item)

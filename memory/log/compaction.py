@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from config.secrets import without_secrets
-from memory.log.sessions import Marker
+from memory.log.sessions import Marker, insert_marker
 from memory.messages import Message, Role, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
 
 if TYPE_CHECKING:
+    import aiosqlite
+
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService, Transcript
     from memory.store.entries import EntryStore
+    from memory.store.entry import Entry
     from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
@@ -67,6 +70,16 @@ class Compacted:
     first_kept_message_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a conversation is from being compacted: its tokens and messages, and at how many of each it is."""
+
+    tokens: int
+    threshold: int
+    messages: int
+    window: int
+
+
 class CompactionService:
     """Compacts conversations, by hand and when they grow too large."""
 
@@ -114,6 +127,14 @@ class CompactionService:
             cut = cut_at(transcript.messages, keep)
         return await self._archive(session, transcript, cut)
 
+    def progress(self, transcript: Transcript, model: str, max_input_tokens: int) -> Progress | None:
+        """How far a conversation is; None where it is never compacted by itself."""
+        if not self._limits.enabled:
+            return None
+        threshold = self.threshold(max_input_tokens)
+        tokens = round(self.estimate(transcript.messages, model, threshold))
+        return Progress(tokens, threshold, len(transcript.messages), self._limits.memory_window)
+
     def threshold(self, max_input_tokens: int) -> int:
         """The size, in tokens, above which a conversation is compacted: 0.8 of the window (S0), or less."""
         return min(int(max_input_tokens * 0.8), self._limits.max_context_tokens)
@@ -139,7 +160,13 @@ class CompactionService:
         topic = without_secrets(summary or extract(None, removed))
         stem = f"archive-{self._clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
-        # the archive comes first: a crash before the marker leaves the conversation as it was
+        first_kept, conversation_id = kept[0].id, transcript.conversation_id
+        assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
+
+        async def mark(connection: aiosqlite.Connection, archive: Entry) -> None:
+            marker = Marker(archive.name, archive.id, self._clock(), first_kept)
+            await insert_marker(connection, conversation_id, marker)
+
         archive = await self._entries.add(
             session.owner,
             NewEntry(
@@ -150,11 +177,7 @@ class CompactionService:
                 author=Author.COMPACTION,
                 trusted=not provenance.is_foreign,
             ),
-        )
-        first_kept = kept[0].id
-        assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
-        await self._sessions.append_marker(
-            transcript.conversation_id, Marker(archive.name, archive.id, self._clock(), first_kept)
+            also=mark,
         )
         log.info(
             "compacted", removed=len(removed), kept=len(kept), archive=archive.name, summarized=summary is not None

@@ -29,12 +29,14 @@ from memory.store.index import touching_entries
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     import aiosqlite
 
     from memory.store.changes import ChangeLog
     from memory.store.database import Database
+
+    Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
 
 class EntryStore:
@@ -45,8 +47,11 @@ class EntryStore:
         self._changes = changes
         self._clock = clock
 
-    async def add(self, owner: str, new: NewEntry) -> Entry:
-        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
+    async def add(self, owner: str, new: NewEntry, also: Also | None = None) -> Entry:
+        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored.
+
+        also: what is written with it, in the same transaction.
+        """
         content = usable_content(new.content)
         name = usable_name(new.name) if new.name is not None else None
         tags, scope = storable(json.dumps(new.tags, ensure_ascii=False)), storable(new.scope or "") or None
@@ -59,7 +64,10 @@ class EntryStore:
             new = replace(new, tags=tuple(json.loads(tags)), scope=scope, outcome=outcome)
             entry_id = await insert_entry(connection, owner_id, name, content, new, now)
             await self._changes.record(connection, owner_id, Operation.ADD, new.author, [Snapshot(entry_id, None)])
-            return await find(connection, owner_id, name)
+            entry = await find(connection, owner_id, name)
+            if also is not None:
+                await also(connection, entry)
+            return entry
 
     async def rename(self, owner: str, name: str, new_name: str, author: Author = Author.USER) -> Entry:
         """Change an entry's name; the old one stays as an alias."""

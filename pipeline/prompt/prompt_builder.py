@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+import structlog
+
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
 from pipeline.prompt.prompts import (
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session, Transcript
     from memory.retrieval.activation import Activated, Activation
     from pipeline.prompt.budget import Budget
+
+
+log = structlog.get_logger(__name__)
 
 
 class RelevantMemory(Protocol):
@@ -99,6 +104,7 @@ class PromptBuilder:
             fitting = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
             context = fitting.to_context()
             provenances.append(fitting.provenance)
+            log.info(f"Memory context: {len(context)} chars")
             parts += [_section(MEMORY_HEADER, style.memory, f"\n{context}")] if context else []
         baseline = await self._baseline(session.owner, budget)
         if baseline:
