@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -107,5 +108,8 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
 
 def _one_line(text: str, limit: int) -> str:
     # cut first, as S0 does: what is searched stays short however long the text is; but not through a secret
-    shown = without_secrets(storable(text.strip()[: limit + LONGEST_SECRET]))[:limit]
-    return _BREAKS.sub(" ", shown).strip()
+    return _BREAKS.sub(" ", _without_secrets(storable(text.strip()[: limit + LONGEST_SECRET]))[:limit]).strip()
+
+
+# each turn asks again for all that the conversation holds
+_without_secrets = lru_cache(maxsize=512)(without_secrets)
