@@ -225,6 +225,7 @@ async def test_an_extract_and_the_raw_words_in_the_history_hold_no_secret(
 
 async def test_an_export_holds_secrets_only_where_it_is_asked_for(app: App, person: Person, tmp_path: Path) -> None:
     await person.says(SAID)
+    await person.says("[1,2]")
     portable = Portable(app.database, tmp_path / "data" / "memory")
     (tmp_path / "data" / "memory" / "console:local" / "MEMORY.md").write_text(f"{SAID}\n")
     await portable.export(tmp_path / "plain")
@@ -235,7 +236,9 @@ async def test_an_export_holds_secrets_only_where_it_is_asked_for(app: App, pers
 
     assert holding(tmp_path / "plain") == set()
     assert holding(tmp_path / "whole") >= {"messages.jsonl", "MEMORY.md"}
-    assert "Berta" in (tmp_path / "plain" / "rows" / "messages.jsonl").read_text()
+    said = (tmp_path / "plain" / "rows" / "messages.jsonl").read_text()
+    assert "Berta" in said
+    assert '"[1,2]"' in said
 
 
 async def test_no_secret_goes_to_lightrag(start: OpenApp) -> None:

@@ -84,7 +84,7 @@ class TelegramChannel:
         """
         kept = []
         for update in updates:
-            letter = self._letter(update)
+            letter = self._letter(update.update_id, update)
             if letter is None:
                 continue
             if await self._admitted(letter):
@@ -155,7 +155,7 @@ class TelegramChannel:
 
     async def _take(self, item: InboxItem) -> Arrival | None:
         """The arrival that an item makes, if it is for the sessions; everything else is dealt with here."""
-        letter = self._letter(read_update(item.payload, self._bot))
+        letter = self._letter(item.update_id, item.payload)
         # who was let in then may have been shut out since
         if letter is None or not await self._admitted(letter):
             await self._mailbox.done([item.id])
@@ -197,12 +197,13 @@ class TelegramChannel:
                     text = render(_STRANGER.format(user_id=letter.user_id))[0]
                     await send_chunk(self._bot, letter.address, text)
 
-    def _letter(self, update: Update) -> Letter | None:
+    def _letter(self, update_id: int, update: Update | str) -> Letter | None:
+        """The letter in an update, or in the payload that was kept of one."""
         try:
-            return letter_of(update, self._me)
+            return letter_of(read_update(update, self._bot) if isinstance(update, str) else update, self._me)
         except Exception:
             # one update that can't be read must not stop those behind it
-            log.exception("update_unreadable", update=update.update_id)
+            log.exception("update_unreadable", update=update_id)
             return None
 
     def _is_private(self, arrival: Arrival) -> bool:

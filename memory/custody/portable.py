@@ -159,8 +159,10 @@ def _masked(value: object) -> Any:  # the same type of value as it is given
     if not isinstance(value, str):
         return value
     if value[:1] in ("{", "["):
-        with contextlib.suppress(ValueError):
-            return json.dumps(_masked(json.loads(value)), ensure_ascii=False)
+        with contextlib.suppress(ValueError, RecursionError):
+            held = json.loads(value)
+            masked = _masked(held)
+            return value if masked == held else json.dumps(masked, ensure_ascii=False)
     return without_secrets(value)
 
 

@@ -52,12 +52,14 @@ def _newest_lines(notes: str, tokens: int, budget: Budget) -> str:
     lines = notes.splitlines()
     kept: list[str] = []
     tokens -= budget.text(_left_out(len(lines)))
+    if tokens < 0:
+        return ""  # not even what says that they are missing
     for line in reversed(lines):
         tokens -= budget.text(line) + 1
         if tokens < 0:
             break
         kept.append(line)
-    return "\n".join([_left_out(len(lines) - len(kept)), *reversed(kept)]) if kept else ""
+    return "\n".join([_left_out(len(lines) - len(kept)), *reversed(kept)])
 
 
 def _left_out(count: int) -> str:
