@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install dev chat test check fresh deploy-check deploy-test lock bench clean
+.PHONY: install local dev chat test check fresh deploy-check deploy-test lock bench clean
 
 install: .venv/installed
 
@@ -16,13 +16,20 @@ install: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+# the embedded model's engine beside it
+local: .venv/local
+
+.venv/local: .venv/installed requirements-local.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-local.lock
+	@touch $@
+
 .venv/dev: .venv/installed requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	@touch $@
 
 dev: .venv/dev
 
-chat: install
+chat: local
 	@$(BIN)/mneme model pull --if-needed
 	@$(BIN)/mneme chat
 
@@ -53,7 +60,8 @@ bench: dev
 
 lock: .venv/bin/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.13,<0.14'
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local -o requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 -o requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local -o requirements-local.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --group dev -o requirements-dev.lock pyproject.toml
 
 clean:

@@ -13,18 +13,23 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from benchmarks.search_scale import a_query, a_text, index_in_bulk
+from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.retrieval.activation import Activation, Layer
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
+from memory.store.index import rebuilding
 from memory.store.strength import Decay
 from memory.text.tokens import TokenCounter
+from tests.talk import ledger_over
+
+if TYPE_CHECKING:
+    import aiosqlite
 
 CASES = Path(__file__).parent.parent / "tests" / "activation_cases.json"
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
@@ -80,7 +85,7 @@ def load_cases() -> list[Case]:
 
 async def store_cases(database: Database, cases: list[Case]) -> None:
     """Write each case as an owner of its own, as many days ago as its memories are old."""
-    entries = EntryStore(database, ChangeLog(lambda: NOW), lambda: NOW)
+    entries = EntryStore(database, ledger_over(database, lambda: NOW))
     for case in cases:
         for new, days, count in case.memories:
             added = await entries.add(case.id, new)
@@ -151,19 +156,21 @@ async def _time(path: Path, sizes: list[int], others: int) -> None:
                 "INSERT INTO owners (id, name) VALUES (?, ?)", [(1 + n, f"bench:{n}") for n in range(1 + others)]
             )
         done = 0
-        for number in range(1, 1 + others):
-            await _fill(database, 1 + number, done, done + 1_000)
-            done += 1_000
+        async with database.transaction() as connection, rebuilding(connection):
+            for number in range(1, 1 + others):
+                await _fill(connection, 1 + number, done, done + 1_000)
+                done += 1_000
         first = done
         for size in sizes:
-            await _fill(database, 1, done, first + size)
+            async with database.transaction() as connection, rebuilding(connection):
+                await _fill(connection, 1, done, first + size)
             done = first + size
             print(f"{size:>8,} memories, {others} other owners: {await _latency(_activation(database))}")
     finally:
         await database.close()
 
 
-async def _fill(database: Database, owner_id: int, first: int, last: int) -> None:
+async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, last: int) -> None:
     """Add memories of all kinds, ages and counts in bulk, in the way in which the store keeps them."""
     source = random.Random(first)
     for start in range(first, last, 10_000):
@@ -174,17 +181,15 @@ async def _fill(database: Database, owner_id: int, first: int, last: int) -> Non
             moment = to_text(NOW - timedelta(days=source.random() * 365))
             count = 1 + int(source.expovariate(1))
             rows.append((number, owner_id, kind, default_priority(kind), a_text(source), moment, moment, count, moment))
-        async with database.transaction() as connection:
-            await connection.executemany(
-                "INSERT INTO entries (id, owner_id, kind, priority, content, last_reinforced_at, valid_from,"
-                " reinforcement_count, author, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'import', ?)",
-                rows,
-            )
-            await connection.executemany(
-                "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
-                [(owner_id, f"memory {n}", f"memory {n}", n) for n in numbers],
-            )
-            await index_in_bulk(connection, numbers)
+        await connection.executemany(
+            "INSERT INTO entries (id, owner_id, kind, priority, content, last_reinforced_at, valid_from,"
+            " reinforcement_count, author, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'import', ?)",
+            rows,
+        )
+        await connection.executemany(
+            "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
+            [(owner_id, f"memory {n}", f"memory {n}", n) for n in numbers],
+        )
 
 
 async def _latency(activation: Activation) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from memory.clock import system_clock
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
+from tests.talk import ledger_over
 
 # language; notes in one line each; questions, each under its note after a ">"
 NOTES = """
@@ -187,7 +187,7 @@ async def _ours(notes: list[str], questions: list[str]) -> list[list[int]]:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            entries = EntryStore(database, ChangeLog(system_clock), system_clock)
+            entries = EntryStore(database, ledger_over(database, system_clock))
             numbers = [(await entries.add("o", NewEntry(note, name=f"n{n}"))).id for n, note in enumerate(notes)]
             search = Search(database)
             return [[numbers.index(hit.id) for hit in await search.find(text, "o")] for text in questions]

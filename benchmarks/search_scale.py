@@ -10,17 +10,14 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
-
-if TYPE_CHECKING:
-    import aiosqlite
+from memory.store.index import rebuilding
+from tests.talk import ledger_over
 
 OWNERS = 200
 VOCABULARY = 50_000
@@ -40,7 +37,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            entries = EntryStore(database, ChangeLog(system_clock), system_clock)
+            entries = EntryStore(database, ledger_over(database, system_clock))
             print(f"{ADDS / await _seconds_to_add(entries, random.Random(0)):,.0f} adds a second, each its transaction")
             done = ADDS
             for size in sizes:
@@ -78,9 +75,9 @@ async def _fill(database: Database, first: int, size: int) -> None:
     """Add entries in bulk, in the way in which the store keeps them."""
     source = random.Random(1)
     now = "2026-01-01T00:00:00.000Z"
-    for start in range(first, size, 10_000):
-        numbers = range(start, min(size, start + 10_000))
-        async with database.transaction() as connection:
+    async with database.transaction() as connection, rebuilding(connection):
+        for start in range(first, size, 10_000):
+            numbers = range(start, min(size, start + 10_000))
             await connection.executemany(
                 "INSERT INTO entries (id, owner_id, kind, content, last_reinforced_at, valid_from, author, created_at)"
                 " VALUES (?, ?, 'note', ?, ?, ?, 'import', ?)",
@@ -90,17 +87,6 @@ async def _fill(database: Database, first: int, size: int) -> None:
                 "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
                 [(n % OWNERS + 1, f"note {n}", f"note {n}", n + 1) for n in numbers],
             )
-            await index_in_bulk(connection, range(numbers[0] + 1, numbers[-1] + 2))
-
-
-async def index_in_bulk(connection: aiosqlite.Connection, ids: range) -> None:
-    """Put new entries of a range of ids into the search index, all in one statement."""
-    await connection.execute(
-        "INSERT INTO search (rowid, owner, body, name, tags, scope, speaker, date, previous, next,"
-        " second_previous, second_next) SELECT row, owner, body, name, tags, scope, speaker, date, previous,"
-        " next, second_previous, second_next FROM searchable_entries WHERE id BETWEEN ? AND ?",
-        (ids[0], ids[-1]),
-    )
 
 
 async def _latency(search: Search) -> str:

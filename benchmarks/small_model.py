@@ -93,7 +93,6 @@ def variants(model: LocalModel) -> list[Variant]:
         Variant("small, with tools", small, ("memory_file", "memory_recall")),
         Variant("small, with notes", replace(small, notes=True), ()),
         Variant("small, whole exchanges", replace(small, whole_exchanges=True), ()),
-        Variant("small, headings not explained", replace(small, memory="", rules="", relevant=""), ()),
     ]
 
 

@@ -19,8 +19,9 @@ from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.schedule import WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
+from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
-from config.settings import ConfigurationError, MemoryScope, Settings
+from config.settings import MemoryScope, Settings
 from memory.clock import system_clock
 from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
 from memory.errors import StoreError
@@ -117,17 +118,18 @@ async def open_app(
 
     Raises ConfigurationError or StoreError, in one sentence, when it can't start.
     """
-    _check(settings)
+    check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
-        housekeeping = Housekeeping(memory.pruning, memory.entries)
+        housekeeping = Housekeeping(memory.pruning, memory.ledger)
         stack.push_async_callback(housekeeping.close)
-        await housekeeping.run()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
+            await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
+        await housekeeping.run()
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)
@@ -169,7 +171,7 @@ def _assemble(
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
-        memory.long_term,
+        memory.ledger,
         memory.history,
         memory.facts,
         ModelConsolidator(model, clock),
@@ -371,13 +373,19 @@ def _embedded(
 def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:
     if settings.lightrag_url is None:
         return None
-    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
-    graph = LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
+    graph = lightrag_of(settings)
     stack.push_async_callback(graph.close)
     return graph
 
 
-def _check(settings: Settings) -> None:
+def lightrag_of(settings: Settings) -> LightRag:
+    """The LightRAG server that the settings name; they must name one."""
+    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
+    return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
+
+
+def check_together(settings: Settings) -> None:
+    """Refuse settings of which each is right and that do not go together. Raises ConfigurationError."""
     if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
         raise ConfigurationError(
             "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."

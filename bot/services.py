@@ -10,14 +10,13 @@ from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.forgetting import Forgetting
 from memory.custody.portable import Portable
 from memory.custody.undo import Undo
-from memory.files.daily import DailyNotes
 from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.learning.facts import FactStore
 from memory.learning.learning import Learning
 from memory.learning.procedures import Procedures
-from memory.learning.reinforcement import Reinforcement
+from memory.log.daily_notes import DailyNotes
 from memory.log.endpoints import EndpointStore
 from memory.log.jobs import JobLog
 from memory.log.notices import PendingNotices
@@ -31,6 +30,8 @@ from memory.retrieval.search import Search
 from memory.retrieval.stats import MemoryStats
 from memory.store.changes import ChangeLog
 from memory.store.entries import EntryStore
+from memory.store.ledger import Ledger
+from memory.store.reinforcement import Reinforcement
 from memory.store.strength import TYPE_WEIGHTS, Decay
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class MemoryServices:
     database: Database
     sessions: SessionService
     turns: TurnLog
+    ledger: Ledger
     entries: EntryStore
     search: Search
     recall: Recall
@@ -73,7 +75,6 @@ class MemoryServices:
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
     """The services over an open database, as the settings have them."""
     zone = settings.zone
-    changes = ChangeLog(clock)
     search = Search(database)
     decay = decay_of(settings)
     files = MarkdownFiles(
@@ -82,25 +83,27 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         recent_days=settings.memory_recent_days,
         max_memory_size=settings.memory_max_size,
     )
+    ledger = Ledger(database, files, clock, zone)
     return MemoryServices(
         database=database,
         sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
         turns=TurnLog(database, clock),
-        entries=EntryStore(database, changes, clock),
+        ledger=ledger,
+        entries=EntryStore(database, ledger),
         search=search,
         recall=Recall(search, database, counter, zone),
         reinforcement=Reinforcement(database),
         activation=Activation(database, search, decay, clock, zone),
         activation_log=ActivationLog(database),
-        learning=Learning(database, search, changes, clock, zone),
-        procedures=Procedures(database, changes, clock),
-        facts=FactStore(database, changes, clock, zone),
-        weekly=WeeklyConsolidation(database, changes, decay, clock, zone),
+        learning=Learning(database, search, ledger),
+        procedures=Procedures(ledger),
+        facts=FactStore(database, ledger, zone),
+        weekly=WeeklyConsolidation(database, ledger, decay, clock),
         stats=MemoryStats(database, counter),
         files=files,
-        long_term=LongTermMemory(files, database, changes),
+        long_term=LongTermMemory(files, ledger),
         history=HistoryFiles(files),
-        undo=Undo(database, changes, files),
+        undo=Undo(database, ChangeLog(clock), files),
         forgetting=Forgetting(database, files),
         portable=Portable(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock),

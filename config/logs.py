@@ -48,7 +48,7 @@ def redact(text: str) -> str:
 def configure_logging(level: str, style: str) -> None:
     """Send all logging of the process to stderr.
 
-    level: debug, info, warning or error. style: console, json, or auto (console on a terminal).
+    level: debug, info, warning, error or critical. style: console, json, or auto (console on a terminal).
     """
     console = style == "console" or (style == "auto" and sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [

@@ -4,6 +4,7 @@ It is read from ``models.json`` beside this file. A hosted model is found by pat
 a known family needs no entry; what is unknown gets a cautious default.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,7 +14,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 
 Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
@@ -127,7 +128,9 @@ class ModelCatalogue:
         if known is not None:
             return known.window
         for name in _spellings(model_name):
-            fitting = [model for model in self.models if fnmatchcase(name, model.pattern)]
+            # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
+            begun = (model for model in self.models if name.startswith(_beginning(model.pattern)))
+            fitting = [model for model in begun if fnmatchcase(name, model.pattern)]
             if fitting:
                 best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
@@ -177,6 +180,11 @@ def chat_template(name: str) -> str:
         return template.read_text(encoding="utf-8")
     except OSError as error:
         raise CatalogueError(f"There is no chat template called {name!r} in config/templates.") from error
+
+
+def _beginning(pattern: str) -> str:
+    """What a shell pattern says literally before its first special character."""
+    return re.split(r"[*?\[]", pattern, maxsplit=1)[0]
 
 
 def _spellings(model_name: str) -> Iterator[str]:

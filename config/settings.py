@@ -19,6 +19,8 @@ from dotenv.parser import Binding, parse_stream
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from config.errors import ConfigurationError
+
 ENV_FILE = Path(".env")
 ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
@@ -30,10 +32,6 @@ WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "dec
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
 
 
-class ConfigurationError(Exception):
-    """A setting is wrong. The text names the setting and says what is allowed."""
-
-
 class MemoryScope(StrEnum):
     """Whose memory a chat has: its own, or one that all allowed chats share."""
 
@@ -41,12 +39,13 @@ class MemoryScope(StrEnum):
     SHARED = "shared"
 
 
-def _system_zone() -> str:
+def system_zone() -> str | None:
+    """The machine's time zone; None where it has no name that is known here, and UTC takes its place."""
     try:
         name = tzlocal.get_localzone_name()
-        return ZoneInfo(name).key if name else "UTC"
+        return ZoneInfo(name).key if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return "UTC"  # a machine whose zone has no name that is known here
+        return None
 
 
 class Settings(BaseSettings):
@@ -74,7 +73,7 @@ class Settings(BaseSettings):
     lightrag_mode: Literal["local", "global", "hybrid", "naive", "mix", "bypass"] = "mix"
 
     mneme_data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
-    timezone: str = Field(default_factory=_system_zone)
+    timezone: str = Field(default_factory=lambda: system_zone() or "UTC")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)

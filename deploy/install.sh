@@ -3,6 +3,7 @@
 #   sudo deploy/install.sh                        one bot
 #   sudo deploy/install.sh --bot work             one more bot, by a name of your own
 #   sudo deploy/install.sh --env FILE             with settings that are written already
+#   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings
@@ -13,13 +14,15 @@ umask 022
 ROOT=/opt/mneme
 UNITS=/etc/systemd/system
 BACKUPS=/var/lib/mneme-backups
-NEEDED_MB=600
+NEEDED_MB=300
+NEEDED_MB_LOCAL=600
 BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
 
 checkout=$(dirname "$(dirname "$(realpath "$0")")")
 python=${PYTHON:-python3}
 bot=mneme
 env_file=
+local=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -33,6 +36,10 @@ while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die "$1 needs a value after it."
         if [ "$1" = --bot ]; then bot=$2; else env_file=$2; fi
         shift 2
+        ;;
+    --local)
+        local=yes
+        shift
         ;;
     *) die "$1 is not known: see the first lines of this script." ;;
     esac
@@ -55,6 +62,11 @@ done
 [ -z "$env_file" ] || [ -r "$env_file" ] || die "$env_file can't be read: name the file with the settings."
 env_file=${env_file:+$(realpath "$env_file")}
 cd / # wherever it was called from, the bot's user may not be allowed to be there
+# what has it keeps it
+if "$ROOT/current/bin/python" -c 'import sys, importlib.util as u; sys.exit(u.find_spec("xllamacpp") is None)' 2>/dev/null; then
+    local=yes
+fi
+[ -z "$local" ] || NEEDED_MB=$NEEDED_MB_LOCAL
 free_mb=$(df --output=avail -m /opt | tail -n 1)
 [ "$free_mb" -ge "$NEEDED_MB" ] || die "/opt has $((free_mb)) MB left and $NEEDED_MB are needed: free some space."
 
@@ -75,6 +87,7 @@ as_bot() {
     shift 2
     MNEME_RELEASE=$of sh "$checkout/deploy/mneme" "@$named" "$@"
 }
+uses_embedded() { ! grep -Eq '^[[:space:]]*OPENAI_(BASE_URL|API_KEY)=[^[:space:]]' "/etc/mneme/$1.env"; }
 has_token() { grep -Eq '^[[:space:]]*TELEGRAM_BOT_TOKEN=[^[:space:]]' "/etc/mneme/$1.env"; }
 
 # -- the new version beside the former one -----------------------------------------------------------------------
@@ -97,7 +110,7 @@ build() {
     say "Installing into $release ..."
     # one chain: where the caller asks whether it went well, bash does not stop at a failure by itself
     "$python" -m venv "$release" &&
-        pip_install --require-hashes -r "$checkout/requirements.lock" &&
+        pip_install --require-hashes -r "$checkout/requirements${local:+-local}.lock" &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
         cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&
@@ -184,7 +197,10 @@ upgrade() {
 begin() {
     if ! has_token "$bot" && [ -t 0 ] && [ -t 1 ]; then
         as_bot "$release" "$bot" setup
-        as_bot "$release" "$bot" model pull --if-needed
+        if uses_embedded "$bot"; then
+            [ -n "$local" ] || pip_install --require-hashes -r "$checkout/requirements-local.lock"
+            as_bot "$release" "$bot" model pull --if-needed
+        fi
     fi
     systemctl enable --quiet --now "$(timer_of "$bot")"
     systemctl enable --quiet "$(service_of "$bot")"

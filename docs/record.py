@@ -15,7 +15,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from bot.app import open_app
-from bot.cli.console import ConsoleChannel, console_address, typed_arrival
+from bot.console.console import ConsoleChannel, console_address, typed_arrival
 from config.logs import configure_logging
 from config.settings import Settings
 from tests.servers.model import ModelServer, Says

@@ -11,6 +11,7 @@ import structlog
 from config.secrets import without_secrets
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
+from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,7 +45,7 @@ class LightRag:
     def __init__(self, url: str, api_key: str | None, mode: str) -> None:
         self._mode = mode
         headers = {"X-API-Key": api_key} if api_key else {}
-        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers)
+        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers, verify=tls_context())
 
     async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
         """Add one exchange. Its source tells whether anything in it is foreign."""
@@ -115,6 +116,16 @@ class LightRag:
             found += answer["documents"]
             more = bool(answer["pagination"]["has_next"])
         return found
+
+    async def trouble(self) -> str | None:
+        """Why the server can't be of service; None while it can."""
+        try:
+            response = await self._client.get("/health", timeout=QUERY_TIMEOUT)
+        except httpx.HTTPError as error:
+            return f"it can't be reached ({str(error) or type(error).__name__})"
+        if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+            return "it refuses LIGHTRAG_API_KEY"
+        return None if response.is_success else f"it answers with status {response.status_code}"
 
     async def close(self) -> None:
         """Close the connections."""

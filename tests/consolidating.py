@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService, PromptFn
 from memory.custody.undo import Undo
 from memory.files.history import HistoryFiles
-from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.learning.facts import FactStore
 from memory.log.notices import PendingNotices
 from memory.store.changes import ChangeLog
+from memory.store.ledger import Ledger
 from tests.talk import Store
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.consolidation.consolidation import Consolidated
-    from memory.consolidation.consolidation_answer import Fact
-    from memory.learning.facts import Learned
+    from memory.learning.facts import Fact, Learned
     from memory.log.sessions import Session
     from memory.store.database import Database
+    from memory.store.ledger_change import Change
     from tests.fakes import FakeClock
 
 ZONE = ZoneInfo("UTC")
@@ -81,9 +81,9 @@ class CrashingFiles(MarkdownFiles):
 class CrashingFacts(FactStore):
     crashes = Crashes()
 
-    async def learn(self, owner: str, facts: Sequence[Fact], source_message_id: int) -> list[Learned]:
+    async def learn_in(self, change: Change, facts: Sequence[Fact], source_message_id: int) -> list[Learned]:
         self.crashes.at("before facts")
-        learned = await super().learn(owner, facts, source_message_id)
+        learned = await super().learn_in(change, facts, source_message_id)
         self.crashes.at("after facts")
         return learned
 
@@ -114,12 +114,12 @@ class Bench:
     ) -> Bench:
         crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
         files = CrashingFiles(folder, ZONE, recent_days=7, max_memory_size=max_size)
-        facts = CrashingFacts(database, changes, clock, ZONE)
+        ledger = Ledger(database, files, clock, ZONE)
+        facts = CrashingFacts(database, ledger, ZONE)
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
-        long_term = LongTermMemory(files, database, changes)
         limits = ConsolidationLimits(max_size, timeout)
-        service = ConsolidationService(database, store.sessions, long_term, history, facts, prompt, limits, clock, ZONE)
+        service = ConsolidationService(database, store.sessions, ledger, history, facts, prompt, limits, clock, ZONE)
         return cls(
             store,
             files,

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
+from memory.files.markdown import MarkdownFiles
 from memory.log.sessions import Address, Session, SessionService
 from memory.log.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
-from memory.store.changes import ChangeLog
 from memory.store.entries import EntryStore
 from memory.store.entry import Author, Entry, Kind, NewEntry
+from memory.store.ledger import Ledger
 
 if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.store.changes import Undone
     from memory.store.database import Database
     from tests.fakes import FakeClock
 
+UTC_ZONE = ZoneInfo("UTC")
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
@@ -40,6 +45,12 @@ def result(of: str, text: str = "done") -> Message:
     return Message(Role.TOOL, text, NOON, speaker="memory_file", tool_call_id=of)
 
 
+def ledger_over(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
+    """The ledger over a database; files None: with Markdown files beside it."""
+    files = files or MarkdownFiles(database.path.parent / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    return Ledger(database, files, clock, UTC_ZONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """A database with the services that conversations go through."""
@@ -48,13 +59,15 @@ class Store:
     clock: FakeClock
     sessions: SessionService
     turns: TurnLog
+    ledger: Ledger
     entries: EntryStore
 
     @classmethod
     def over(cls, database: Database, clock: FakeClock, *, shared_owner: bool = False) -> Store:
         """The services over an open database, as at a start of the program."""
         sessions = SessionService(database, clock, shared_owner=shared_owner)
-        return cls(database, clock, sessions, TurnLog(database, clock), EntryStore(database, ChangeLog(clock), clock))
+        ledger = ledger_over(database, clock)
+        return cls(database, clock, sessions, TurnLog(database, clock), ledger, EntryStore(database, ledger))
 
     async def session(self, chat: str = "12345") -> Session:
         """The session of a Telegram chat."""
@@ -96,3 +109,8 @@ class Store:
         return await self.entries.add(
             owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
         )
+
+
+def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
+    """What an undo took back, by its record."""
+    return (undone.operation, undone.author, undone.names) if undone else None

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, figures, load_cases, store_cases
 from memory.clock import to_text
-from memory.retrieval.activation import Activated, Activation, Layer
+from memory.learning.capture import LONGEST_CAPTURE
+from memory.retrieval.activation import LINE_CHARACTERS, Activated, Activation, Layer
 from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
@@ -297,3 +298,7 @@ async def test_the_ranking_is_as_good_on_the_labelled_cases_as_it_was(database: 
         assert got.first >= first, str(got)
         assert got.ndcg >= ndcg, str(got)
         assert got.kept >= kept, str(got)
+
+
+def test_what_was_captured_is_shown_whole() -> None:
+    assert LINE_CHARACTERS >= LONGEST_CAPTURE

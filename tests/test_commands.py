@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from bot.chat.commands import help_text, parse_command
 from memory.log.sessions import Address
-from memory.store.changes import ChangeLog
 from memory.store.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from tests.fakes import Person
 from tests.servers.model import Fails, Says
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -78,11 +78,10 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
     await person.says("Hello")
     assert await person.says("/new") == (
         "A new conversation begins. The 4 messages of the last one stay in my log, and I keep "
-        "13 bytes of long-term memory, 2 notes of today, 0 notes of recent days, 0 archives."
+        "a MEMORY.md of 13 bytes, 2 notes of today."
     )
     assert await person.says("/new") == (
-        "This is a new conversation already. I still have "
-        "13 bytes of long-term memory, 2 notes of today, 0 notes of recent days, 0 archives."
+        "This is a new conversation already. I still have a MEMORY.md of 13 bytes, 2 notes of today."
     )
     await person.says("What do I like?")
     assert [m["role"] for m in model.requests[-1].messages] == ["system", "user"]
@@ -194,7 +193,7 @@ async def test_commands_right_after_a_restart_know_the_conversation(start: OpenA
 
 
 async def remembered(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
-    store = EntryStore(app.database, ChangeLog(app.clock), app.clock)
+    store = EntryStore(app.database, ledger_over(app.database, app.clock))
     await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # by name
 
 

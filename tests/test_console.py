@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot
-from bot.cli.console import InvalidChatName, console_address
+from bot.console.console import InvalidChatName, console_address
 from tests.servers.model import Fails, Says
 from tests.terminals import PATIENCE
 

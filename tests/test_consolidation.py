@@ -385,15 +385,16 @@ async def test_what_is_forgotten_during_the_call_does_not_come_back(start: OpenA
         assert "no entries" in await ann.says("/memory")
 
 
-async def test_undo_after_new_takes_back_the_facts_and_then_memory_md(person: Person, model: ModelServer) -> None:
+async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike(
+    person: Person, model: ModelServer
+) -> None:
     files_of(person.app).mkdir(parents=True)
     (files_of(person.app) / "MEMORY.md").write_text("- My own line.\n")
     await person.says("I live in Kyiv.")
     model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
-    await person.says("/new")
-    assert "Taken back: " in await person.says("/undo")
+    assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
+    assert await person.says("/undo") == "Taken back: The user lives in Kyiv."
     assert "no entries" in await person.says("/memory")
-    assert "edit of MEMORY.md" in await person.says("/undo")
     assert text_in(person.app, "MEMORY.md") == "- My own line.\n"
     assert "nothing to undo" in await person.says("/undo")
 

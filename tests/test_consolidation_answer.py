@@ -16,9 +16,9 @@ from memory.consolidation.consolidation_answer import (
     LONGEST_SUBJECT,
     MOST_FACTS,
     ConsolidationAnswer,
-    Fact,
     parse_answer,
 )
+from memory.learning.facts import Fact
 from memory.store.entry import Kind
 
 PLAIN = '{"history_entry": "They met.", "memory_update": "- Ann likes tea"}'

@@ -58,12 +58,13 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
             try:
                 await bench.end_conversation(session)
             except Crash:
-                await bench.run_pending()  # as a restart does
+                await bench.store.ledger.finish_edits()  # as a restart does
+                await bench.run_pending()
             bench.crashes.point = None
             clock.forward(hours=1)
         await bench.run_pending()
         kept = bench.memory_path(session.owner).read_text()
-        versions = await database.rows("SELECT before FROM changes WHERE operation = 'edit'")
+        versions = await database.rows("SELECT before FROM changes WHERE entry_id = 0")
         everything = "\n".join([kept, *(row["before"] for row in versions)]).splitlines()
         assert [line for line in PERSON_S_LINES if line not in everything] == []
         logged = {row["content"] for row in await database.rows("SELECT content FROM messages")}

@@ -12,12 +12,12 @@ import pytest
 from bot.chat.arrivals import Arrival
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.store.changes import ChangeLog
 from memory.store.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from pipeline.turn import Incoming
 from tests.fakes import Person
 from tests.servers.model import Calls, Fails, Says
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -262,7 +262,7 @@ async def test_where_a_day_began_with_another_conversation_midnight_costs_the_ca
 
 
 async def remembered(app: App, kind: Kind, *contents: str, **new: object) -> None:
-    store = EntryStore(app.database, ChangeLog(app.clock), app.clock)
+    store = EntryStore(app.database, ledger_over(app.database, app.clock))
     for content in contents:
         await store.add("console:local", NewEntry(content, kind=kind, **new))  # type: ignore[arg-type]  # by their names
 

@@ -345,7 +345,7 @@ def test_the_model_ends_with_a_bot_that_is_killed(weights: Path) -> None:
         "import asyncio, os, signal, sys\n"
         "from pathlib import Path\n"
         "from config.models import load_catalogue\n"
-        "from pipeline.embedded import EmbeddedServer\n"
+        "from pipeline.local.embedded import EmbeddedServer\n"
         "async def main():\n"
         "    model = load_catalogue().local('smollm2-135m')\n"
         "    server = EmbeddedServer(model, Path(sys.argv[1]), threads=1)\n"
@@ -389,8 +389,8 @@ def test_too_little_memory_is_an_error_that_says_how_much_is_needed(weights: Pat
         "import asyncio, dataclasses, resource, sys\n"
         "from pathlib import Path\n"
         "from config.models import load_catalogue\n"
-        "from pipeline.embedded import EmbeddedServer\n"
-        "from pipeline.engine import EmbeddedModelError\n"
+        "from pipeline.local.embedded import EmbeddedServer\n"
+        "from pipeline.local.engine import EmbeddedModelError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
         "model = dataclasses.replace(load_catalogue().local('smollm2-135m'), n_ctx=100_000)\n"
         "try:\n"
@@ -411,7 +411,7 @@ async def test_a_missing_package_is_an_error_that_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    assert "pip install 'mneme[local]'" in await failure(SMALLEST, tmp_path)
+    assert "deploy/install.sh --local" in await failure(SMALLEST, tmp_path)
 
 
 async def test_stopping_what_never_ran_does_nothing(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def test_ids_are_never_given_twice(store: Store) -> None:
     first = await store.entries.add(OWNER, NewEntry("one", name="a"))
     await store.entries.remove(OWNER, "a")
     store.clock.forward(days=31)
-    assert await store.entries.purge() == 1
+    assert await store.ledger.purge() == 1
     second = await store.entries.add(OWNER, NewEntry("two", name="a"))
     assert second.id > first.id
 
@@ -113,12 +113,17 @@ async def test_write_replaces_the_content_and_nothing_else(store: Store) -> None
     store.clock.forward(days=1)
     after = await store.entries.write(OWNER, "key", "new")
     assert after.content == "new"
-    assert (after.id, after.kind, after.author, after.created_at) == (
-        before.id,
-        before.kind,
-        before.author,
-        before.created_at,
-    )
+    assert (after.id, after.kind, after.created_at) == (before.id, before.kind, before.created_at)
+
+
+async def test_who_writes_a_content_is_its_author_and_as_trusted_as_they_are(store: Store) -> None:
+    await store.entries.add(OWNER, NewEntry("mine", name="key", author=Author.CAPTURE))
+    by_model = await store.entries.write(OWNER, "key", "theirs", Author.MODEL, trusted=False)
+    assert (by_model.author, by_model.trusted) == (Author.MODEL, False)
+    by_user = await store.entries.write(OWNER, "key", "mine again")
+    assert (by_user.author, by_user.trusted) == (Author.USER, True)
+    await store.entries.rename(OWNER, "key", "other", Author.MODEL)
+    assert (await store.entries.get(OWNER, "other")).author == Author.USER
 
 
 async def test_remove_frees_the_name_and_all_aliases(store: Store) -> None:

@@ -9,16 +9,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.consolidation.consolidation_answer import Fact
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
-from memory.learning.facts import FactStore, Learned
+from memory.learning.facts import Fact, FactStore, Learned
 from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.fakes import Person
 from tests.servers.model import Says
-from tests.talk import Store
+from tests.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +36,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 @pytest.fixture
 def facts(database: Database, clock: FakeClock) -> FactStore:
-    return FactStore(database, ChangeLog(clock), clock, UTC_ZONE)
+    return FactStore(database, ledger_over(database, clock), UTC_ZONE)
 
 
 @pytest.fixture

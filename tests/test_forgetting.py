@@ -16,7 +16,7 @@ from memory.log.turn_log import OutgoingReply
 from memory.retrieval.search import Search
 from memory.store.changes import ChangeLog
 from memory.store.entry import Author, NewEntry
-from tests.talk import Store, assistant, user
+from tests.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> S
         await undo.undo(owner)
         await store.entries.remove(owner, "removed")
         await store.entries.alias(owner, "kept", "lighthouse")
-        await LongTermMemory(files, database, ChangeLog(clock)).append(owner, TEXT, Author.USER)
+        await LongTermMemory(files, ledger_over(database, clock, files)).append(owner, TEXT, Author.USER)
         await files.append_today(owner, clock(), TEXT)
     async with database.transaction() as connection:
         await connection.execute("UPDATE outbox SET state = 'sent'")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.fakes import Person
 from tests.servers.model import Calls, Says

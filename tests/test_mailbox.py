@@ -12,9 +12,8 @@ from bot.jobs.housekeeping import Housekeeping
 from memory.log.mailbox import Mailbox, Received
 from memory.log.pruning import Pruning
 from memory.log.usage import TokenUse, UsageLog
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
-from memory.store.entries import EntryStore
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,14 +128,14 @@ async def test_a_reply_that_was_sent_in_part_remembers_its_chunks(mailbox: Mailb
     await mailbox.chunk_sent(reply, ("41", "42"))
     (reply,) = await mailbox.unsent()
     assert reply.message_ids == ("41", "42")
-    await mailbox.settle(reply)
+    await mailbox.settle(reply, ("41", "42", "43"))
     assert await mailbox.unsent() == []
 
 
 async def test_a_reply_that_is_given_up_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "to somebody who blocked the bot")
     (reply,) = await mailbox.unsent()
-    await mailbox.settle(reply, failure="bot was blocked by the user")
+    await mailbox.settle(reply, (), failure="bot was blocked by the user")
     assert await mailbox.unsent() == []
     row = await database.row("SELECT state, failure FROM outbox")
     assert row is not None
@@ -153,8 +152,8 @@ async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
     for text in ("sent", "given up", "waits"):
         await mailbox.answer(CHAT, text)
     sent, given_up, _ = await mailbox.unsent()
-    await mailbox.settle(sent)
-    await mailbox.settle(given_up, failure="blocked")
+    await mailbox.settle(sent, ())
+    await mailbox.settle(given_up, (), failure="blocked")
     await usage.record(TokenUse("m", "turn", 1, 1))
     pruning = Pruning(database, clock)
     clock.forward(days=29)
@@ -180,7 +179,7 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: 
         await mailbox.done(item.id for item in await mailbox.receive(updates(2)))
         clock.forward(days=31)
         pruning = Noticed(app.database, clock)
-        keeping = Housekeeping(pruning, EntryStore(app.database, ChangeLog(clock), clock), pause=0.01)
+        keeping = Housekeeping(pruning, ledger_over(app.database, clock), pause=0.01)
         keeping.start()
         async with asyncio.timeout(20):
             await pruning.done.wait()

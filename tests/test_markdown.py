@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
+from memory.files.long_term import appending, replacing
 from memory.files.markdown import GROWTH_LIMIT, MarkdownFiles, write_atomically
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def disk_full_after(size: int) -> Iterator[None]:
 
 
 async def test_what_is_appended_stands_in_lines_of_its_own(files: MarkdownFiles, memory_md: Path) -> None:
-    assert (await files.append_long_term(OWNER, "- Likes tea\n"))[1] == "- Likes tea\n"
-    assert (await files.append_long_term(OWNER, "\n- Lives in Lviv"))[1] == "- Likes tea\n- Lives in Lviv\n"
+    assert (await files.change_long_term(OWNER, appending("- Likes tea\n")))[1] == "- Likes tea\n"
+    assert (await files.change_long_term(OWNER, appending("\n- Lives in Lviv")))[1] == "- Likes tea\n- Lives in Lviv\n"
     assert memory_md.read_text() == await files.read_long_term(OWNER) == "- Likes tea\n- Lives in Lviv\n"
 
 
@@ -65,7 +66,7 @@ async def test_before_anything_is_remembered_everything_is_empty(files: Markdown
 
 async def test_one_part_is_replaced_and_the_rest_stays(files: MarkdownFiles, memory_md: Path) -> None:
     memory_md.write_text("# Olena\n\n- Likes tea\n- Lives in Lviv\n")
-    assert (await files.replace_in_long_term(OWNER, "tea", "coffee"))[
+    assert (await files.change_long_term(OWNER, replacing("tea", "coffee")))[
         1
     ] == "# Olena\n\n- Likes coffee\n- Lives in Lviv\n"
 
@@ -101,7 +102,7 @@ async def test_deleting_a_part_removes_the_line_that_it_empties_and_nothing_else
     files: MarkdownFiles, memory_md: Path, text: str, part: str, left: str
 ) -> None:
     memory_md.write_text(text)
-    assert (await files.replace_in_long_term(OWNER, part, ""))[1] == left
+    assert (await files.change_long_term(OWNER, replacing(part, "")))[1] == left
     assert memory_md.read_text() == left
 
 
@@ -121,58 +122,60 @@ async def test_a_part_that_is_not_there_exactly_once_is_refused_by_name(
     memory_md.write_text("- green tea\n- black tea\n")
     for replacement in ("", "water"):
         with pytest.raises(MemoryRefused) as refused:
-            await files.replace_in_long_term(OWNER, part, replacement)
+            await files.change_long_term(OWNER, replacing(part, replacement))
         assert said in str(refused.value)
         assert "\n" not in str(refused.value)
     assert memory_md.read_text() == "- green tea\n- black tea\n"
 
 
 async def test_an_edit_by_hand_between_two_calls_is_seen_and_kept(files: MarkdownFiles, memory_md: Path) -> None:
-    await files.append_long_term(OWNER, "- Likes tea")
+    await files.change_long_term(OWNER, appending("- Likes tea"))
     memory_md.write_text("- Likes coffee\n- Hates noise")
     assert (await files.read(OWNER, NOON)).long_term == "- Likes coffee\n- Hates noise"
-    assert (await files.append_long_term(OWNER, "- Sings"))[1] == "- Likes coffee\n- Hates noise\n- Sings\n"
+    assert (await files.change_long_term(OWNER, appending("- Sings")))[1] == "- Likes coffee\n- Hates noise\n- Sings\n"
 
 
 async def test_a_write_that_fails_leaves_the_former_file_and_no_litter(files: MarkdownFiles, memory_md: Path) -> None:
-    await files.append_long_term(OWNER, "- Likes tea")
+    await files.change_long_term(OWNER, appending("- Likes tea"))
     before = sorted(memory_md.parent.iterdir())
     with disk_full_after(1000), pytest.raises(OSError, match="too large"):
-        await files.append_long_term(OWNER, "x" * 2000)
+        await files.change_long_term(OWNER, appending("x" * 2000))
     assert memory_md.read_text() == "- Likes tea\n"
     assert sorted(memory_md.parent.iterdir()) == before
-    assert (await files.append_long_term(OWNER, "- Sings"))[1] == "- Likes tea\n- Sings\n"
+    assert (await files.change_long_term(OWNER, appending("- Sings")))[1] == "- Likes tea\n- Sings\n"
 
 
 async def test_memory_grows_up_to_its_cap_and_may_always_shrink(files: MarkdownFiles, memory_md: Path) -> None:
     cap = 1000 * GROWTH_LIMIT
-    await files.append_long_term(OWNER, "x" * (cap - 1))
+    await files.change_long_term(OWNER, appending("x" * (cap - 1)))
     with pytest.raises(MemoryRefused, match=f"would grow to {cap + 2} bytes of {cap}: remove something first"):
-        await files.append_long_term(OWNER, "y")
+        await files.change_long_term(OWNER, appending("y"))
     memory_md.write_text("first\n" + "ї" * cap)  # a person may write what they like
     with pytest.raises(MemoryRefused, match="would grow"):
-        await files.append_long_term(OWNER, "y")
-    assert (await files.replace_in_long_term(OWNER, "first\n", ""))[1] == "ї" * cap
+        await files.change_long_term(OWNER, appending("y"))
+    assert (await files.change_long_term(OWNER, replacing("first\n", "")))[1] == "ї" * cap
 
 
 async def test_a_byte_order_mark_is_not_part_of_the_text(files: MarkdownFiles, memory_md: Path) -> None:
     memory_md.write_bytes(b"\xef\xbb\xbf- Likes tea\r\n- Sings\r\n")
     assert await files.read_long_term(OWNER) == "- Likes tea\n- Sings\n"
-    assert (await files.replace_in_long_term(OWNER, "- Likes tea\n- Sings", "- Dances"))[1] == "- Dances\n"
+    assert (await files.change_long_term(OWNER, replacing("- Likes tea\n- Sings", "- Dances")))[1] == "- Dances\n"
 
 
 async def test_bytes_that_are_no_utf8_are_shown_and_survive_a_change(files: MarkdownFiles, memory_md: Path) -> None:
     memory_md.write_bytes("- Любить чай\n".encode("cp1251"))
     assert (await files.read_long_term(OWNER)).startswith("- \ufffd")
-    _, shown = await files.append_long_term(OWNER, "- Співає")
+    _, shown = await files.change_long_term(OWNER, appending("- Співає"))
     assert shown.endswith("\n- Співає\n")
     assert shown.encode()
     assert memory_md.read_bytes() == "- Любить чай\n".encode("cp1251") + "- Співає\n".encode()
 
 
 async def test_half_a_surrogate_pair_is_written_as_a_replacement_character(files: MarkdownFiles) -> None:
-    assert (await files.append_long_term(OWNER, "- Draws \ud83d\ude00 \udc80"))[1] == "- Draws \U0001f600 \ufffd\n"
-    assert (await files.replace_in_long_term(OWNER, "Draws", "Paints \ud83d"))[
+    assert (await files.change_long_term(OWNER, appending("- Draws \ud83d\ude00 \udc80")))[
+        1
+    ] == "- Draws \U0001f600 \ufffd\n"
+    assert (await files.change_long_term(OWNER, replacing("Draws", "Paints \ud83d")))[
         1
     ] == "- Paints \ufffd \U0001f600 \ufffd\n"
     await files.append_today(OWNER, NOON, "half \ud83d")
@@ -186,14 +189,14 @@ async def test_a_linked_file_stays_a_link_and_a_readable_file_readable(
     vault.write_text("- Likes tea\n")
     vault.chmod(0o644)
     memory_md.symlink_to(vault)
-    await files.append_long_term(OWNER, "- Sings")
+    await files.change_long_term(OWNER, appending("- Sings"))
     assert memory_md.is_symlink()
     assert vault.read_text() == "- Likes tea\n- Sings\n"
     assert stat.S_IMODE(vault.stat().st_mode) == 0o644
 
 
 async def test_a_new_file_is_for_its_owner_only(files: MarkdownFiles) -> None:
-    await files.append_long_term(OWNER, "- Likes tea")
+    await files.change_long_term(OWNER, appending("- Likes tea"))
     assert stat.S_IMODE((files.folder(OWNER) / "MEMORY.md").stat().st_mode) == 0o600
     assert stat.S_IMODE(files.folder(OWNER).stat().st_mode) == 0o700
 
@@ -202,7 +205,7 @@ async def test_tasks_and_programs_that_append_at_once_lose_nothing(tmp_path: Pat
     one, other = files_in(tmp_path), files_in(tmp_path)
     await asyncio.gather(
         *(
-            files.append_long_term(OWNER, f"- {name} {n}")
+            files.change_long_term(OWNER, appending(f"- {name} {n}"))
             for name, files in (("a", one), ("b", other))
             for n in range(20)
         )
@@ -266,12 +269,12 @@ async def test_notes_of_many_tasks_are_whole_lines(files: MarkdownFiles) -> None
 
 @pytest.mark.parametrize("other", ["telegram:1_2", "telegram:1%2F2", "telegram:1"])
 async def test_owners_never_share_a_folder(files: MarkdownFiles, other: str) -> None:
-    await files.append_long_term("telegram:1/2", "private")
+    await files.change_long_term("telegram:1/2", appending("private"))
     assert await files.read_long_term(other) == ""
     assert files.folder("telegram:1/2").parent == files.folder(other).parent
 
 
 async def test_an_owner_cannot_lead_out_of_the_root(files: MarkdownFiles, tmp_path: Path) -> None:
-    await files.append_long_term("console:../../../etc", "inside")
+    await files.change_long_term("console:../../../etc", appending("inside"))
     assert [p.name for p in tmp_path.iterdir()] == ["memory"]
     assert len(list((tmp_path / "memory").iterdir())) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,3 +263,46 @@ async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer, tmp_pat
     assert (status, out, err) == (1, "", "mneme: Nothing is called 'gate': see /memory for what there is.\n")
     status, _, _ = await mneme("memory", "paint")
     assert status == 2
+
+
+def test_a_query_that_is_a_name_or_an_alias_finds_its_entry_first(shell: Shell) -> None:
+    shell.done("memory", "add", "wifi", "The guests use Kolibri")
+    shell.done("memory", "alias", "wifi", "network")
+    for number in range(3):
+        shell.done("memory", "add", f"note {number}", "The network is down, the network is up, network, wifi")
+    assert shell.json("recall", "network")[0]["name"] == "wifi"
+    assert shell.json("recall", "WiFi")[0]["name"] == "wifi"
+
+
+def test_a_message_that_says_no_more_than_the_query_is_no_hit(shell: Shell, data: Path) -> None:
+    assert [hit["content"] for hit in shell.json("recall", "which lighthouse is red?")] == [
+        "The lighthouse is red",
+        "That of Odesa.",
+    ]
+
+
+@pytest.mark.parametrize("command", [("recall", "key"), ("memory", "list"), ("memory", "add", "key", "at Ann's")])
+def test_a_kind_that_there_is_not_is_refused_with_those_there_are(shell: Shell, command: tuple[str, ...]) -> None:
+    status, out, err = shell.run(*command, "--kind", "bogus")
+    assert (status, out) == (2, "")
+    assert "bogus" in err
+    assert "preference" in err
+
+
+def test_when_there_is_nothing_it_is_said(shell: Shell) -> None:
+    assert shell.run("recall", "anything") == (0, "", "Nothing was found.\n")
+    assert shell.run("memory", "list") == (0, "", "Nothing was found.\n")
+    assert shell.json("recall", "anything") == []
+
+
+def test_scores_are_readable(shell: Shell, data: Path) -> None:
+    for hit in shell.json("recall", "red lighthouse"):
+        assert len(f"{hit['score']}".replace(".", "").partition("e")[0].strip("0")) <= 3
+
+
+def test_the_version_and_the_help_are_there_at_once(shell: Shell) -> None:
+    assert re.fullmatch(r"mneme \d+\.\d+\.\d+\n", shell.done("--version"))
+    text = shell.done("--help")
+    places = [text.index(word) for word in ("Talk", "chat", "Memory", "recall", "Upkeep", "backup")]
+    assert places == sorted(places)
+    assert 'mneme chat -m "' in text

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.log.sessions import Address
+from memory.store.entry import NewEntry
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
+from tests.talk import Store
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -147,6 +149,43 @@ async def test_topics_of_one_chat_share_their_memory(app: App) -> None:
     one, two = (Person(app, Address("telegram", "-100", thread)) for thread in ("7", "8"))
     await remember(one, "spare key")
     assert "spare key" in await two.says("/memory spare-key")
+
+
+@pytest.mark.parametrize("name", ["fact", "why", "note", "note 1"])
+async def test_an_entry_that_is_called_like_a_kind_is_shown_in_quotes_and_the_answer_says_so(
+    app: App, person: Person, clock: FakeClock, name: str
+) -> None:
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name=name))
+    answer = await person.says(f"/memory {name}")
+    assert f'There is also an entry called {name}: /memory "{name}" shows it.' in answer
+    assert "Of that very name\n\n_note, by user" in await person.says(f'/memory "{name}"')
+    assert "Of that very name" in await person.says(f"/memory «{name}»")
+
+
+async def test_an_entry_called_like_a_page_that_is_not_there_is_shown(
+    app: App, person: Person, clock: FakeClock
+) -> None:
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name="note 2"))
+    assert (await person.says("/memory note 2")).startswith("**note 2**")
+    assert "There is no page 3 of note" in await person.says("/memory note 3")
+
+
+async def test_an_entry_called_all_is_forgotten_in_quotes_and_alone(app: App, person: Person, clock: FakeClock) -> None:
+    entries = Store.over(app.database, clock).entries
+    await entries.add("console:local", NewEntry("Of that very name", name="all"))
+    await entries.add("console:local", NewEntry("Another", name="other"))
+    assert 'There is also an entry called all: /forget "all" deletes only that.' in await person.says("/forget all")
+    assert await person.says('/forget "all"') == "Forgotten: **all** (/undo brings it back)."
+    assert [entry.name for entry in await entries.list("console:local")] == ["other"]
+
+
+async def test_a_name_that_has_quotes_of_its_own_is_found(app: App, person: Person, clock: FakeClock) -> None:
+    await Store.over(app.database, clock).entries.add(
+        "console:local", NewEntry("Of that very name", name='the "old" key')
+    )
+    assert "Of that very name" in await person.says('/memory the "old" key')
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("A title", name='"Old key"'))
+    assert "A title" in await person.says('/memory "old key"')
 
 
 async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp, model: ModelServer) -> None:

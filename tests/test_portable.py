@@ -26,7 +26,7 @@ from memory.store.changes import ChangeLog
 from memory.store.database import Database
 from memory.store.entry import Author, NewEntry
 from tests.fakes import FakeClock
-from tests.talk import Store, assistant, calls, result, user
+from tests.talk import Store, assistant, calls, ledger_over, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,7 +73,9 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
         await store.entries.rename(owner, "newer", "newest")
         await store.entries.add(owner, NewEntry("removed", name="removed"))
         await store.entries.remove(owner, "removed")
-        await LongTermMemory(files, database, ChangeLog(clock)).append(owner, f"likes tea, {owner}", Author.USER)
+        await LongTermMemory(files, ledger_over(database, clock, files)).append(
+            owner, f"likes tea, {owner}", Author.USER
+        )
         await files.append_today(owner, clock(), WEIRD)
         await store.sessions.clear_messages(session.id)
         await store.exchange(session, "a new conversation", "yes")
@@ -293,9 +295,9 @@ def test_any_text_survives(texts: list[str], name: str) -> None:
         for number, text in enumerate(texts):
             await store.exchange(session, text, text)
             await store.entries.add(session.owner, NewEntry(f"{text}.", name=f"{number}{name}", kind=f"k{name}"))
-        await LongTermMemory(files_under(folder / "here"), here, ChangeLog(clock)).append(
-            session.owner, f"x{name}", Author.USER
-        )
+        await LongTermMemory(
+            files_under(folder / "here"), ledger_over(here, clock, files_under(folder / "here"))
+        ).append(session.owner, f"x{name}", Author.USER)
         await Portable(here, folder / "here" / "memory").export(folder / "one", session.owner)
         new = Portable(there, folder / "there" / "memory")
         await new.restore(folder / "one")

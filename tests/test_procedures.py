@@ -15,7 +15,7 @@ from memory.learning.procedures import MOST_RECORDED, MOST_STEPS, Procedures
 from memory.retrieval.search import Search
 from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
-from tests.talk import Store
+from tests.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 
 @pytest.fixture
 def procedures(database: Database, clock: FakeClock) -> Procedures:
-    return Procedures(database, ChangeLog(clock), clock)
+    return Procedures(ledger_over(database, clock))
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ async def test_what_was_superseded_is_neither_saved_nor_recorded(
     procedures: Procedures, database: Database, clock: FakeClock
 ) -> None:
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
-    learning = Learning(database, Search(database), ChangeLog(clock), clock, UTC_ZONE)
+    learning = Learning(database, Search(database), ledger_over(database, clock))
     await learning.learn(ANN, NewEntry("just push", kind=Kind.WORKFLOW), "deploy")
     with pytest.raises(MemoryRefused, match="was superseded: use the workflow that took its place"):
         await procedures.save(ANN, "deploy until 2026-02-07", "", STEPS, Author.MODEL)

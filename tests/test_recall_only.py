@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.app import open_app
-from bot.cli.console import chat_once, console_address
-from config.settings import ConfigurationError, Settings
+from bot.console.console import chat_once, console_address
+from config.errors import ConfigurationError
+from config.settings import Settings
 from memory.messages import ECHO
 from tests.fakes import Person
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.learning.learning import Learning
-from memory.learning.reinforcement import Reinforcement
 from memory.retrieval.recall import Recall
 from memory.retrieval.search import Filter, Search
-from memory.store.changes import ChangeLog
 from memory.store.entry import Kind, NewEntry, Priority
+from memory.store.reinforcement import Reinforcement
 from memory.store.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope
 from memory.text.tokens import TokenCounter
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -129,7 +129,7 @@ def test_scopes_are_stored_in_one_form(given_as: str | None, stored: str | None)
 
 @pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
-    return Learning(database, Search(database), ChangeLog(clock), clock, UTC_ZONE)
+    return Learning(database, Search(database), ledger_over(database, clock))
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 import tzlocal
 from pydantic import SecretStr
 
-from config.settings import ConfigurationError, MemoryScope, Settings, load_settings, setting_names
+from config.errors import ConfigurationError
+from config.settings import MemoryScope, Settings, load_settings, setting_names
 
 EXAMPLE = Path(__file__).parent.parent / ".env.example"
 

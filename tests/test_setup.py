@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot
-from bot.cli.claim_link import claim_link, qr_code
-from bot.cli.env_file import write_settings
-from bot.cli.questions import whole_url
+from bot.setup.claim_link import claim_link, qr_code
+from bot.setup.env_file import write_settings
+from bot.setup.questions import whole_url
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.custody.access import AccessList
+from memory.log.endpoints import EndpointStore
 from memory.store.database import Database
-from tests.servers.model import Fails, ModelServer
+from tests.servers.model import Fails, ModelServer, Refuses
 from tests.servers.telegram import BotApiServer
 from tests.terminals import Terminal, on_terminal
 
@@ -59,7 +60,9 @@ async def chooses_a_service(setup: Terminal) -> None:
 async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     setup: Terminal, model: ModelServer, tmp_path: Path
 ) -> None:
-    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, {"id": "large"}]}
+    large = {"id": "large", "max_model_len": 12_345}
+    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
+    model.refuses = (Refuses("stream_options"),)
     setup.types("my token\r")
     await setup.shows("That is no bot token")
     await setup.asks("only the console):")
@@ -88,6 +91,8 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     assert await access.awaits_claim()
     assert await access.claim(12345, link.partition("start=")[2])
     assert not await access.awaits_claim()
+    facts = await EndpointStore(database, system_clock).read(model.url, "large")
+    assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options"}))
     await database.close()
     assert sum("█" in line for line in setup.lines) > 10
 
@@ -176,7 +181,7 @@ def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(
     def full(*_arguments: object, **_more: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("bot.env_file.set_key", full)
+    monkeypatch.setattr("bot.setup.env_file.set_key", full)
     with pytest.raises(OSError, match="no space"):
         write_settings(ENV, LLM_MODEL="newer")
     assert ENV.read_text() == before

@@ -9,10 +9,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.app import App
+from bot.telegram.channel import TYPING_DELAY
 from bot.telegram.service import run_telegram
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from tests.servers.model import Fails, Holds, Says
 from tests.servers.telegram import BotApiServer
@@ -451,3 +453,40 @@ async def test_an_answer_that_can_not_be_stored_is_still_shown(
 async def test_the_menu_is_made_from_the_command_table(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         assert [command.command for command in telegram.commands] == list(app.commands)
+
+
+async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("")
+    model.script(held)
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        typing = await telegram.wait_for(lambda: telegram.calls_to("sendChatAction"))
+        assert typing[0].params["action"] == "typing"
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+
+
+async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("Kyiv is the capital of Ukraine.")
+    model.script(held)
+    async with serve():
+        telegram.user_says("What is the capital of Ukraine?", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await asyncio.sleep(TYPING_DELAY + 0.3)  # nothing is to happen
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert telegram.calls_to("sendChatAction") == []
+
+
+async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, app: App) -> None:
+    await AccessList(app.database, "telegram", app.clock).new_claim_code()
+    with capture_logs() as logs:
+        async with serve(telegram_allowed_ids=""):
+            pass
+    events = {entry["event"] for entry in logs}
+    assert "waiting_to_be_claimed" in events
+    assert "nobody_is_allowed" not in events

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 import bot
-from bot.cli.markdown_stream import MarkdownStream
+from bot.console.markdown_stream import MarkdownStream
 from tests.servers.model import Calls, Fails, Holds, Says
 from tests.terminals import Terminal, on_terminal
 

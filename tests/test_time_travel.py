@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memory.store.changes import ChangeLog
 from memory.store.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from memory.store.strength import Decay
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -36,7 +36,7 @@ async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_
     seen: dict[str, list[bool]] = {RULE: [], USED: [], UNUSED: []}
     told: list[tuple[datetime, str]] = []
     async with start() as app:
-        entries, person = EntryStore(app.database, ChangeLog(clock), clock), Person(app)
+        entries, person = EntryStore(app.database, ledger_over(app.database, clock)), Person(app)
         for kind, content, name in ((Kind.POLICY, RULE, "rule"), (Kind.FACT, USED, "used"), (Kind.FACT, UNUSED, "old")):
             await entries.add(OWNER, NewEntry(content, name=name, kind=kind))
         await app.schedule.run_if_due()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.tools import toolbox
+from pipeline.tools.toolbox import Tool, ToolContext
 from tests.fakes import Person
 from tests.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
 
@@ -116,7 +117,15 @@ async def test_a_tool_that_fails_says_so_to_the_model(person: Person, model: Mod
     (folder / ".lock").mkdir()
     model.script(Calls((append("- a"),)), Says("It did not work."))
     assert await person.says("Note a") == "It did not work."
-    assert model.requests[-1].last == "error: memory_file failed (IsADirectoryError)"
+    assert model.requests[-1].last.startswith("error: MEMORY.md can't be written (Is a directory)")
+
+
+async def test_a_tool_that_breaks_off_is_named_to_the_model() -> None:
+    async def divide(context: ToolContext, by: int) -> str:
+        """Divide."""
+        return str(1 / by)
+
+    assert await Tool(divide).run(ToolContext("o", "s"), '{"by": 0}') == "error: divide failed (ZeroDivisionError)"
 
 
 async def test_a_refusal_of_the_memory_reaches_the_model_in_words(person: Person, model: ModelServer) -> None:

@@ -89,7 +89,7 @@ async def test_learn_says_what_a_known_memory_takes_the_place_of(
     )
     assert answers[2] == "known already as fact-office-lviv, now reinforced instead of: The office is in Kyiv"
     assert (await entries(store))["fact-office-lviv"].aliases == ("fact-office-kyiv",)
-    assert "Taken back: " in await person.says("/undo")
+    assert await person.says("/undo") == "Brought back: The office is in Kyiv"
     assert (await entries(store))["fact-office-kyiv"].superseded_by is None
 
 
@@ -162,7 +162,7 @@ async def test_each_recall_counts_once_a_turn_and_messages_do_not(
     assert await counts(store) == {"colour": 3, "keeper": 3, "boat": 1}
     changed = await app.database.value("SELECT count(*) FROM entries WHERE last_reinforced_at > created_at")
     assert changed == 0
-    assert "add of boat" in await person.says("/undo")
+    assert await person.says("/undo") == "Taken back: the boat is blue"
 
 
 async def test_only_what_recall_shows_is_counted(person: Person, model: ModelServer, store: Store) -> None:
@@ -199,7 +199,8 @@ async def test_an_episode_is_found_by_its_tags_and_shows_its_outcome(
     assert (found[name].outcome, found[name].tags, found[name].kind) == ("Logs moved", ("zebra", "ops"), "episode")
     assert found[name].source_message_id == 1
     assert "Outcome: Logs moved" in await person.says(f"/memory {name}")
-    assert "add of episode-met-olena" in await person.says("/undo")
+    assert "Taken back: " in await person.says("/undo")
+    assert set(await entries(store)) == {name}
 
 
 async def test_a_procedure_is_saved_recorded_and_undone(person: Person, model: ModelServer, store: Store) -> None:
@@ -228,8 +229,8 @@ async def test_a_procedure_is_saved_recorded_and_undone(person: Person, model: M
         strict=True,
     ):
         assert answer.startswith(f"error: {expected}")
-    for undone in ("record", "learn", "record", "record"):
-        assert f"{undone} of deploy" in await person.says("/undo")
+    for undone in ("Back to: ", "As it was before: ", "As it was before: "):
+        assert undone in await person.says("/undo")
     entry = (await entries(store))["deploy"]
     assert (entry.steps, entry.success_count, entry.failure_count) == (("test", "push"), 0, 0)
     assert "Taken back: " in await person.says("/undo")
@@ -256,7 +257,7 @@ async def test_consolidate_tidies_reports_and_is_undone(person: Person, model: M
     before = await store.entries.list(OWNER)
     answers = await use(person, model, ("memory_consolidate", {}))
     assert answers[0].startswith("Memory tidied; merged as duplicates: two. Nothing was deleted")
-    assert "consolidate of" in await person.says("/undo")
+    assert await person.says("/undo") == "Brought back: The office is in Kyiv"
     assert await store.entries.list(OWNER) == before
 
 

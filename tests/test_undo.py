@@ -7,17 +7,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog, Undone
-from memory.store.entry import Author, NewEntry
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
+from memory.store.strength import Decay
 from tests.fakes import Person
 from tests.servers.model import Calls, Says
-from tests.talk import Store
+from tests.talk import Store, ledger_over, what
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +55,7 @@ def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
 @pytest.fixture
 def long_term(database: Database, files: MarkdownFiles, clock: FakeClock) -> LongTermMemory:
     """MEMORY.md."""
-    return LongTermMemory(files, database, ChangeLog(clock))
-
-
-def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
-    """What an undo took back, by its record."""
-    return (undone.operation, undone.author, undone.names) if undone else None
+    return LongTermMemory(files, ledger_over(database, clock, files))
 
 
 async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
@@ -225,15 +223,53 @@ async def test_a_change_can_be_undone_for_30_days_and_is_purged_then(start: Open
         assert "green" in await Person(app).says("/memory second-key-green")
 
 
-async def test_a_purge_frees_what_was_superseded_by_a_purged_entry(store: Store, database: Database) -> None:
-    former = await store.entries.add(OWNER, NewEntry("old", name="former"))
-    newer = await store.entries.add(OWNER, NewEntry("new", name="newer"))
-    async with database.transaction() as connection:
-        await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (newer.id, former.id))
-    await store.entries.remove(OWNER, "newer")
+async def test_what_was_superseded_stays_so_when_its_successor_was_forgotten_and_purged(
+    start: OpenApp, clock: FakeClock, model: ModelServer
+) -> None:
+    async with start() as app:
+        person = Person(app)
+        learning = Learning(app.database, Search(app.database), ledger_over(app.database, clock))
+        await learning.learn("console:local", NewEntry("Drinks tea with milk", kind=Kind.FACT, name="tea"))
+        await learning.learn("console:local", NewEntry("Drinks black tea", kind=Kind.FACT), "tea")
+        assert "Forgotten" in await person.says("/forget tea")
+    clock.forward(days=31)
+    async with start() as app:
+        person = Person(app)
+        assert "superseded" in await person.says("/memory tea until 2026-02-07")
+        assert "superseded, from 2026-02-07" in await person.says("/recall milk")
+        await person.says("Which tea do I drink?")
+        assert "milk" not in str([m["content"] for m in model.requests[-1].messages])
+        assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purged(
+    store: Store, database: Database, clock: FakeClock
+) -> None:
+    for _ in range(2):
+        await store.entries.add(OWNER, NewEntry("The cat is called Mimi", kind=Kind.FACT))
+    weekly = WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
+    assert len((await weekly.run(OWNER)).merges) == 1
+    await store.entries.remove(OWNER, "cat-called-mimi")
     store.clock.forward(days=31)
-    assert await store.entries.purge() == 1
-    assert (await store.entries.get(OWNER, "former")).superseded_by is None
+    assert await store.ledger.purge() == 1
+    (merged,) = await store.entries.list(OWNER)
+    assert merged.superseded_by is not None
+    assert (await weekly.run(OWNER)).told == ""
+
+
+async def test_an_undo_after_the_purge_of_a_successor_keeps_what_it_superseded_as_it_was(
+    store: Store, undo: Undo, database: Database, clock: FakeClock
+) -> None:
+    learning = Learning(database, Search(database), ledger_over(database, clock))
+    await learning.learn(OWNER, NewEntry("old", kind=Kind.FACT, name="key"))
+    await learning.learn(OWNER, NewEntry("new", kind=Kind.FACT), "key")
+    await store.entries.remove(OWNER, "key")
+    clock.forward(days=20)
+    await store.entries.rename(OWNER, "key until 2026-02-07", "former")
+    clock.forward(days=11)
+    assert await store.ledger.purge() == 1
+    assert what(await undo.undo(OWNER)) == ("rename", "user", ("key until 2026-02-07",))
+    assert (await store.entries.get(OWNER, "key until 2026-02-07")).superseded_by is not None
 
 
 async def test_a_purge_looks_at_what_is_due_only(database: Database) -> None:

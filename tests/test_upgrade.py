@@ -56,7 +56,7 @@ WRITTEN = {
         INSERT INTO notices (owner_id, text, at) VALUES (1, 'learned', 'NOW');
         INSERT INTO jobs VALUES ('weekly', 'NOW')
     """,
-    11: "INSERT INTO endpoints (url, model) VALUES ('http://127.0.0.1', 'm')",
+    11: "INSERT INTO endpoints (url, model) VALUES ('http://localhost:8080/v1', 'm')",
 }
 """What was written with each format, in the words of that time."""
 
@@ -68,13 +68,15 @@ PAST = pytest.mark.parametrize("past", range(1, len(MIGRATIONS)))
 async def lived(path: Path, past: int) -> Contents:
     """A database of a former format with rows in every table; what is in it."""
     database = await Database.open(path, MIGRATIONS[:past])
-    async with database.transaction() as connection:
-        for number in range(1, past + 1):
-            for statement in WRITTEN.get(number, "SELECT 1").replace("NOW", NOW).split(";"):
-                await connection.execute(statement)
-    contents = await contents_of(database)
+    try:
+        async with database.transaction() as connection:
+            for number in range(1, past + 1):
+                for statement in WRITTEN.get(number, "SELECT 1").replace("NOW", NOW).split(";"):
+                    await connection.execute(statement)
+        contents = await contents_of(database)
+    finally:
+        await database.close()  # an open one would keep the tests from ending
     assert all(contents[table] for table in contents if table != "decay"), "every table has rows"
-    await database.close()
     return contents
 
 

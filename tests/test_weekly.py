@@ -17,7 +17,7 @@ from memory.retrieval.search import Search
 from memory.store.changes import ChangeLog
 from memory.store.entry import Entry, Kind, NewEntry, Priority
 from memory.store.strength import MOST_REINFORCED, Decay
-from tests.talk import Store
+from tests.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 @pytest.fixture
 def weekly(database: Database, clock: FakeClock) -> WeeklyConsolidation:
     """The consolidation over it."""
-    return WeeklyConsolidation(database, ChangeLog(clock), Decay(), clock, ZoneInfo("UTC"))
+    return WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ async def test_what_was_taken_back_is_not_done_again_after_a_purge_either(
     await undo.undo(OWNER)
     for _ in range(10):
         store.clock.forward(days=7)
-        await store.entries.purge()
+        await store.ledger.purge()
         assert (await weekly.run(OWNER)).merges == ()
 
 

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.undo import Undo
     from memory.learning.learning import Learning
-    from memory.learning.reinforcement import Reinforcement
     from memory.retrieval.activation_log import ActivationLog, Reason
     from memory.retrieval.recall import Recall
     from memory.store.changes import Undone
     from memory.store.entries import EntryStore
     from memory.store.entry import Entry
+    from memory.store.reinforcement import Reinforcement
 
 PAGE = 10
 """Entries on one page of /memory."""
 RESULTS = 8
 """Results of /recall."""
+ALL = "all"
 CONFIRMATION = "confirm"
 WHY = "why"
 LINE_CHARACTERS = 100
@@ -97,13 +98,14 @@ class MemoryCommands:
         """/forget NAME|all"""
         if not call.argument:
             raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
-        words = call.argument.lower().split()
-        if words not in (["all"], ["all", CONFIRMATION]):
-            entry = await self._entries.remove(call.session.owner, call.argument)
+        owner, words = call.session.owner, call.argument.lower().split()
+        if words not in ([ALL], [ALL, CONFIRMATION]):
+            entry = await self._entries.remove(owner, await self._quoted(owner, call.argument) or call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
         if CONFIRMATION not in words:
-            extent = written_extent(await self._forgetting.extent(call.session.owner))
-            return f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
+            extent = written_extent(await self._forgetting.extent(owner))
+            warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
+            return warning + await self._hint(owner, ALL, "forget", "deletes only that")
         gone = await self._forgetting.forget_all(call.session.owner)
         return f"Everything is forgotten: {written_extent(gone)}."
 
@@ -116,14 +118,32 @@ class MemoryCommands:
         """/memory [KIND|NAME|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
+        owner = call.session.owner
+        named = await self._quoted(owner, call.argument)
+        if named is not None:
+            return written_entry(await self._entries.get(owner, named))
+        hint = await self._hint(owner, call.argument, "memory", "shows it")
         if call.argument.lower() == WHY:
-            return written_reasons(await self._activation_log.last(call.session.id))
+            return written_reasons(await self._activation_log.last(call.session.id)) + hint
         what, page = _page_of(call.argument)
-        counts = await self._entries.counts(call.session.owner)
+        counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
-        if kind is not None:
-            return await self._listing(call.session.owner, kind, page, counts.get(kind, 0))
-        return written_entry(await self._entries.get(call.session.owner, call.argument))
+        # without such a page, what is called so can only be the entry
+        if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
+            return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
+        return written_entry(await self._entries.get(owner, call.argument))
+
+    async def _quoted(self, owner: str, argument: str) -> str | None:
+        """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
+        found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
+        return None if found is None or await self._entries.holder(owner, argument) else found["name"]
+
+    async def _hint(self, owner: str, name: str, command: str, does: str) -> str:
+        """How to get the entry whose name means something else in a command; empty where there is none."""
+        entry = await self._entries.holder(owner, name)
+        if entry is None:
+            return ""
+        return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
 
     async def _overview(self, owner: str) -> str:
         counts = await self._entries.counts(owner)
@@ -133,7 +153,7 @@ class MemoryCommands:
         return "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
 
     async def _listing(self, owner: str, kind: str, page: int, count: int) -> str:
-        pages = max(1, -(-count // PAGE))
+        pages = _pages(count)
         if page > pages:
             raise WrongArgument(f"There is no page {page} of {kind}: choose one from 1 to {pages}.")
         found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
@@ -193,10 +213,15 @@ def written_extent(extent: Extent) -> str:
 def written_undo(undone: Undone) -> str:
     """What an undo did, in the words of what it did it to."""
     lines = [f"{outcome.effect}: {_line(outcome.text)}" for outcome in undone.outcomes]
+    lines += ["MEMORY.md was edited since and is left as it is."] if undone.left_as_edited else []
     if len(lines) <= 1:
         return lines[0] if lines else f"Taken back: what changed in {', '.join(undone.names)}."
     more = [f"and {len(lines) - UNDONE_SHOWN} more"] if len(lines) > UNDONE_SHOWN else []
     return "\n".join(f"- {line}" for line in lines[:UNDONE_SHOWN] + more)
+
+
+def _pages(count: int) -> int:
+    return max(1, -(-count // PAGE))
 
 
 def _page_of(argument: str) -> tuple[str, int]:

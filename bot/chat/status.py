@@ -147,14 +147,21 @@ class StatusService:
         )
 
     async def memory_line(self, session: Session) -> str:
-        """What is remembered, in one line."""
-        return written_memory(await self.memory(session))
+        """What there is of memory, in one line."""
+        memory = await self.memory(session)
+        if memory is None:
+            return "nothing, since memory is off (MEMORY_ENABLED)"
+        parts = [
+            f"a MEMORY.md of {counted(memory.long_term_bytes, 'byte')}" if memory.long_term_bytes else "",
+            f"{counted(memory.notes_today, 'note')} of today" if memory.notes_today else "",
+            f"{counted(memory.notes_recent, 'note')} of recent days" if memory.notes_recent else "",
+            counted(memory.archives, "archive") if memory.archives else "",
+        ]
+        return ", ".join(part for part in parts if part) or "no notes yet"
 
 
-def written_memory(memory: MemoryState | None) -> str:
+def written_memory(memory: MemoryState) -> str:
     """Memory in one line."""
-    if memory is None:
-        return "nothing, since memory is off (MEMORY_ENABLED)"
     parts = (
         f"{counted(memory.long_term_bytes, 'byte')} of long-term memory",
         f"{counted(memory.notes_today, 'note')} of today",

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.backup_cli import backup, restore
+from bot.cli.doctor_cli import doctor
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
-from config.settings import ConfigurationError, Settings
-from memory.backup.data_lock import only_runner
+from config.errors import ConfigurationError
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.app import App
+    from config.settings import Settings
 
 cli = typer.Typer(
     name="mneme",
@@ -93,8 +94,7 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.cli.console import chat_once, chat_pipe, console_address
-    from bot.cli.terminal import chat_redirected, chat_terminal
+    from bot.console.console import chat_once, chat_pipe, console_address
 
     address = console_address(session)
     async with open_app(settings) as app:
@@ -102,6 +102,8 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
             return await chat_once(app, address, message)
         if not sys.stdin.isatty():
             return await chat_pipe(app, address)
+        from bot.console.terminal import chat_redirected, chat_terminal
+
         return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
 
 
@@ -116,6 +118,7 @@ async def _run(settings: Settings) -> None:
     from bot.app import open_app
     from bot.monitoring.service_manager import ServiceManager, reporting
     from bot.telegram.service import run_telegram
+    from memory.backup.data_lock import only_runner
 
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
@@ -152,7 +155,7 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
 @cli.command(rich_help_panel=TALK)
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
-    from bot.cli.setup import run_setup
+    from bot.setup.setup import run_setup
 
     try:
         run_setup()
@@ -187,6 +190,7 @@ cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
+cli.command(rich_help_panel=UPKEEP)(doctor)
 cli.command(rich_help_panel=UPKEEP)(backup)
 cli.command(rich_help_panel=UPKEEP)(restore)
 cli.command(rich_help_panel=UPKEEP)(reindex)

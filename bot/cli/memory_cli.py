@@ -15,18 +15,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.start import DATABASE_NAME, quiet_settings
-from config.settings import MemoryScope, Settings
 from memory.clock import system_clock, to_text
-from memory.log.sessions import SHARED_OWNER
-from memory.retrieval.search import MESSAGE_KIND, Filter
-from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
-from memory.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from bot.services import MemoryServices
+    from config.settings import Settings
     from memory.retrieval.search import Hit
     from memory.store.entry import Entry
 
@@ -45,7 +41,9 @@ class Shelf:
 
     def writer(self, owner: str | None) -> str:
         """Whose memory is written: the named owner's, or the console's own."""
-        from bot.cli.console import console_address
+        from bot.console.console import console_address
+        from config.settings import MemoryScope
+        from memory.log.sessions import SHARED_OWNER
 
         shared = self.settings.memory_scope is MemoryScope.SHARED
         return owner or (SHARED_OWNER if shared else console_address("local").owner)
@@ -53,7 +51,10 @@ class Shelf:
 
 @contextlib.asynccontextmanager
 async def _shelf() -> AsyncIterator[Shelf]:
-    from bot.services import memory_services  # late: help must not wait for all of memory
+    # late: help must not wait for all of memory
+    from bot.services import memory_services
+    from memory.store.database import Database
+    from memory.text.tokens import TokenCounter
 
     settings = quiet_settings()
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
@@ -82,6 +83,8 @@ def _among(kind: str | None, known: list[str]) -> str | None:
 
 
 def _known_kind_or_message(kind: str | None) -> str | None:
+    from memory.retrieval.search import MESSAGE_KIND
+
     return _among(kind, [*map(str, Kind), MESSAGE_KIND])
 
 
@@ -205,6 +208,8 @@ def recall(
     """Search conversations and entries."""
 
     async def work(shelf: Shelf) -> None:
+        from memory.retrieval.search import Filter
+
         only = Filter(kinds=[kind] if kind else None)
         if as_json:
             _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, owner, only, limit)])

@@ -1,15 +1,23 @@
-"""What every command of the command line begins with: the settings and the logging that they ask for."""
+"""What every command of the command line begins with: the settings and the logging that they ask for.
+
+What takes time to import is imported when a command runs: `--help` needs none of it.
+"""
 
 from __future__ import annotations
 
-from config.logs import configure_logging
-from config.settings import Settings, load_settings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from config.settings import Settings
 
 DATABASE_NAME = "mneme.db"
 
 
 def settings_with_logging() -> Settings:
     """The settings, with logging as they say. Raises ConfigurationError."""
+    from config.logs import configure_logging
+    from config.settings import load_settings
+
     settings = load_settings()
     configure_logging(settings.log_level, settings.log_format)
     return settings
@@ -17,6 +25,9 @@ def settings_with_logging() -> Settings:
 
 def quiet_settings() -> Settings:
     """The settings, with logging that leaves the screen to the person: errors only, unless they ask for more."""
+    from config.logs import configure_logging
+    from config.settings import load_settings
+
     settings = load_settings()
     level = settings.log_level if "log_level" in settings.model_fields_set else "error"
     configure_logging(level, settings.log_format)

@@ -11,7 +11,7 @@ from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from memory.log.pruning import Pruning
-    from memory.store.entries import EntryStore
+    from memory.store.ledger import Ledger
 
 log = structlog.get_logger(__name__)
 
@@ -21,16 +21,16 @@ DAY = 24 * 60 * 60.0
 class Housekeeping:
     """Removes old mail, and entries whose undo has run out."""
 
-    def __init__(self, pruning: Pruning, entries: EntryStore, pause: float = DAY) -> None:
+    def __init__(self, pruning: Pruning, ledger: Ledger, pause: float = DAY) -> None:
         self._pruning = pruning
-        self._entries = entries
+        self._ledger = ledger
         self._pause = pause
         self._task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Do it once. What goes wrong, such as a full disk, is logged: the next time does it."""
         try:
-            await self._entries.purge()
+            await self._ledger.purge()
             pruned = await self._pruning.prune()
         except StoreError as error:
             log.warning("housekeeping_failed", reason=str(error))

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.base import BaseTrigger
 
 if TYPE_CHECKING:
     from datetime import date
     from zoneinfo import ZoneInfo
+
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
@@ -25,7 +25,7 @@ WEEKLY = "weekly consolidation"
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
-class WeeklyTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
+class WeeklyTrigger:
     """An hour of a day of the week in a zone.
 
     An hour that comes twice, as when summer time ends, counts once, the first time; APScheduler's own CronTrigger
@@ -73,11 +73,18 @@ class WeeklySchedule:
         self._clock = clock
         self._tell = tell
         self._trigger = WeeklyTrigger(day, hour, zone)
-        self._scheduler = AsyncIOScheduler(timezone=zone)
+        self._zone = zone
+        self._scheduler: AsyncIOScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin with what a downtime missed. Only programs that stay do this."""
+        # late: one message from the shell needs no scheduler
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+        from apscheduler.triggers.base import BaseTrigger
+
+        BaseTrigger.register(WeeklyTrigger)
+        self._scheduler = AsyncIOScheduler(timezone=self._zone)
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
@@ -86,7 +93,7 @@ class WeeklySchedule:
 
     async def close(self) -> None:
         """End; a run that is not finished is rolled back, and due at the next start."""
-        if self._scheduler.running:
+        if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
         if self._run is not None:
             self._run.cancel()
@@ -95,7 +102,7 @@ class WeeklySchedule:
     @property
     def next_run(self) -> datetime | None:
         """When the scheduler runs it next by itself; None while it does not run."""
-        job = self._scheduler.get_job(WEEKLY)
+        job = self._scheduler.get_job(WEEKLY) if self._scheduler is not None else None
         return job.next_run_time.astimezone(UTC) if job is not None else None
 
     async def _begin(self) -> None:

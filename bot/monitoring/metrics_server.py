@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from bot.monitoring.metrics import ErrorCounter
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import structlog
 from telegram.constants import ChatAction
@@ -37,6 +38,8 @@ log = structlog.get_logger(__name__)
 
 TYPING_PAUSE = 4.5
 """Telegram shows a chat action for 5 seconds."""
+TYPING_DELAY = 0.7
+"""Seconds in which an answer may begin before the bot is shown as typing: a draft that moves shows that by itself."""
 
 GOODBYE_PATIENCE = 3.0
 """Seconds that a stop waits until those whose answers it broke off have been told."""
@@ -72,6 +75,7 @@ class TelegramChannel:
         self._runner = runner
         self._private: dict[str, bool] = {}
         self._turned_away: set[int] = set()
+        self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
 
     async def replay(self) -> None:
         """Take up what an earlier run received and did not finish."""
@@ -95,7 +99,9 @@ class TelegramChannel:
 
     def reply_channel(self, arrival: Arrival) -> ReplyChannel:
         """Where a turn's reply goes."""
-        return _TelegramReply(self._bot, self._outbox, arrival, private=self._is_private(arrival))
+        preview = Preview(self._bot, arrival.address, private=self._is_private(arrival))
+        self._previews[arrival.address.session_id] = preview
+        return _TelegramReply(self._bot, self._outbox, arrival, preview)
 
     async def say(self, arrival: Arrival, text: str) -> None:
         """Answer an arrival without a turn, through the outbox."""
@@ -126,7 +132,7 @@ class TelegramChannel:
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
-        """Show that the bot types."""
+        """Show that the bot types, while nothing else does."""
         typing = asyncio.create_task(self._typing(arrival), name="typing")
         try:
             yield
@@ -134,11 +140,14 @@ class TelegramChannel:
             typing.cancel()
 
     async def _typing(self, arrival: Arrival) -> None:
+        await asyncio.sleep(TYPING_DELAY)
         while True:
-            with contextlib.suppress(TelegramError):
-                await self._bot.send_chat_action(
-                    chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)
-                )
+            preview = self._previews.get(arrival.address.session_id)
+            if preview is None or not preview.shown_within(TYPING_PAUSE):
+                with contextlib.suppress(TelegramError):
+                    await self._bot.send_chat_action(
+                        chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)
+                    )
             await asyncio.sleep(TYPING_PAUSE)
 
     async def _take_all(self, items: Iterable[InboxItem]) -> None:
@@ -213,11 +222,11 @@ class TelegramChannel:
 class _TelegramReply:
     """The reply to one turn."""
 
-    def __init__(self, bot: Bot, outbox: OutboxSender, arrival: Arrival, *, private: bool) -> None:
+    def __init__(self, bot: Bot, outbox: OutboxSender, arrival: Arrival, preview: Preview) -> None:
         self._bot = bot
         self._outbox = outbox
         self._arrival = arrival
-        self._preview = Preview(bot, arrival.address, private=private)
+        self._preview = preview
 
     async def show_text(self, text: str) -> None:
         """Show the answer so far."""

@@ -74,17 +74,19 @@ class OutboxSender:
     async def _send(self, item: OutboxItem, backoff: Backoff) -> None:
         address = address_of(item.session_id)
         sent = list(item.message_ids)
-        for number, chunk in enumerate(render(item.text)):
+        chunks = render(item.text)
+        for number, chunk in enumerate(chunks):
             if number < len(item.message_ids):
                 continue
             try:
                 sent.append(await self._insist(item, address, chunk, number, backoff))
             except SendFailed as failure:
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
-                await self._mailbox.settle(item, failure=failure.reason, terminated=failure.blocked)
+                await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 return
-            await self._mailbox.chunk_sent(item, tuple(sent))
-        await self._mailbox.settle(item)
+            if number + 1 < len(chunks):  # the last one is recorded with the end
+                await self._mailbox.chunk_sent(item, tuple(sent))
+        await self._mailbox.settle(item, tuple(sent))
 
     async def _insist(self, item: OutboxItem, address: Address, chunk: Chunk, number: int, backoff: Backoff) -> str:
         """Send a chunk, again after a pause where that is safe. Raises SendFailed when it never will be."""

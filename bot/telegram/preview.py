@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import secrets
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Preview:
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first: asyncio.Task[str] | None = None
+        self._shown_at = -math.inf
         self.message_id: str | None = None
 
     def show(self, text: str) -> None:
@@ -49,6 +51,10 @@ class Preview:
         self._changed.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="preview")
+
+    def shown_within(self, seconds: float) -> bool:
+        """Whether anything was shown in the last so many seconds."""
+        return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
         """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one."""
@@ -94,6 +100,7 @@ class Preview:
             self._first = asyncio.create_task(send_chunk(self._bot, self._address, chunk), name="first preview")
             self.message_id = await asyncio.shield(self._first)
         self._shown = text
+        self._shown_at = asyncio.get_running_loop().time()
 
     def _pause_after(self, error: TelegramError | SendFailed) -> float:
         """How long to wait after a preview failed: previews are for show, so they are dropped, never insisted on."""

@@ -17,19 +17,23 @@ from bot.telegram.channel import TelegramChannel
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller
 from bot.telegram.updates import CHANNEL
-from config.settings import ConfigurationError
+from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from memory.log.mailbox import Mailbox
+from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    import httpx
     from telegram import User
 
     from bot.app import App
     from bot.chat.commands import Command
     from bot.monitoring.health import Pulse
     from config.settings import Settings
+
+    OnResponse = Callable[[httpx.Response], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -39,8 +43,13 @@ START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
 
 
-def telegram_bot(settings: Settings) -> ExtBot[int]:
-    """The client for the Bot API. Raises ConfigurationError without a usable token."""
+def telegram_bot(
+    settings: Settings, patience: float = SEND_TIMEOUT, on_response: OnResponse | None = None
+) -> ExtBot[int]:
+    """The client for the Bot API. Raises ConfigurationError without a usable token.
+
+    patience: seconds to wait for an answer; on_response is shown each answer to a call.
+    """
     if settings.telegram_bot_token is None:
         raise ConfigurationError("TELEGRAM_BOT_TOKEN is missing: get one from @BotFather, or run `mneme setup`.")
     os.environ.setdefault("PTB_TIMEDELTA", "1")  # the library's own switch to its coming return type
@@ -52,9 +61,18 @@ def telegram_bot(settings: Settings) -> ExtBot[int]:
             base_url=f"{url}/bot",
             base_file_url=f"{url}/file/bot",
             request=HTTPXRequest(
-                connection_pool_size=64, read_timeout=SEND_TIMEOUT, write_timeout=SEND_TIMEOUT, proxy=proxy
+                connection_pool_size=64,
+                read_timeout=patience,
+                write_timeout=patience,
+                proxy=proxy,
+                httpx_kwargs={
+                    "verify": tls_context(),
+                    "event_hooks": {"response": [on_response] if on_response is not None else []},
+                },
             ),
-            get_updates_request=HTTPXRequest(read_timeout=SEND_TIMEOUT, proxy=proxy),
+            get_updates_request=HTTPXRequest(
+                read_timeout=SEND_TIMEOUT, proxy=proxy, httpx_kwargs={"verify": tls_context()}
+            ),
             # paces requests, but never sleeps through a flood limit: that would freeze every chat for one
             rate_limiter=AIORateLimiter(max_retries=0),
         )

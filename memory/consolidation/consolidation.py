@@ -20,12 +20,14 @@ from memory.consolidation.grounding import (
     grounded_update,
     keeping_lines,
     with_fitting_subjects,
-    with_learned,
 )
 from memory.errors import MemoryRefused, Postponed, StoreError
+from memory.files.long_term import appending
 from memory.log.sessions import message_of
-from memory.messages import Message, Provenance, Role, worst
-from memory.store.entry import Author
+from memory.messages import Message, Provenance, Role, storable, worst
+from memory.store.entry import Author, Operation
+from memory.store.page import written_line
+from memory.text.said import says_whole
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.files.history import HistoryFiles
-    from memory.files.long_term import LongTermMemory
     from memory.learning.facts import FactStore, Learned
     from memory.log.sessions import Session, SessionService
     from memory.store.database import Database, Row
+    from memory.store.ledger import Ledger
+    from memory.store.ledger_change import Change
 
 log = structlog.get_logger(__name__)
 
@@ -104,6 +107,15 @@ class _Job:
         return worst(message.provenance for message in self.messages)
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A usable answer, the MEMORY.md that the model was shown, and what that is to say now; None: nothing new."""
+
+    answer: ConsolidationAnswer
+    memory: str
+    update: str | None
+
+
 class ConsolidationService:
     """Consolidates conversations, one at a time."""
 
@@ -111,7 +123,7 @@ class ConsolidationService:
         self,
         database: Database,
         sessions: SessionService,
-        long_term: LongTermMemory,
+        ledger: Ledger,
         history: HistoryFiles,
         facts: FactStore,
         prompt: PromptFn,
@@ -121,7 +133,7 @@ class ConsolidationService:
     ) -> None:
         self._database = database
         self._sessions = sessions
-        self._long_term = long_term
+        self._ledger = ledger
         self._history = history
         self._facts = facts
         self._prompt = prompt
@@ -199,63 +211,82 @@ class ConsolidationService:
         if not any(message.role is Role.USER for message in substance):
             await self._mark_done(job)
             return None
-        answer, memory_changed = await self._consolidate(job, deadline)
+        found = await self._answered(job, deadline)
         if await self._is_gone(job):
             return None
-        if answer is None:
-            await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {job.key}")
-            if last_try:
-                await self._mark_done(job)
-            return Consolidated(len(job.messages), fell_back=True, memory_changed=False, learned=())
-        entry = f"{answer.history_entry}{job.provenance.mark}"
+        if found is None:
+            return await self._fall_back(job, last_try=last_try)
+        entry = f"{found.answer.history_entry}{job.provenance.mark}"
         await self._history.append(job.owner, self._clock(), entry, job.key)
-        stated = statements(job.messages)
-        known = {subject: entry.content for subject, entry in await self._facts.current(job.owner, KNOWN_FACTS)}
-        facts = with_fitting_subjects(grounded_facts(answer.facts, stated), known, stated)
-        learned = await self._facts.learn(job.owner, facts, job.messages[0].id or 0)
-        noted = await self._note_learned(job.owner, learned)
-        memory_changed = memory_changed or noted
+        learned, memory_changed = await self._write(job, found)
         # last of all: a crash before this line repeats the job, and the history knows its entry by the key
         await self._mark_done(job)
         log.info("consolidated", messages=len(job.messages), facts=len(learned))
         return Consolidated(len(job.messages), fell_back=False, memory_changed=memory_changed, learned=tuple(learned))
 
-    async def _consolidate(self, job: _Job, deadline: float) -> tuple[ConsolidationAnswer | None, bool]:
-        """The model's answer, and whether MEMORY.md was changed by it. MEMORY.md is read here, inside the queue."""
-        answer = None
-        said = [m.content for m in job.messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
-        for _ in range(1 + ASKED_AGAIN):
-            memory = await self._long_term.read(job.owner)
-            answer = await self._ask(job, memory, deadline)
-            if answer is None or answer.memory_update is None or await self._is_gone(job):
-                return answer, False
-            if job.provenance.is_foreign:
-                # it may not be the user who speaks through the model; what the user stated becomes facts all the same
-                log.info("memory_update_refused", owner=job.owner, reason="foreign text was in view")
-                return answer, False
-            update = grounded_update(memory, answer.memory_update, said)
-            if update.strip() == memory.strip():
-                return answer, False
-            if await self._long_term.read(job.owner) != memory:
-                log.info("memory_edited_meanwhile", owner=job.owner)
-                continue
-            changed = await self._update(job.owner, memory, update)
-            if changed is not None:
-                return answer, changed
-        log.warning("memory_update_given_up", owner=job.owner, reason="edited again and again meanwhile")
-        return answer, False
+    async def _fall_back(self, job: _Job, *, last_try: bool) -> Consolidated:
+        await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {job.key}")
+        if last_try:
+            await self._mark_done(job)
+        return Consolidated(len(job.messages), fell_back=True, memory_changed=False, learned=())
 
-    async def _note_learned(self, owner: str, learned: list[Learned]) -> bool:
-        """Bring MEMORY.md in line with facts; whether it was changed."""
-        for _ in range(1 + ASKED_AGAIN):
-            memory = await self._long_term.read(owner)
-            update = with_learned(memory, learned)
-            if update.strip() == memory.strip():
-                return False
-            changed = await self._update(owner, memory, update, losing=True)
-            if changed is not None:
-                return changed
-        return False
+    async def _answered(self, job: _Job, deadline: float) -> _Answered | None:
+        """The model's answer to what MEMORY.md says; asked anew where a person edits that meanwhile. None: unusable."""
+        tries = ASKED_AGAIN
+        while True:
+            memory = await self._ledger.page(job.owner)  # read inside the queue
+            answer = await self._ask(job, memory, deadline)
+            if answer is None:
+                return None
+            update = self._update(job, memory, answer)
+            if update is None or tries == 0 or await self._ledger.page(job.owner) == memory:
+                return _Answered(answer, memory, update)
+            log.info("memory_edited_meanwhile", owner=job.owner)
+            tries -= 1
+
+    async def _write(self, job: _Job, found: _Answered) -> tuple[list[Learned], bool]:
+        """Write the model's update of MEMORY.md and what was learned, as one change; whether MEMORY.md has changed."""
+        update = found.update
+        stated = statements(job.messages)
+        known = {subject: entry.content for subject, entry in await self._facts.current(job.owner, KNOWN_FACTS)}
+        facts = with_fitting_subjects(grounded_facts(found.answer.facts, stated), known, stated)
+        async with self._ledger.change(job.owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+            if update is not None and storable(await change.page()) != found.memory:
+                log.warning("memory_update_given_up", owner=job.owner, reason="edited again and again meanwhile")
+            elif update is not None:
+                await self._edit(change, job.owner, lambda _: update)
+            learned = await self._facts.learn_in(change, facts, job.messages[0].id or 0)
+            for one in learned:
+                await self._note(change, one, found.memory)
+            edited = change.has_edited
+        return learned, edited and change.is_written
+
+    async def _note(self, change: Change, learned: Learned, memory: str) -> None:
+        """Have MEMORY.md say what was learned in one line, and the fact know that, unless it was there before."""
+        entry = learned.entry
+        if entry is None:
+            return
+        page = await change.page()
+        stated = [line for line in page.splitlines() if line != entry.line and says_whole(line, learned.text)]
+        if stated:
+            await change.forget_line(entry)
+            # a line that stood there before is not ours
+            await change.know_line(entry, next((line for line in stated if line not in memory.splitlines()), None))
+        elif entry.line is None or entry.line not in page.splitlines():
+            line = written_line(learned.text)
+            refusal = self._why_refused(page, appending(line)(page), losing=True)
+            if refusal is not None:
+                log.warning("memory_update_refused", owner=entry.owner, reason=refusal)
+            elif await self._edit(change, entry.owner, appending(line)):
+                await change.know_line(entry, line)
+
+    async def _edit(self, change: Change, owner: str, edit: Callable[[str], str]) -> bool:
+        try:
+            await change.edit_file(edit)
+        except MemoryRefused as error:
+            log.warning("memory_update_refused", owner=owner, reason=str(error))
+            return False
+        return True
 
     async def _ask(self, job: _Job, memory: str, deadline: float) -> ConsolidationAnswer | None:
         limit = self._limits.max_memory_size
@@ -274,26 +305,31 @@ class ConsolidationService:
             log.warning("consolidation_unusable")
         return answer
 
-    async def _update(self, owner: str, memory: str, update: str, *, losing: bool = False) -> bool | None:
-        """Write the update; False when it is refused, None when a person was faster. losing: it may drop lines."""
-        refusal = self._why_refused(memory, update, losing=losing)
-        if refusal is None and not losing and len(memory.encode()) <= self._limits.max_memory_size:
+    def _update(self, job: _Job, memory: str, answer: ConsolidationAnswer) -> str | None:
+        """What MEMORY.md is to say by the model's answer; None where that is what it says, or is refused."""
+        if answer.memory_update is None:
+            return None
+        if job.provenance.is_foreign:
+            # it may not be the user who speaks through the model; what the user stated becomes facts all the same
+            log.info("memory_update_refused", owner=job.owner, reason="foreign text was in view")
+            return None
+        said = [m.content for m in job.messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
+        update = grounded_update(memory, answer.memory_update, said)
+        if update.strip() == memory.strip():
+            return None
+        refusal = self._why_refused(memory, update)
+        if refusal is None and len(memory.encode()) <= self._limits.max_memory_size:
             # nobody asked it to drop any: what it left out without a replacement stays
             update = keeping_lines(memory, update)
             refusal = self._why_refused(memory, update, losing=True)
         if update.strip() == memory.strip():
-            return False
+            return None
         if refusal is not None:
-            log.warning("memory_update_refused", owner=owner, reason=refusal)
-            return False
-        try:
-            written = await self._long_term.rewrite(owner, memory, f"{update.strip()}\n", Author.CONSOLIDATION)
-        except MemoryRefused as error:
-            log.warning("memory_update_refused", owner=owner, reason=str(error))
-            return False
-        return True if written else None
+            log.warning("memory_update_refused", owner=job.owner, reason=refusal)
+            return None
+        return f"{update.strip()}\n"
 
-    def _why_refused(self, memory: str, update: str, *, losing: bool) -> str | None:
+    def _why_refused(self, memory: str, update: str, *, losing: bool = False) -> str | None:
         limit = self._limits.max_memory_size
         before, after = len(memory.encode()), len(update.strip().encode()) + 1
         compressing = before > limit

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from memory.learning.facts import Fact
 from memory.messages import storable
 from memory.store.entry import Kind
 
@@ -30,16 +31,6 @@ _FENCE = "```"
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
 """What the prompt's own example holds: a model that repeats it has said nothing."""
 _FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"'
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """Something learned: what it is about, what is said of it, its kind, and since when."""
-
-    subject: str
-    text: str
-    kind: Kind
-    since: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.text.naming import LONGEST_WORD, telling_words
+from memory.text.said import NEGATION
 from memory.text.words import landmarks
 
 if TYPE_CHECKING:
@@ -27,12 +28,6 @@ _FILLERS = frozenset("a an the am is are was were be been being has have had do 
 """Words that can come or go without a change of what is said; `his` and `her`, `from` and `to` are not among them."""
 _PAST = re.compile("(?:л|ла|ло|ли)(?:ся|сь)?$")
 """The end of a Russian or Ukrainian word in the past tense, which its stem does not show."""
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|don['’]?t|doesn['’]?t|isn['’]?t|won['’]?t|can['’]?t|without|"
-    r"не|нет|нельзя|никогда|без|ні|немає|ніколи|"
-    r"nicht|kein\w*|nie|niemals|ohne|nunca|jamás|sin|ne|pas|jamais|sans)\b|[不没沒无無别別]",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,7 @@ def _said(text: str) -> _Said:
                 names["".join(_plain(lower))] = lower
         elif lower not in _FILLERS:
             little.add(lower)
-    return _Said(frozenset(words), frozenset(little), tuple(_NUMBER.findall(text)), len(_NEGATION.findall(text)), names)
+    return _Said(frozenset(words), frozenset(little), tuple(_NUMBER.findall(text)), len(NEGATION.findall(text)), names)
 
 
 def _plain(word: str) -> list[str]:

@@ -11,11 +11,7 @@ from memory.text.said import Said, value_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memory.consolidation.consolidation_answer import Fact
-    from memory.learning.facts import Learned
-
-FEW_WORDS = 3
-"""Telling words of a line that says one thing."""
+    from memory.learning.facts import Fact
 
 
 def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
@@ -70,30 +66,3 @@ def keeping_lines(memory: str, update: str) -> str:
         if Said([line]).covers(replaced):
             missing.remove(replaced)
     return "\n".join([*update.rstrip().splitlines(), *missing]) if missing else update
-
-
-def says_outdated(memory: str, superseded: str) -> bool:
-    """Whether a line of the long-term memory says what no longer holds."""
-    return any(_says(line, superseded) for line in memory.splitlines())
-
-
-def with_learned(memory: str, learned: Sequence[Learned]) -> str:
-    """`memory` with what was learned: the line that says what is superseded replaced, anything new at the end."""
-    lines = memory.rstrip().splitlines()
-    for one in learned:
-        stands = any(Said([line]).covers(one.text, share=1) for line in lines)
-        outdated = [at for at, line in enumerate(lines) if one.superseded and _says(line, one.superseded)]
-        if outdated:
-            lines[outdated[0] : outdated[0] + 1] = [] if stands else [f"- {one.text}"]
-        elif not stands:
-            lines.append(f"- {one.text}")
-    return "\n".join(lines) + "\n"
-
-
-def _says(line: str, fact: str) -> bool:
-    """Whether `line` says `fact` and little else: a line that a person filled with more is theirs to change."""
-    value = value_of(fact)
-    if not Said([line]).covers(value, share=1):
-        return False
-    # who says "I live in Kyiv" says little more than "home city: Kyiv"
-    return Said([fact]).covers(line, share=0.75) or (value != fact and len(telling_words(line, 10)) <= FEW_WORDS)

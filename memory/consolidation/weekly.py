@@ -9,24 +9,20 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock, now_text, to_text
 from memory.consolidation.duplicates import duplicates
 from memory.learning.procedures import MOST_RECORDED
 from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
-from memory.store.changes import Snapshot, snapshot
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, bind_name, entry_of, free_name_for
-from memory.store.index import touching_entries
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
 from memory.store.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from zoneinfo import ZoneInfo
 
-    import aiosqlite
-
-    from memory.store.changes import ChangeLog
+    from memory.clock import Clock
     from memory.store.database import Database, Row
+    from memory.store.ledger import Ledger
+    from memory.store.ledger_change import Change
     from memory.store.strength import Decay
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
@@ -103,12 +99,11 @@ class Plan:
 class WeeklyConsolidation:
     """Tidies the typed memories of one owner at a time."""
 
-    def __init__(self, database: Database, changes: ChangeLog, decay: Decay, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, ledger: Ledger, decay: Decay, clock: Clock) -> None:
         self._database = database
-        self._changes = changes
+        self._ledger = ledger
         self._decay = decay
         self._clock = clock
-        self._zone = zone
 
     async def owners(self) -> list[str]:
         """Everybody who has memories."""
@@ -128,15 +123,16 @@ class WeeklyConsolidation:
         )
         # outside of the transaction and in a thread: among very many memories it takes a while, and all others go on
         plan = await asyncio.to_thread(lambda: self._plan([entry_of(row) for row in rows]))
-        async with self._database.transaction() as connection:
-            plan = plan.without(await _changed_since(connection, rows))
-            before = [
-                *[one for merge in plan.merges for one in await self._merge(connection, owner_id, merge)],
-                *[await self._archive(connection, entry) for entry in plan.archived],
-                *[await self._promote(connection, entry, priority) for entry, priority in plan.promoted],
-            ]
-            if before:
-                await self._changes.record(connection, owner_id, Operation.CONSOLIDATE, Author.CONSOLIDATION, before)
+        if not (plan.merges or plan.archived or plan.promoted):
+            return plan
+        async with self._ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
+            plan = plan.without(await _changed_since(change, rows))
+            for merge in plan.merges:
+                await change.merge(merge.kept, merge.others)
+            for entry in plan.archived:
+                await change.archive(entry)
+            for entry, priority in plan.promoted:
+                await change.weigh(entry, priority)
         return plan
 
     def _plan(self, entries: Sequence[Entry]) -> Plan:
@@ -160,48 +156,11 @@ class WeeklyConsolidation:
     def _score(self, entry: Entry) -> float:
         return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())
 
-    async def _merge(self, connection: aiosqlite.Connection, owner_id: int, merge: Merge) -> list[Snapshot]:
-        """The others give their names to the one that is kept. An undo begins at the end of what this returns."""
-        kept, day = merge.kept, self._clock().astimezone(self._zone)
-        before = [await snapshot(connection, entry.id) for entry in (*merge.others, kept)]
-        async with touching_entries(connection, [kept.id, *(other.id for other in merge.others)]):
-            for other in merge.others:
-                await connection.execute(
-                    "UPDATE names SET entry_id = ?, is_alias = 1 WHERE entry_id = ?", (kept.id, other.id)
-                )
-                name = await free_name_for(connection, owner_id, f"{other.name} merged {day:%Y-%m-%d}")
-                await bind_name(connection, owner_id, other.id, name)
-                await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (kept.id, other.id))
-            await connection.execute(
-                "UPDATE entries SET priority = ?, subject = ?, reinforcement_count = ?, last_reinforced_at = ?,"
-                " success_count = ?, failure_count = ? WHERE id = ?",
-                (
-                    kept.priority,
-                    kept.subject,
-                    kept.reinforcement_count,
-                    to_text(kept.last_reinforced_at),
-                    kept.success_count,
-                    kept.failure_count,
-                    kept.id,
-                ),
-            )
-        return before
 
-    async def _archive(self, connection: aiosqlite.Connection, entry: Entry) -> Snapshot:
-        before = await snapshot(connection, entry.id)
-        await connection.execute("UPDATE entries SET archived_at = ? WHERE id = ?", (now_text(self._clock), entry.id))
-        return before
-
-    async def _promote(self, connection: aiosqlite.Connection, entry: Entry, priority: Priority) -> Snapshot:
-        before = await snapshot(connection, entry.id)
-        await connection.execute("UPDATE entries SET priority = ? WHERE id = ?", (priority, entry.id))
-        return before
-
-
-async def _changed_since(connection: aiosqlite.Connection, seen: Sequence[Row]) -> set[int]:
+async def _changed_since(change: Change, seen: Sequence[Row]) -> set[int]:
     """The ids of the rows that are not as they were seen."""
     ids = ", ".join(str(row["id"]) for row in seen)
-    now = {row["id"]: tuple(row) for row in await connection.execute_fetchall(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")}
+    now = {row["id"]: tuple(row) for row in await change.read(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")}
     return {row["id"] for row in seen if now.get(row["id"]) != tuple(row)}
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.errors import MnemeError, StoreError
+from memory.store.entry_rows import forget_entries
 from memory.store.index import leave_owner
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class Forgetting:
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
         async with self._database.transaction() as connection:
             await leave_owner(connection, owner)
-            await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE {of_owner}", (owner,))
-            for table in ("changes", "names", "entries", "conversations", "notices"):
+            await forget_entries(connection, owner)
+            for table in ("conversations", "notices"):
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))

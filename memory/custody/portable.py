@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from config.secrets import without_secrets
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
-from memory.store.index import rebuild
+from memory.store.index import rebuilding
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -101,9 +101,9 @@ class Portable:
                 await self._require_empty(connection)
                 # entries may refer to entries that come after them
                 await connection.execute("PRAGMA defer_foreign_keys = ON")
-                for table, count in expected.items():
-                    await _restore_rows(connection, table, folder / "rows" / f"{table}.jsonl", count)
-                await rebuild(connection)
+                async with rebuilding(connection):
+                    for table, count in expected.items():
+                        await _restore_rows(connection, table, folder / "rows" / f"{table}.jsonl", count)
                 await asyncio.to_thread(_copy_tree, folder / "memory", files)
             await asyncio.to_thread(_move_tree, files, self._root)
         except (sqlite3.IntegrityError, ValueError, OverflowError) as error:

@@ -1,14 +1,15 @@
-"""/undo: the last change of memory is taken back, whoever made it, be it of an entry or of MEMORY.md."""
+"""/undo: the last change of memory is taken back, whoever made it, entries and MEMORY.md alike."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
+from memory.store.changes import MEMORY_FILE, ChangeLog, Undone
+from memory.store.outcomes import outcome_of_entry, outcomes_of_file, telling
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
-    from memory.store.changes import ChangeLog, Undone
     from memory.store.database import Database
 
 
@@ -23,23 +24,28 @@ class Undo:
     async def undo(self, owner: str) -> Undone | None:
         """Take back the newest change of an owner that still stands; None when there is none.
 
-        Raises MemoryRefused when it can't be: a name is in use again, or a person has edited the file since. That
-        edit is never lost; the next undo goes on with the change before.
+        A person's later edit of MEMORY.md is never lost: the file is left as it is then, and the entries of the
+        change are taken back all the same. Raises MemoryRefused when nothing can be: there are none, or a name is in
+        use again; after an edit the next undo goes on with the change before.
         """
         owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
         if owner_id is None:
             return None
+        refused: MemoryRefused | None = None
         async with self._database.transaction() as connection:
-            change = await self._changes.newest(connection, owner_id)
-            if change is None:
+            batch = await self._changes.newest(connection, owner_id)
+            if batch is None:
                 return None
-            if change.file is None:
-                return await self._changes.take_back(connection, owner_id, change)
-            try:
-                await self._files.put_back(owner, expected=change.file.after, text=change.file.before)
-            except MemoryRefused as refused:
-                await self._changes.give_up(connection, change)
-                reason = refused
-            else:
-                return await self._changes.take_back(connection, owner_id, change)
-        raise MemoryRefused(f"{reason} The next /undo goes on with the change before.")
+            outcomes = [await outcome_of_entry(connection, was) for was in batch.entries]
+            names = await self._changes.take_back(connection, owner_id, batch)
+            if batch.file is not None:
+                # the last step before the commit: nothing that is refused after it leaves the two apart
+                try:
+                    await self._files.put_back(owner, expected=batch.file.after, text=batch.file.before)
+                    names.append(MEMORY_FILE)
+                    outcomes = [*outcomes_of_file(batch.file), *outcomes]
+                except MemoryRefused as error:
+                    refused = error
+        if refused is not None and not batch.entries:
+            raise MemoryRefused(f"{refused} The next /undo goes on with the change before.")
+        return Undone(batch.operation, batch.author, tuple(names), telling(outcomes), refused is not None)

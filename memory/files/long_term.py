@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
+from memory.messages import storable
+from memory.store.entry import Author, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from memory.files.markdown import MarkdownFiles
-    from memory.store.changes import ChangeLog
-    from memory.store.database import Database
-    from memory.store.entry import Author
+    from memory.store.ledger import Ledger
+
+QUOTE_CHARACTERS = 60
+"""How much of a part a refusal quotes."""
+TRIES = 3
+"""How often a change is made anew because a person was faster."""
 
 
 class LongTermMemory:
     """Changes of an owner's MEMORY.md, each kept for /undo. A person's own edits are not ours to record."""
 
-    def __init__(self, files: MarkdownFiles, database: Database, changes: ChangeLog) -> None:
+    def __init__(self, files: MarkdownFiles, ledger: Ledger) -> None:
         self._files = files
-        self._database = database
-        self._changes = changes
+        self._ledger = ledger
 
     async def read(self, owner: str) -> str:
         """The text as it stands now."""
@@ -30,38 +33,53 @@ class LongTermMemory:
 
     async def append(self, owner: str, text: str, author: Author) -> None:
         """Add a part at the end. Raises MemoryRefused for a secret, or when the file would grow too large."""
-        await self._change(owner, author, partial(self._files.append_long_term, owner, text))
+        await self._change(owner, author, appending(text))
 
     async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
         """Replace a part that stands there once; an empty replacement deletes it. Raises MemoryRefused."""
-        await self._change(owner, author, partial(self._files.replace_in_long_term, owner, part, replacement))
+        await self._change(owner, author, replacing(part, replacement))
 
-    async def rewrite(self, owner: str, expected: str, text: str, author: Author) -> bool:
-        """Replace the whole text if it still says `expected`; whether it did.
+    async def _change(self, owner: str, author: Author, edit: Callable[[str], str]) -> None:
+        for _ in range(TRIES):
+            async with self._ledger.change(owner, Operation.EDIT, author) as change:
+                await change.edit_file(edit)
+            if change.is_written:
+                return
+        raise MemoryRefused("MEMORY.md is being edited again and again: try it once more in a moment.")
 
-        Raises MemoryRefused for a secret, or when the file would grow too large.
-        """
-        # the version is kept first: a crash in between leaves one too many, never one too few
-        record = await self._record(owner, author, expected, text)
-        try:
-            written = await self._files.rewrite_long_term(owner, expected=expected, text=text)
-        except MemoryRefused:
-            await self._withdraw(record)
-            raise
-        if not written:
-            await self._withdraw(record)
-        return written
 
-    async def _change(self, owner: str, author: Author, change: Callable[[], Awaitable[tuple[str, str]]]) -> None:
-        # in one transaction, so that changes are recorded in the order in which they are made
-        async with self._database.transaction() as connection:
-            before, after = await change()
-            await self._changes.record_file(connection, owner, author, before, after)
+def appending(part: str) -> Callable[[str], str]:
+    """Adds a part with lines of its own at the end of a text."""
+    added = storable(part.strip())
+    return lambda text: f"{text.rstrip()}\n{added}\n" if text.strip() else f"{added}\n"
 
-    async def _record(self, owner: str, author: Author, before: str, after: str) -> int:
-        async with self._database.transaction() as connection:
-            return await self._changes.record_file(connection, owner, author, before, after)
 
-    async def _withdraw(self, record: int) -> None:
-        async with self._database.transaction() as connection:
-            await self._changes.withdraw(connection, record)
+def replacing(part: str, replacement: str) -> Callable[[str], str]:
+    """Replaces `part`, which must stand exactly once in a text.
+
+    An empty replacement deletes the part together with the line that it leaves empty. Raises MemoryRefused when the
+    part is not there, or there more than once.
+    """
+
+    def replaced(text: str) -> str:
+        found = text.count(part) if part.strip() else 0
+        if found != 1:
+            where = "nowhere" if found == 0 else f"{found} times"
+            raise MemoryRefused(f"{_quoted(part)} stands {where} in MEMORY.md: give a part that stands there once.")
+        before, after = text.split(part)
+        if replacement or part.endswith("\n"):
+            return before + storable(replacement) + after
+        return _without_emptied_line(before, after)
+
+    return replaced
+
+
+def _without_emptied_line(before: str, after: str) -> str:
+    start = before.rpartition("\n")[2]
+    end, _, rest = after.partition("\n")
+    return before + after if (start + end).strip() else before.removesuffix(start) + rest
+
+
+def _quoted(part: str) -> str:
+    line = " ".join(part.split())
+    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'

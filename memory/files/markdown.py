@@ -30,8 +30,6 @@ log = structlog.get_logger(__name__)
 
 GROWTH_LIMIT = 4
 """MEMORY.md may grow to this many times `maxMemorySize` before writes are refused."""
-QUOTE_CHARACTERS = 60
-"""How much of a part a refusal quotes."""
 
 
 class MarkdownFiles:
@@ -58,7 +56,7 @@ class MarkdownFiles:
     async def read_long_term(self, owner: str) -> str:
         """The text of MEMORY.md; empty when there is none."""
         # read as it is compared when it is changed, also where its bytes are no UTF-8
-        return storable(await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md", "surrogateescape"))
+        return storable(await self.raw_long_term(owner))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         """Append `line` to the daily note of the day that `moment` falls on."""
@@ -68,45 +66,30 @@ class MarkdownFiles:
         """Take `line` out of the daily note of the day that `moment` falls on, if it stands there."""
         await asyncio.to_thread(_take_out, self._note_path(owner, moment), line)
 
-    async def append_long_term(self, owner: str, text: str) -> tuple[str, str]:
-        """Append `text` to MEMORY.md as a part of its own; the file's text before and after.
+    async def raw_long_term(self, owner: str) -> str:
+        """The text of MEMORY.md, with bytes that are no UTF-8 as surrogate escapes."""
+        return await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md", "surrogateescape")
 
-        Raises MemoryRefused when the file would grow too large.
-        """
-
-        def change(current: str) -> str:
-            added = storable(text.strip())
-            return f"{current.rstrip()}\n{added}\n" if current.strip() else f"{added}\n"
-
-        return await asyncio.to_thread(self._change_long_term, owner, change)
-
-    async def replace_in_long_term(self, owner: str, part: str, replacement: str) -> tuple[str, str]:
-        """Replace `part`, which must stand exactly once in MEMORY.md; the file's text before and after.
-
-        An empty replacement deletes the part together with the line that it leaves empty. Raises
-        MemoryRefused when the part is not there, or there more than once, or when the file would grow too large.
-        """
-
-        def change(current: str) -> str:
-            found = current.count(part) if part.strip() else 0
-            if found != 1:
-                where = "nowhere" if found == 0 else f"{found} times"
-                raise MemoryRefused(f"{_quoted(part)} stands {where} in MEMORY.md: give a part that stands there once.")
-            before, after = current.split(part)
-            if replacement or part.endswith("\n"):
-                return before + storable(replacement) + after
-            return _without_emptied_line(before, after)
-
+    async def change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
+        """Change the text of MEMORY.md; the text before and after. Raises MemoryRefused, as `change` may too."""
         return await asyncio.to_thread(self._change_long_term, owner, change)
 
     async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
         """Replace the whole of MEMORY.md if it still says `expected`; whether it did."""
 
         def change(current: str) -> str:
-            return text if storable(current) == expected else current
+            return text if storable(current) == storable(expected) else current
 
-        _, after = await asyncio.to_thread(self._change_long_term, owner, change)
+        _, after = await self.change_long_term(owner, change)
         return after == storable(text)
+
+    def check_long_term(self, former: str, text: str) -> None:
+        """Raises MemoryRefused for a secret, and when the file would grow too large."""
+        size = _size(text)
+        if size > max(self._cap, _size(former)):
+            raise MemoryRefused(f"MEMORY.md would grow to {size} bytes of {self._cap}: remove something first.")
+        if (secret := secret_in(text)) and not secret_in(former):
+            raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
         """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`.
@@ -153,11 +136,7 @@ class MarkdownFiles:
         with locked(path):
             former = _text(path, errors="surrogateescape")
             text = change(former)
-            size = _size(text)
-            if size > max(self._cap, _size(former)):
-                raise MemoryRefused(f"MEMORY.md would grow to {size} bytes of {self._cap}: remove something first.")
-            if (secret := secret_in(text)) and not secret_in(former):
-                raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
+            self.check_long_term(former, text)
             write_atomically(path, text)
         return storable(former), storable(text)
 
@@ -228,17 +207,6 @@ def _text(path: Path, errors: str = "replace") -> str:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
-
-
-def _without_emptied_line(before: str, after: str) -> str:
-    start = before.rpartition("\n")[2]
-    end, _, rest = after.partition("\n")
-    return before + after if (start + end).strip() else before.removesuffix(start) + rest
-
-
-def _quoted(part: str) -> str:
-    line = " ".join(part.split())
-    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'
 
 
 def _line_count(text: str) -> int:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from memory.learning.capture_patterns import (
     ABBREVIATIONS,
     ACTUALLY,
-    ALL_PHRASES,
     CALENDAR,
     EMPTY_HAN,
     EMPTY_WORDS,
@@ -27,6 +26,7 @@ from memory.learning.capture_patterns import (
     TRAILING_DAY,
     TRAILING_TIME,
     Pattern,
+    phrases_in_scripts_of,
 )
 from memory.text.words import STOP_WORDS
 
@@ -35,7 +35,16 @@ if TYPE_CHECKING:
 
     from memory.learning.capture_patterns import Phrase
 
-__all__ = ["LONGEST_CAPTURE", "MOST_CAPTURES", "Captured", "Pattern", "captured", "is_one_wish", "restated"]
+__all__ = [
+    "LONGEST_CAPTURE",
+    "MOST_CAPTURES",
+    "Captured",
+    "Pattern",
+    "captured",
+    "first_sentence",
+    "is_one_wish",
+    "restated",
+]
 
 LONGEST_CAPTURE = 500
 """Characters of a captured sentence; the rest of it is left out."""
@@ -62,6 +71,9 @@ _QUOTED = re.compile(
 )
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _BOUNDARY = re.compile(r"\n+|[。！？；…]+[”’」』»)]*|[.!?;]+[\"'”’»)]*(?=\s|$)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
+_LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d+$")
+_OPEN_ENDS = (",", ":", "，", "：", "、")
 _LAST_WORD = re.compile(r"[^\s(]{1,12}$")
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _HAN = re.compile("[\u3400-\u9fff]")
@@ -99,6 +111,19 @@ def captured(text: str) -> list[Captured]:
     return found
 
 
+def first_sentence(text: str) -> str:
+    """The beginning of `text` up to the end of its first sentence; a list and its items are one."""
+    masked = _masked(text[:LONGEST_LOOKED_AT])
+    for boundary in _BOUNDARY.finditer(masked):
+        before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
+        in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before)
+        is_open = before.rstrip().endswith(_OPEN_ENDS) if mark[0] == "\n" else mark[0] in ";；"
+        is_short = mark == "." and _is_abbreviated(before[-14:], after[:14])
+        if before.strip() and not (in_list or is_open or is_short):
+            return text[: boundary.end()]
+    return text
+
+
 def is_one_wish(text: str) -> bool:
     """Whether a message is nothing but one wish or rule, which is captured as it stands: nothing else is in it."""
     found = captured(text)
@@ -120,9 +145,7 @@ def _sentences(text: str) -> Iterator[tuple[str, str]]:
     kept = _LEFT_OUT.sub("\n", text[:LONGEST_LOOKED_AT])
     lines = (" ".join(line.split()) for line in kept.splitlines())
     shown = "\n".join(line for line in lines if line)
-    masked = shown
-    for hidden in (_QUOTED, _ADDRESS):
-        masked = hidden.sub(lambda part: _MASK * len(part.group()), masked)
+    masked = _masked(shown)
     ends = list(itertools.islice(_ends(masked), MOST_SENTENCES))
     if len(text) <= LONGEST_LOOKED_AT and len(ends) < MOST_SENTENCES:
         # the last sentence of a message that is cut short would be half a sentence
@@ -130,6 +153,13 @@ def _sentences(text: str) -> Iterator[tuple[str, str]]:
     for start, end in itertools.pairwise([0, *ends]):
         sentence = shown[start:end].replace("\n", " ").strip()
         yield sentence[:LONGEST_CAPTURE].rstrip(), masked[start:end].strip()[:LONGEST_CAPTURE].rstrip()
+
+
+def _masked(text: str) -> str:
+    """`text` with what it quotes and the addresses in it masked, of the same length."""
+    for hidden in (_QUOTED, _ADDRESS):
+        text = hidden.sub(lambda part: _MASK * len(part.group()), text)
+    return text
 
 
 def _ends(masked: str) -> Iterator[int]:
@@ -160,7 +190,9 @@ def _capture(sentence: str, plain: str) -> Captured | None:
     starts = _starts(said)
     if any(REQUESTS.match(said, start) for start in starts):
         return None
-    for phrase, start in itertools.product(ALL_PHRASES, starts):
+    if not _tells(said):
+        return None  # before any phrase: most messages of a word or two end here
+    for phrase, start in itertools.product(phrases_in_scripts_of(said), starts):
         found = phrase.expression.match(said, start)
         if found is not None and _is_lasting(phrase, said, start):
             corrects = _corrected(sentence, found)
@@ -182,9 +214,12 @@ def _is_lasting(phrase: Phrase, said: str, start: int) -> bool:
     """Whether the sentence means something once the conversation is over."""
     if phrase.pattern in _OF_THE_MOMENT and MOMENTS.search(said):
         return False
+    return _tells(said, start) and (not phrase.needs_name or _names(said[start:]))
+
+
+def _tells(said: str, start: int = 0) -> bool:
+    """Whether there are enough words that mean something, or a name behind `start`."""
     names = _names(said[start:])
-    if phrase.needs_name and not names:
-        return False
     if _HAN.search(said):
         telling = len([character for character in _HAN.findall(said) if character not in EMPTY_HAN])
         return telling >= _FEWEST_HAN or bool(names)

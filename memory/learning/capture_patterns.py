@@ -11,9 +11,14 @@ line that is indented further continues the one before it.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Pattern(StrEnum):
@@ -31,8 +36,13 @@ class Phrase:
     """A way to say something of one kind; some ways count only in a sentence with a name, a date or a number."""
 
     pattern: Pattern
-    expression: re.Pattern[str]
+    source: str
     needs_name: bool = False
+
+    @property
+    def expression(self) -> re.Pattern[str]:
+        """The expression, compiled when it is first tried: all of them take 0.15 s and some MB."""
+        return _compiled(self.source)
 
 
 _OLD = r"(?P<old>[^,;:!?，；：。]{1,60}?)"
@@ -49,10 +59,11 @@ def _phrases(rows: str, **lists: str) -> tuple[Phrase, ...]:
         for name, words in {"old": _OLD, "end": _TO_END, **lists}.items():
             expression = expression.replace("{" + name + "}", words)
         pattern = Pattern(kind.rstrip("*"))
-        phrases.append(Phrase(pattern, _compiled(expression), needs_name=kind.endswith("*")))
+        phrases.append(Phrase(pattern, expression, needs_name=kind.endswith("*")))
     return tuple(phrases)
 
 
+@functools.cache
 def _compiled(expression: str) -> re.Pattern[str]:
     # a line of a table is read more easily with "_" than with "\s"; no expression looks for an underscore
     return re.compile(expression.replace("_", r"\s"), re.IGNORECASE)
@@ -831,10 +842,24 @@ ALL_PHRASES = tuple(
     sorted(
         ENGLISH + RUSSIAN + UKRAINIAN + GERMAN + SPANISH + FRENCH + CHINESE,
         # of two phrases of a kind, the one that names what holds no longer
-        key=lambda phrase: (_ORDER.index(phrase.pattern), "old" not in phrase.expression.groupindex),
+        key=lambda phrase: (_ORDER.index(phrase.pattern), _OLD not in phrase.source),
     )
 )
 """All phrases in the order in which they are tried."""
+_SCRIPTS = ("\u3400-\u9fff", "\u0400-\u04ff", "A-Za-z\u00c0-\u024f")
+"""Han, Cyrillic, Latin: a phrase has words of the first of them that it has any letter of."""
+
+
+def phrases_in_scripts_of(said: str) -> Iterator[Phrase]:
+    """The phrases that a sentence can be, by the scripts that it is written in."""
+    scripts = [script for script in _SCRIPTS if re.search(f"[{script}]", said)]
+    return (phrase for phrase in ALL_PHRASES if _script(phrase.source) in scripts)
+
+
+@functools.cache
+def _script(source: str) -> str:
+    return next(script for script in _SCRIPTS if re.search(f"[{script}]", source))
+
 
 QUESTIONS = _compiled(
     # a question whose mark was left out, or a statement that turns into a request

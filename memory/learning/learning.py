@@ -6,39 +6,22 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock, now_text
 from memory.errors import MemoryRefused
 from memory.learning.capture import restated
-from memory.learning.reinforcement import reinforce
 from memory.retrieval.search import Filter
-from memory.store.changes import Snapshot, snapshot
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
-from memory.store.entry_rows import (
-    ENTRY_ROWS,
-    entry_of,
-    find,
-    generated_name,
-    insert_entry,
-    owner_number,
-    refuse_secret,
-    usable_content,
-    usable_name,
-)
+from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
-from memory.store.superseding import supersede, supersede_by_known
 from memory.text.naming import name_key, telling_words
 from memory.text.people import names_in, people_in
 from memory.text.words import landmarks
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    import aiosqlite
-
     from memory.retrieval.search import Search
-    from memory.store.changes import ChangeLog
     from memory.store.database import Database
     from memory.store.entry import NewEntry
+    from memory.store.ledger import Ledger
+    from memory.store.ledger_change import Change
 
 ALIKE = 10
 """Memories that are looked at for one that says the same, or that is corrected."""
@@ -67,12 +50,10 @@ class Learnt:
 class Learning:
     """Learns typed memories, each in one transaction that one undo takes back."""
 
-    def __init__(self, database: Database, search: Search, changes: ChangeLog, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, search: Search, ledger: Ledger) -> None:
         self._database = database
         self._search = search
-        self._changes = changes
-        self._clock = clock
-        self._zone = zone
+        self._ledger = ledger
 
     async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learnt:
         """Write a memory. replaces: the name of the one that it supersedes.
@@ -81,59 +62,25 @@ class Learning:
         not be stored, a scope that is no pattern, and a name that nothing has.
         """
         new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
-        refuse_secret(" ".join(new.tags))
-        now = now_text(self._clock)
-        async with self._database.transaction() as connection:
-            owner_id = await owner_number(connection, owner)
-            former = await _replaceable(connection, owner_id, replaces) if replaces else None
+        async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
+            former = await _replaceable(change, replaces) if replaces else None
             # looked for in here, so that two who say the same at once don't write it twice
             known = await self._known(owner, new)
             if known is not None:
-                return await self._known_again(connection, owner_id, known, former, new)
-            if former is not None:
-                # the kind that nobody gave is that of what is replaced
-                new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
-                before = await supersede(connection, owner_id, former, new, now, self._zone)
-            else:
-                name = usable_name(new.name) if new.name else None
-                name = name or await generated_name(connection, owner_id, new.stem, new.topic or new.content)
-                before = [Snapshot(await insert_entry(connection, owner_id, name, new.content, new, now), None)]
-            await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
-            return Learnt(await _by_id(connection, before[-1].entry_id), superseded=former)
-
-    async def _known_again(
-        self, connection: aiosqlite.Connection, owner_id: int, known: Entry, former: Entry | None, new: NewEntry
-    ) -> Learnt:
-        """Reinforce what is known; where it is to replace another memory, it takes that one's place.
-
-        What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
-        """
-        priority = min(
-            new.priority or default_priority(new.kind), Priority(known.priority), key=PRIORITY_RANK.__getitem__
-        )
-        weightier = priority != known.priority or (new.trusted and not known.trusted)
-        superseded = former if former is not None and former.id != known.id else None
-        if superseded is not None:
-            moment = self._clock().astimezone(self._zone)
-            before = await supersede_by_known(connection, owner_id, superseded, known, moment)
-        elif weightier:
-            before = [await snapshot(connection, known.id)]
-        if superseded is not None or weightier:
-            await connection.execute(
-                "UPDATE entries SET priority = ?, trusted = max(trusted, ?), author = ? WHERE id = ?",
-                (priority, new.trusted, new.author if weightier else known.author, known.id),
-            )
-            await self._changes.record(connection, owner_id, Operation.LEARN, new.author, before)
-        await reinforce(connection, known.id, now_text(self._clock))
-        return Learnt(await _by_id(connection, known.id), known=not weightier, superseded=superseded)
+                return await _known_again(change, known, former, new)
+            if former is None:
+                return Learnt(await change.add(new))
+            # the kind that nobody gave is that of what is replaced
+            new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
+            return Learnt(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
         known = next(iter(await self._saying(owner, content)), None)
-        if known is not None:
-            async with self._database.transaction() as connection:
-                await reinforce(connection, known.id, now_text(self._clock))
-        return known
+        if known is None:
+            return None
+        async with self._ledger.change(owner, Operation.LEARN, Author.USER) as change:
+            return await change.reinforce(known)
 
     async def reinforce_changed(self, owner: str, corrects: str, becomes: str) -> Entry | None:
         """What this change has made of a memory before, reinforced: it is told once more. None when it is new."""
@@ -184,19 +131,30 @@ class Learning:
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 
 
-async def _replaceable(connection: aiosqlite.Connection, owner_id: int, name: str) -> Entry:
-    former = await find(connection, owner_id, name)
+async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learnt:
+    """Reinforce what is known; where it is to replace another memory, it takes that one's place.
+
+    What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
+    """
+    given = new.priority or default_priority(new.kind)
+    priority = min(given, Priority(known.priority), key=PRIORITY_RANK.__getitem__)
+    weightier = priority != known.priority or (new.trusted and not known.trusted)
+    superseded = former if former is not None and former.id != known.id else None
+    if weightier:
+        await change.weigh(known, priority, as_told=True)
+    if superseded is not None:
+        await change.supersede_by_known(superseded, known)
+    return Learnt(await change.reinforce(known), known=not weightier, superseded=superseded)
+
+
+async def _replaceable(change: Change, name: str) -> Entry:
+    former = await change.find(name)
     if former.superseded_by is not None:
         raise MemoryRefused(f"{former.name} was superseded already: replace the one that took its place.")
     if former.kind not in TYPED_KINDS:
         article = "an" if former.kind[0] in "aeiou" else "a"
         raise MemoryRefused(f"{former.name} is {article} {former.kind}, which no memory replaces: change it instead.")
     return former
-
-
-async def _by_id(connection: aiosqlite.Connection, entry_id: int) -> Entry:
-    rows = await connection.execute_fetchall(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
-    return entry_of(next(iter(rows)))
 
 
 def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) -> bool:

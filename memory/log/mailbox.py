@@ -127,12 +127,22 @@ class Mailbox:
                 "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
             )
 
-    async def settle(self, item: OutboxItem, failure: str | None = None, *, terminated: bool = False) -> None:
-        """A reply is sent whole, or given up for the reason `failure`; with `terminated` its session is over."""
+    async def settle(
+        self,
+        item: OutboxItem,
+        message_ids: tuple[str, ...],
+        failure: str | None = None,
+        *,
+        terminated: bool = False,
+    ) -> None:
+        """A reply is sent whole, or given up for the reason `failure`; message_ids: its confirmed chunks.
+
+        terminated: its session is over.
+        """
         async with self._database.transaction() as connection:
             await connection.execute(
-                "UPDATE outbox SET state = ?, failure = ?, settled_at = ? WHERE id = ?",
-                ("given up" if failure else "sent", failure, now_text(self._clock), item.id),
+                "UPDATE outbox SET state = ?, failure = ?, settled_at = ?, message_ids = ? WHERE id = ?",
+                ("given up" if failure else "sent", failure, now_text(self._clock), json.dumps(message_ids), item.id),
             )
             if terminated:
                 await connection.execute(

@@ -11,6 +11,7 @@ from memory.clock import Clock, now_text, to_text
 from memory.log.sessions import message_of, open_conversation
 from memory.messages import Message, Role, storable
 from memory.retrieval.activation_log import recorded
+from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
@@ -90,11 +91,10 @@ class TurnLog:
                 "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
                 (now, recorded(turn.activated), turn.session_id),
             )
-            await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
-            await connection.executemany(
-                "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
-                [(turn_id, entry_id) for entry_id in turn.written_entries],
-            )
+            if turn.told_notices:  # each statement costs two switches of threads, also one that does nothing
+                await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
+            if turn.written_entries:
+                await cite(connection, turn.written_entries, turn_id)
             await _settle_mail(connection, turn, turn_id, now)
         return turn_id
 

@@ -16,10 +16,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.learning.capture import LONGEST_CAPTURE
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
+from memory.store.page import written_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,11 +43,11 @@ MOST_WORKFLOWS = 3
 """Workflows of layer C (S4)."""
 FITTING_WORKFLOW = 0.4
 """The part of the best workflow's relevance that another must have."""
-LINE_CHARACTERS = LONGEST_CAPTURE
-"""How much of one memory is shown: all of what was captured."""
+LINE_CHARACTERS = 500
+"""How much of one memory is shown: all of what a capture may hold."""
 
 _CANDIDATES = (
-    "SELECT e.id, n.name, e.kind, e.priority, e.content, e.scope, e.author, e.valid_from, e.success_count,"
+    "SELECT e.id, n.name, e.kind, e.priority, e.content, e.line, e.scope, e.author, e.valid_from, e.success_count,"
     " e.failure_count, e.reinforcement_count, e.last_reinforced_at"
     " FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
 )
@@ -63,13 +63,17 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none."""
+    """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
+
+    line: the one that was written for it into MEMORY.md.
+    """
 
     id: int
     name: str
     kind: str
     priority: str
     content: str
+    line: str | None
     scope: str | None
     author: str
     valid_from: str
@@ -101,14 +105,20 @@ class Activation:
         self._clock = clock
         self._zone = zone
 
-    async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
-        """Layer A in at most `tokens`: the highest priority first, of one priority the strongest."""
+    async def baseline(
+        self, owner: str, tokens: int, count: TokenCount, shown: Collection[str] = ()
+    ) -> tuple[Activated, ...]:
+        """Layer A in at most `tokens`: the highest priority first, of one priority the strongest.
+
+        shown: the lines of MEMORY.md in the prompt; what they say is not said again.
+        """
         owner_id = await self._owner_id(owner)
         if owner_id is None or tokens <= 0:
             return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
         found = await self._strongest(owner_id, places, 1 + tokens // CHEAPEST, by_priority=True)
-        ranked = sorted(found.values(), key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
+        unseen = (candidate for candidate in found.values() if not _is_shown(candidate, shown))
+        ranked = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ranked, Layer.BASELINE, tokens, count)
 
@@ -123,9 +133,15 @@ class Activation:
         return int(found)
 
     async def contextual(
-        self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
+        self,
+        owner: str,
+        message: str,
+        baseline: Collection[Activated],
+        tokens: int,
+        count: TokenCount,
+        shown: Collection[str] = (),
     ) -> tuple[Activated, ...]:
-        """Layers B and C for a message, in the `tokens` that layer A has left."""
+        """Layers B and C for a message, in the `tokens` that layer A has left. shown: as in `baseline`."""
         owner_id = await self._owner_id(owner)
         if owner_id is None or tokens <= 0:
             return ()
@@ -133,7 +149,7 @@ class Activation:
         places = [(kind, priority) for kind, priority in product(TYPED_KINDS, Priority) if kind != Kind.WORKFLOW]
         found = await self._strongest(owner_id, places, CANDIDATES + len(taken))
         found |= await self._fitting(owner, message)
-        candidates = [candidate for candidate in found.values() if candidate.id not in taken]
+        candidates = [c for c in found.values() if c.id not in taken and not _is_shown(c, shown)]
         memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
         chosen: list[Activated] = []
@@ -211,6 +227,7 @@ class Activation:
             kind=row["kind"],
             priority=row["priority"],
             content=row["content"],
+            line=row["line"],
             scope=row["scope"],
             author=row["author"],
             valid_from=row["valid_from"],
@@ -229,6 +246,10 @@ class Activation:
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
         since = from_text(memory.valid_from).astimezone(self._zone)
         return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
+
+
+def _is_shown(memory: Candidate, lines: Collection[str]) -> bool:
+    return bool(lines) and (memory.line or written_line(memory.content)) in lines
 
 
 def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:

@@ -152,8 +152,10 @@ class Recall:
     def _validity(self, hit: Hit) -> str:
         """Since when an entry holds; of a superseded one also until when."""
         since = hit.valid_from or hit.created_at
-        if hit.superseded_at is None:
+        if hit.superseded_by is None:
             return self._day(since)
+        if hit.superseded_at is None:  # its successor was purged
+            return f"superseded, from {self._day(since)}"
         return f"superseded, {self._day(since)} to {self._day(hit.superseded_at)}"
 
     def _day(self, moment: datetime) -> str:

@@ -68,7 +68,7 @@ SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owne
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
     m.conversation_id, m.turn_id, e.superseded_by, e.valid_from,
-    (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by) AS superseded_at
+    (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
 LEFT JOIN names n ON n.entry_id = e.id AND NOT n.is_alias

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
+from memory.messages import storable
 from memory.store.entry import Operation
-from memory.store.entry_rows import bind_name, owner_number
-from memory.store.index import touching_entries
+from memory.store.entry_rows import bind_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.store.entry import Author
+    from memory.store.outcomes import Outcome
+    from memory.store.page import Page
 
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
 VERSIONS = 50
 """Versions of each MEMORY.md that are kept (S2)."""
-FILE_CHANGE = "edit"
-"""The operation of a change of MEMORY.md."""
+MEMORY_FILE = "MEMORY.md"
 # the newest row has the greatest batch; max(batch) would read them all
-_LAST_BATCH = "(SELECT batch FROM changes ORDER BY id DESC LIMIT 1)"
-_NEXT_BATCH = f"coalesce({_LAST_BATCH}, 0) + 1"
+_NEXT_BATCH = "SELECT coalesce((SELECT batch FROM changes ORDER BY id DESC LIMIT 1), 0) + 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,52 +47,47 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One operation, with what it touched as that was before."""
+class Batch:
+    """One change, with what it touched as that was before."""
 
-    batch: int
+    number: int
     operation: str
     author: str
     entries: tuple[Snapshot, ...]
     file: FileChange | None
 
 
-class Effect(StrEnum):
-    """What an undo does to one thing, in the words for the person."""
-
-    TAKEN_BACK = "Taken back"
-    BROUGHT_BACK = "Brought back"
-    BACK_TO = "Back to"
-    BACK_TO_NAME = "Back to the name"
-
-
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """One thing that an undo did, with the text that went or that is there again."""
+class Unwritten:
+    """A change of MEMORY.md that is recorded and not known to be in the file."""
 
-    effect: Effect
-    text: str
+    record: int
+    owner: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did."""
+    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did.
+
+    left_as_edited: MEMORY.md belonged to it too, but a person has edited that since.
+    """
 
     operation: str
     author: str
     names: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
+    left_as_edited: bool = False
 
 
 async def snapshot(connection: aiosqlite.Connection, entry_id: int) -> Snapshot:
     """An entry as it stands now."""
-    rows = list(await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,)))
+    (row,) = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,))
     names = await connection.execute_fetchall(
         "SELECT name, is_alias FROM names WHERE entry_id = ? ORDER BY is_alias, key", (entry_id,)
     )
-    if not rows:
-        return Snapshot(entry_id, None)
-    state = {"row": dict(rows[0]), "names": [[row["name"], row["is_alias"]] for row in names]}
+    state = {"row": dict(row), "names": [[row["name"], row["is_alias"]] for row in names]}
     return Snapshot(entry_id, json.dumps(state, ensure_ascii=False))
 
 
@@ -110,45 +104,70 @@ class ChangeLog:
         operation: Operation,
         author: Author,
         before: Sequence[Snapshot],
-    ) -> None:
-        """Record one change, of one entry or of several at once, by what they were before it."""
-        now = now_text(self._clock)
-        insert = "INSERT INTO changes (owner_id, entry_id, operation, author, before, at, batch) VALUES (?,?,?,?,?,?, "
-        rows = [(owner_id, was.entry_id, operation, author, was.state, now) for was in before]
-        await connection.execute(f"{insert}{_NEXT_BATCH})", rows[0])
-        if rows[1:]:  # most changes are of one entry: each call costs a write a thread's round trip
-            await connection.executemany(f"{insert}{_LAST_BATCH})", rows[1:])
+        page: Page,
+    ) -> Unwritten | None:
+        """Record one change by what entries and MEMORY.md were before it; what is to be written then.
 
-    async def record_file(
-        self, connection: aiosqlite.Connection, owner: str, author: Author, before: str, after: str
-    ) -> int:
-        """Record a change of MEMORY.md; the number of the record."""
-        owner_id = await owner_number(connection, owner)
-        cursor = await connection.execute(
-            "INSERT INTO changes (batch, owner_id, entry_id, operation, author, before, after, at)"
-            f" VALUES ({_NEXT_BATCH}, ?, 0, ?, ?, ?, ?, ?)",
-            (owner_id, FILE_CHANGE, author, before, after, now_text(self._clock)),
+        The row with entry 0 is MEMORY.md's.
+        """
+        rows: list[tuple[int, str | None, str | None]] = [(was.entry_id, was.state, None) for was in before]
+        if page.is_changed:
+            rows.append((0, storable(page.former or ""), storable(page.known_text)))
+        if not rows:
+            return None
+        now, batch, record = now_text(self._clock), _NEXT_BATCH, 0
+        for entry_id, state, after in rows:  # most changes are of one entry
+            cursor = await connection.execute(
+                "INSERT INTO changes (owner_id, entry_id, operation, author, before, after, unwritten, at, batch)"
+                f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ({batch}))",
+                (owner_id, entry_id, operation, author, state, after, after is not None, now),
+            )
+            batch = "SELECT batch FROM changes ORDER BY id DESC LIMIT 1"
+            record = int(cursor.lastrowid or 0)
+        if not page.is_changed:
+            return None
+        return Unwritten(record, page.owner, storable(page.former or ""), page.known_text)
+
+    async def unwritten(self, connection: aiosqlite.Connection, owner_id: int | None) -> list[Unwritten]:
+        """The changes that a crash kept from MEMORY.md, of one owner or of all, oldest first."""
+        rows = await connection.execute_fetchall(
+            "SELECT c.id, o.name, c.before, c.after FROM changes c JOIN owners o ON o.id = c.owner_id"
+            " WHERE c.unwritten AND c.undone_at IS NULL AND (? IS NULL OR c.owner_id = ?) ORDER BY c.id",
+            (owner_id, owner_id),
         )
-        return int(cursor.lastrowid or 0)
+        return [Unwritten(*row) for row in rows]
 
-    async def withdraw(self, connection: aiosqlite.Connection, record: int) -> None:
-        """Drop the record of a change that did not come about."""
-        await connection.execute("DELETE FROM changes WHERE id = ?", (record,))
+    async def is_unwritten(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:
+        """Whether a change is still to be written, and nobody else has done so or taken it back."""
+        query = "SELECT 1 FROM changes WHERE id = ? AND unwritten"
+        return bool(list(await connection.execute_fetchall(query, (unwritten.record,))))
+
+    async def mark_written(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> None:
+        """A change of MEMORY.md is in the file."""
+        await connection.execute("UPDATE changes SET unwritten = 0 WHERE id = ?", (unwritten.record,))
+
+    async def withdraw(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> None:
+        """Drop the record of a change of MEMORY.md that did not come about."""
+        await connection.execute("DELETE FROM changes WHERE id = ?", (unwritten.record,))
 
     async def purge(self, connection: aiosqlite.Connection, before: str) -> None:
-        """Forget changes of entries made before a moment, and all but the newest versions of each MEMORY.md."""
+        """Forget changes made before a moment; the newest versions of each MEMORY.md stay."""
+        # an action whose entries can't be taken back any more is not taken back by half
+        await connection.execute(
+            "UPDATE changes SET undone_at = at WHERE entry_id = 0 AND undone_at IS NULL AND at < ?", (before,)
+        )
         # what the weekly tidying is not to do again stays known
         await connection.execute(
             "DELETE FROM changes WHERE at < ? AND entry_id <> 0 AND NOT (operation = ? AND undone_at IS NOT NULL)",
             (before, Operation.CONSOLIDATE),
         )
         await connection.execute(
-            "DELETE FROM changes WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER"
+            "DELETE FROM changes WHERE at < ? AND id IN (SELECT id FROM (SELECT id, row_number() OVER"
             " (PARTITION BY owner_id ORDER BY id DESC) AS age FROM changes WHERE entry_id = 0) WHERE age > ?)",
-            (VERSIONS,),
+            (before, VERSIONS),
         )
 
-    async def newest(self, connection: aiosqlite.Connection, owner_id: int) -> Change | None:
+    async def newest(self, connection: aiosqlite.Connection, owner_id: int) -> Batch | None:
         """The newest change that still stands."""
         rows = list(
             await connection.execute_fetchall(
@@ -159,87 +178,58 @@ class ChangeLog:
         )
         if not rows:
             return None
-        first = rows[0]
-        is_file = first["operation"] == FILE_CHANGE
-        return Change(
-            batch=first["batch"],
-            operation=first["operation"],
-            author=first["author"],
-            entries=() if is_file else tuple(Snapshot(row["entry_id"], row["before"]) for row in rows),
-            file=FileChange(first["before"], first["after"]) if is_file else None,
+        files = [FileChange(row["before"], row["after"]) for row in rows if row["entry_id"] == 0]
+        return Batch(
+            number=rows[0]["batch"],
+            operation=rows[0]["operation"],
+            author=rows[0]["author"],
+            entries=tuple(Snapshot(row["entry_id"], row["before"]) for row in rows if row["entry_id"] != 0),
+            file=files[0] if files else None,
         )
 
-    async def give_up(self, connection: aiosqlite.Connection, change: Change) -> None:
+    async def give_up(self, connection: aiosqlite.Connection, batch: Batch) -> None:
         """Mark a change that can't be taken back, so that the one before it can."""
-        await self._settle(connection, change)
-
-    async def take_back(self, connection: aiosqlite.Connection, owner_id: int, change: Change) -> Undone:
-        """Make entries what they were before a change, and mark it undone. Raises MemoryRefused."""
-        names: list[str] = []
-        outcomes = _outcomes_of_file(change.file) if change.file else []
-        # the newest goes first, and the one that it superseded points at it until its own turn comes
-        await connection.execute("PRAGMA defer_foreign_keys = ON")
-        # each once: the index is damaged by an entry that leaves it twice
-        async with touching_entries(connection, list({was.entry_id: None for was in change.entries})):
-            for was in change.entries:
-                outcomes.append(await _outcome(connection, was))
-                names += await _restore(connection, owner_id, was)
-        await self._settle(connection, change)
-        touched = tuple(dict.fromkeys(names)) or ("MEMORY.md",)
-        return Undone(change.operation, change.author, touched, tuple(dict.fromkeys(outcomes)))
-
-    async def _settle(self, connection: aiosqlite.Connection, change: Change) -> None:
         await connection.execute(
-            "UPDATE changes SET undone_at = ? WHERE batch = ?", (now_text(self._clock), change.batch)
+            "UPDATE changes SET undone_at = ?, unwritten = 0 WHERE batch = ?", (now_text(self._clock), batch.number)
         )
 
-
-def _outcomes_of_file(change: FileChange) -> list[Outcome]:
-    before, after = _said_lines(change.before), _said_lines(change.after)
-    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before]
-    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after]
-
-
-def _said_lines(text: str) -> dict[str, None]:
-    """The lines of a Markdown text, in order, without what makes them items of a list."""
-    return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))
-
-
-async def _outcome(connection: aiosqlite.Connection, was: Snapshot) -> Outcome:
-    """What making an entry what it was means to a person; to be asked before it is done."""
-    rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (was.entry_id,))
-    now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
-    if was.state is None:
-        return Outcome(Effect.TAKEN_BACK, now.get("content", ""))
-    state = json.loads(was.state)
-    before = state["row"]
-    for mark in ("deleted_at", "superseded_by", "archived_at"):
-        if before[mark] is None and now.get(mark) is not None:
-            return Outcome(Effect.BROUGHT_BACK, before["content"])
-    if before["content"] != now.get("content"):
-        return Outcome(Effect.BACK_TO, before["content"])
-    names = [name for name, is_alias in state["names"] if not is_alias]
-    return Outcome(Effect.BACK_TO_NAME, "".join(names))
+    async def take_back(self, connection: aiosqlite.Connection, owner_id: int, batch: Batch) -> list[str]:
+        """Make entries what they were before a change, and mark it undone; their names. Raises MemoryRefused."""
+        # one that was superseded points at its successor until its own turn comes
+        await connection.execute("PRAGMA defer_foreign_keys = ON")
+        # all names go first: entries of one change may have taken each other's
+        states = [(was.entry_id, json.loads(was.state) if was.state else None) for was in batch.entries]
+        names = [await _unbound(connection, entry_id) for entry_id, _ in states]
+        for entry_id, state in states:
+            await _restore(connection, entry_id, state["row"] if state else None)
+        former = [(entry_id, *bound) for entry_id, state in states if state for bound in state["names"]]
+        for entry_id, name, is_alias in former:
+            await bind_name(connection, owner_id, entry_id, name, is_alias=bool(is_alias))
+        await self.give_up(connection, batch)
+        created = [name for (_, state), name in zip(states, names, strict=True) if state is None and name]
+        return list(dict.fromkeys([*created, *(name for _, name, is_alias in former if not is_alias)]))
 
 
-async def _restore(connection: aiosqlite.Connection, owner_id: int, was: Snapshot) -> list[str]:
-    """Make an entry what it was; the name that it goes by."""
-    held = await connection.execute_fetchall(
-        "SELECT name FROM names WHERE entry_id = ? AND NOT is_alias", (was.entry_id,)
-    )
-    await connection.execute("DELETE FROM names WHERE entry_id = ?", (was.entry_id,))
-    if was.state is None:
+async def _unbound(connection: aiosqlite.Connection, entry_id: int) -> str | None:
+    """Take an entry's names from it; the one that it went by."""
+    held = await connection.execute_fetchall("SELECT name FROM names WHERE entry_id = ? AND NOT is_alias", (entry_id,))
+    await connection.execute("DELETE FROM names WHERE entry_id = ?", (entry_id,))
+    return next((row[0] for row in held), None)
+
+
+async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[str, object] | None) -> None:
+    """Make the row of an entry what it was; None: it was not there."""
+    if row is None:
         # an archive goes with its marker: the conversation is again what it was before the compaction
-        await connection.execute("DELETE FROM markers WHERE archive_id = ?", (was.entry_id,))
-        await connection.execute("DELETE FROM entries WHERE id = ?", (was.entry_id,))
-        return [row[0] for row in held]
-    state = json.loads(was.state)
-    columns = [column for column in state["row"] if column != "id"]
+        await connection.execute("DELETE FROM markers WHERE archive_id = ?", (entry_id,))
+        await connection.execute("DELETE FROM entries WHERE id = ?", (entry_id,))
+        return
+    columns = [column for column in row if column != "id"]
     assignments = ", ".join(f"{column} = ?" for column in columns)
+    values = (*(row[column] for column in columns), entry_id)
+    await connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", values)
+    # a successor that was purged since can't be pointed to
     await connection.execute(
-        f"UPDATE entries SET {assignments} WHERE id = ?",
-        (*(state["row"][column] for column in columns), was.entry_id),
+        "UPDATE entries SET superseded_by = id WHERE id = ? AND superseded_by NOT IN (SELECT id FROM entries)",
+        (entry_id,),
     )
-    for name, is_alias in state["names"]:
-        await bind_name(connection, owner_id, was.entry_id, name, is_alias=bool(is_alias))
-    return [name for name, is_alias in state["names"] if not is_alias]

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
+FUNCTIONS = (
+    ("indexable", 1, indexable),
+    ("date_words", 1, date_words),
+    ("strength", 3, stored_strength),
+    ("scope_matches", 2, scope_matches),
+)
+"""What views, triggers and queries call, by name and number of arguments; every connection needs them."""
 BUSY_TIMEOUT = 10.0
 """Seconds to wait for another process (the command line beside the bot) that is writing."""
 CACHE = 16_000
@@ -202,10 +209,8 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     try:
         connection.row_factory = sqlite3.Row
         # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
-        for function in (indexable, date_words):
-            await connection.create_function(function.__name__, 1, function, deterministic=True)
-        await connection.create_function("strength", 3, stored_strength, deterministic=True)
-        await connection.create_function("scope_matches", 2, scope_matches, deterministic=True)
+        for name, arguments, function in FUNCTIONS:
+            await connection.create_function(name, arguments, function, deterministic=True)
         for pragma in (
             "journal_mode = WAL",
             "synchronous = NORMAL",

@@ -87,11 +87,15 @@ class Operation(StrEnum):
     LEARN = "learn"
     RECORD = "record"
     CONSOLIDATE = "consolidate"
+    EDIT = "edit"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing in the memory store. kind is a plain string where this version does not know it."""
+    """One thing in the memory store. kind is a plain string where this version does not know it.
+
+    line: the line of MEMORY.md that was written for it, word for word.
+    """
 
     id: int
     owner: str
@@ -116,6 +120,7 @@ class Entry:
     valid_from: datetime
     superseded_by: int | None
     archived_at: datetime | None
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from config.secrets import secret_in
+from config.secrets import secret_in, without_secrets
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Entry, Kind, default_priority
-from memory.store.index import enter_entries
 from memory.text.naming import free_name, name_key, plain_name, telling_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import aiosqlite
 
     from memory.store.database import Row
@@ -25,6 +27,8 @@ LONGEST_CONTENT = 20_000
 NAME_WORDS = 3
 """Telling words in a generated name."""
 NEAREST_NAMES = 3
+Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
+"""Reads rows, within a change or from what is committed."""
 
 ENTRY_ROWS = (
     "SELECT e.*, o.name AS owner, (SELECT n.name FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias) AS name,"
@@ -62,6 +66,7 @@ def entry_of(row: Row) -> Entry:
         valid_from=from_text(row["valid_from"]),
         superseded_by=row["superseded_by"],
         archived_at=from_text(row["archived_at"]) if row["archived_at"] else None,
+        line=row["line"],
     )
 
 
@@ -80,25 +85,24 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
     return int(rows[0][0])
 
 
-async def find(connection: aiosqlite.Connection, owner_id: int, name: str) -> Entry:
+async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
+    """The entry with that name or alias, if there is one."""
+    query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
+    return next((entry_of(row) for row in await read(query, (owner_id, name_key(name)))), None)
+
+
+async def find(read: Read, owner_id: int | None, name: str) -> Entry:
     """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
-    rows = list(
-        await connection.execute_fetchall(
-            f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?",
-            (owner_id, name_key(name)),
-        )
-    )
-    if rows:
-        return entry_of(rows[0])
-    near = await _nearest_names(connection, owner_id, name)
+    found = await holder(read, owner_id, name)
+    if found is not None:
+        return found
+    near = await _nearest_names(read, owner_id, name)
     hint = f"did you mean {', '.join(near)}?" if near else "see /memory for what there is."
     raise MemoryRefused(f"Nothing is called {name.strip()[:LONGEST_NAME]!r}: {hint}")
 
 
-async def insert_entry(
-    connection: aiosqlite.Connection, owner_id: int, name: str, content: str, new: NewEntry, now: str
-) -> int:
-    """Write a new entry with its name into the table and the index; its id."""
+async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:
+    """Write a new entry with its name; its id."""
     cursor = await connection.execute(
         "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
         " source_message_id, author, trusted, created_at, outcome, steps)"
@@ -106,7 +110,7 @@ async def insert_entry(
         (
             owner_id,
             new.kind,
-            content,
+            new.content,
             json.dumps(new.tags, ensure_ascii=False),
             new.scope,
             new.priority or default_priority(new.kind),
@@ -123,8 +127,23 @@ async def insert_entry(
     )
     entry_id = int(cursor.lastrowid or 0)
     await bind_name(connection, owner_id, entry_id, name)
-    await enter_entries(connection, [entry_id])
     return entry_id
+
+
+async def cite(connection: aiosqlite.Connection, entry_ids: Iterable[int], turn_id: int) -> None:
+    """Entries that a turn made come from its first message, which is in the log only once the turn is over."""
+    await connection.executemany(
+        "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
+        [(turn_id, entry_id) for entry_id in entry_ids],
+    )
+
+
+async def forget_entries(connection: aiosqlite.Connection, owner: str) -> None:
+    """Delete the entries of an owner for good, with what was changed of them."""
+    of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
+    await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE {of_owner}", (owner,))
+    for table in ("changes", "names", "entries"):
+        await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
 
 
 async def bind_name(
@@ -154,7 +173,8 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
 
 async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """A readable name that is free, such as `archive-2026-02-07-docker-health-checks`."""
-    words = telling_words(topic, NAME_WORDS) or (["note"] if not stem else [])
+    # the words of a secret would stand in the name without what shows it to be one
+    words = telling_words(without_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
     return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 
 
@@ -198,10 +218,8 @@ def refuse_secret(text: str) -> None:
         raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
 
 
-async def _nearest_names(connection: aiosqlite.Connection, owner_id: int, name: str) -> list[str]:
-    rows = await connection.execute_fetchall(
-        "SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,)
-    )
+async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
+    rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}
     wanted = name_key(name)
     near = difflib.get_close_matches(wanted, names, n=NEAREST_NAMES)

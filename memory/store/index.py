@@ -1,7 +1,8 @@
 """Keeping the search index in step: what a write touches leaves the index before it and enters it after.
 
-The index stores no text. To take a row out, FTS5 must be given the very text that it was put in with, so
-`touching_entries` and `touching_messages` stand around the write, in its transaction.
+The index stores no text. To take a row out, FTS5 must be given the very text that it was put in with. For entries and
+their names triggers see to that (INDEX_BY_TRIGGERS in memory/store/migrations.py). For messages, whose neighbours are
+in the index too, `touching_conversation` stands around the write, in its transaction.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
 
     import aiosqlite
 
@@ -25,20 +26,6 @@ NEIGHBOURS = 2
 def source_of(row: int) -> tuple[bool, int]:
     """Whether a row of the index is a message's, and the id of the message or entry."""
     return row % 2 == 1, row // 2
-
-
-@contextlib.asynccontextmanager
-async def touching_entries(connection: aiosqlite.Connection, ids: Iterable[int]) -> AsyncIterator[None]:
-    """Around a write that changes entries, their names or whether they are there; not around one that makes them."""
-    touched = list(ids)
-    await connection.executemany(f"{_LEAVE} searchable_entries WHERE id = ?", [(i,) for i in touched])
-    yield
-    await enter_entries(connection, touched)
-
-
-async def enter_entries(connection: aiosqlite.Connection, ids: Iterable[int]) -> None:
-    """After entries were made, with their names."""
-    await connection.executemany(f"{_ENTER} searchable_entries WHERE id = ?", [(i,) for i in ids])
 
 
 @contextlib.asynccontextmanager
@@ -63,16 +50,23 @@ async def leave_session(connection: aiosqlite.Connection, session_id: str) -> No
 
 
 async def leave_owner(connection: aiosqlite.Connection, owner: str) -> None:
-    """Before everything of an owner is deleted."""
-    of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
-    for view, ids in (
-        ("searchable_entries", f"SELECT id FROM entries WHERE {of_owner}"),
-        (
-            "searchable_messages",
-            f"SELECT id FROM spoken WHERE conversation_id IN (SELECT id FROM conversations WHERE {of_owner})",
-        ),
-    ):
-        await connection.execute(f"{_LEAVE} {view} WHERE id IN ({ids})", (owner,))
+    """Before the log of an owner is deleted."""
+    await connection.execute(
+        f"{_LEAVE} searchable_messages WHERE id IN (SELECT m.id FROM spoken m"
+        " JOIN conversations c ON c.id = m.conversation_id JOIN owners o ON o.id = c.owner_id WHERE o.name = ?)",
+        (owner,),
+    )
+
+
+@contextlib.asynccontextmanager
+async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
+    """Around a write of very many entries: one by one they would take long, so the index is made anew at its end."""
+    trigger = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'name_enters'"
+    (row,) = await connection.execute_fetchall(trigger)
+    await connection.execute("DROP TRIGGER name_enters")
+    yield
+    await connection.execute(row[0])
+    await rebuild(connection)
 
 
 async def rebuild(connection: aiosqlite.Connection) -> None:

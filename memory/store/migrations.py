@@ -332,6 +332,40 @@ ENDPOINTS: Migration = (
     """,
 )
 
+_COLUMNS = "owner, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
+_LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM searchable_entries"
+_ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM searchable_entries"
+_INDEXED = "content, tags, scope, created_at, owner_id, deleted_at"
+_OLD, _NEW = "WHEN NOT old.is_alias", "WHEN NOT new.is_alias"
+
+INDEX_BY_TRIGGERS: Migration = (
+    # An entry is in the index while it has the name that it goes by, so that a new one enters once, with its name.
+    "DROP VIEW searchable_entries",
+    """
+    CREATE VIEW searchable_entries AS
+    SELECT e.id, 2 * e.id AS row, 'o' || e.owner_id AS owner, indexable(e.content) AS body,
+        indexable(n.name) AS name, indexable(e.tags) AS tags, indexable(e.scope) AS scope, NULL AS speaker,
+        date_words(e.created_at) AS date, NULL AS previous, NULL AS next, NULL AS second_previous, NULL AS second_next
+    FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias WHERE e.deleted_at IS NULL
+    """,
+    # A row leaves the index before the write that changes it, with the very text that it was put in with.
+    f"CREATE TRIGGER entry_leaves BEFORE UPDATE OF {_INDEXED} ON entries BEGIN {_LEAVE} WHERE id = old.id; END",
+    f"CREATE TRIGGER entry_enters AFTER UPDATE OF {_INDEXED} ON entries BEGIN {_ENTER} WHERE id = new.id; END",
+    f"CREATE TRIGGER entry_is_gone BEFORE DELETE ON entries BEGIN {_LEAVE} WHERE id = old.id; END",
+    f"CREATE TRIGGER name_enters AFTER INSERT ON names {_NEW} BEGIN {_ENTER} WHERE id = new.entry_id; END",
+    f"CREATE TRIGGER name_is_gone BEFORE DELETE ON names {_OLD} BEGIN {_LEAVE} WHERE id = old.entry_id; END",
+    f"CREATE TRIGGER name_leaves BEFORE UPDATE ON names {_OLD} BEGIN {_LEAVE} WHERE id = old.entry_id; END",
+    f"CREATE TRIGGER name_is_new AFTER UPDATE ON names {_NEW} BEGIN {_ENTER} WHERE id = new.entry_id; END",
+)
+
+LEDGER: Migration = (
+    # the line of MEMORY.md that was written for an entry
+    "ALTER TABLE entries ADD COLUMN line TEXT",
+    # a change of MEMORY.md that is not known to be in the file yet
+    "ALTER TABLE changes ADD COLUMN unwritten INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX unwritten_changes ON changes (id) WHERE unwritten",
+)
+
 PROVENANCE: Migration = (
     # until now an answer, a tool's result and an archive did not tell what they were made of: whatever came after a
     # foreign text in its conversation may quote it
@@ -368,6 +402,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     CONSOLIDATION,
     ACTIVATION,
     ENDPOINTS,
+    INDEX_BY_TRIGGERS,
+    LEDGER,
     PROVENANCE,
     NOTES,
 )

@@ -17,6 +17,14 @@ LONGEST_SUBJECT = 4
 _STEM = 5
 """Words are the same when their first letters are: endings differ between a statement and what is made of it."""
 _NUMBER = re.compile(r"\d+")
+_WHOLE_NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
+NEGATION = re.compile(
+    r"\b(?:no|not|never|none|don['’]?t|doesn['’]?t|isn['’]?t|won['’]?t|can['’]?t|without|"
+    r"не|нет|нельзя|никогда|без|ні|немає|ніколи|"
+    r"nicht|kein\w*|nie|niemals|ohne|nunca|jamás|sin|ne|pas|jamais|sans)\b|[不没沒无無别別]",
+    re.IGNORECASE,
+)
+"""Words that turn around what is said."""
 
 
 class Said:
@@ -39,6 +47,16 @@ class Said:
     def grounds(self, text: str) -> bool:
         """Whether at least half of the telling words of `text` were said, and every number in it."""
         return self._numbers.issuperset(_NUMBER.findall(text)) and self.covers(text)
+
+
+def says_whole(line: str, fact: str) -> bool:
+    """Whether `line` says all of `fact`: its telling words, whole, and its numbers, with as many negations."""
+    said, meant = _whole_words(line), _whole_words(value_of(fact))
+    return meant <= said and len(NEGATION.findall(line)) == len(NEGATION.findall(fact))
+
+
+def _whole_words(text: str) -> set[str]:
+    return set(telling_words(text, 200)) | set(_WHOLE_NUMBER.findall(text)) or {text.strip()}
 
 
 def value_of(fact: str) -> str:

@@ -6,13 +6,9 @@ import codecs
 import json
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from memory.messages import ToolCall
 from pipeline.models.model import Finish, ModelAnswer, Usage
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionChunk
 
 
 @dataclass(slots=True)
@@ -28,8 +24,8 @@ class _OpenCall:
 class AnswerStream:
     """An answer put together from its chunks.
 
-    The SDK does not check what arrives, and servers leave out what they have nothing to say in: every field
-    may be missing or null.
+    Nobody has checked what arrives, and servers leave out what they have nothing to say in: every field may be
+    missing, null or something else.
     """
 
     def __init__(self, model: str) -> None:
@@ -46,32 +42,33 @@ class AnswerStream:
         """Whether something came that is worth keeping."""
         return bool(self._finish or "".join(self._text).strip())
 
-    def take(self, chunk: ChatCompletionChunk) -> str:
-        """Add a chunk; the piece of text in it."""
-        self._take_usage(getattr(chunk, "usage", None))
+    def take(self, chunk: object) -> str:
+        """Add a chunk, as its JSON was; the piece of text in it."""
+        self._take_usage(_of(chunk, "usage"))
         piece = ""
-        for choice in (getattr(chunk, "choices", None) or [])[:1]:
-            self._finish = getattr(choice, "finish_reason", None) or self._finish
-            delta = getattr(choice, "delta", None)
-            content = getattr(delta, "content", None)
+        for choice in _items(chunk, "choices")[:1]:
+            finish = _of(choice, "finish_reason")
+            self._finish = str(finish) if finish else self._finish
+            delta = _of(choice, "delta")
+            content = _of(delta, "content")
             if isinstance(content, str):
                 piece = self._halves.decode(content.encode("utf-16-le", "surrogatepass")).replace("\0", "")
-            for call in getattr(delta, "tool_calls", None) or []:
+            for call in _items(delta, "tool_calls"):
                 self._take_call(call)
         self._text.append(piece)
         return piece
 
-    def _take_usage(self, usage: Any) -> None:
+    def _take_usage(self, usage: object) -> None:
         # a server that reports zeros reports nothing: then the tokens are counted here
-        prompt = getattr(usage, "prompt_tokens", None)
-        if prompt:
-            cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
-            self._usage = Usage(prompt, getattr(usage, "completion_tokens", None) or 0, cached or 0)
+        if prompt := _count(usage, "prompt_tokens"):
+            cached = _count(_of(usage, "prompt_tokens_details"), "cached_tokens")
+            self._usage = Usage(prompt, _count(usage, "completion_tokens"), cached)
 
-    def _take_call(self, piece: Any) -> None:
-        index, call_id = getattr(piece, "index", None), getattr(piece, "id", None) or ""
-        function = getattr(piece, "function", None)
-        name, arguments = getattr(function, "name", None) or "", getattr(function, "arguments", None) or ""
+    def _take_call(self, piece: object) -> None:
+        index, call_id = _of(piece, "index"), _of(piece, "id")
+        index, call_id = index if isinstance(index, int) else None, str(call_id or "")
+        function = _of(piece, "function")
+        name, arguments = str(_of(function, "name") or ""), _of(function, "arguments") or ""
         call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
         # some servers give every call the same index, or none: then a name that comes again begins the next call
         again = name and call is not None and call.name and (index is None or (call_id and call_id != call.id))
@@ -97,6 +94,21 @@ class AnswerStream:
         # a tool call that was cut off must not run with half its arguments
         kept = calls if finish is Finish.TOOL_CALLS else ()
         return ModelAnswer("".join(self._text), self._model, finish, kept, self._usage)
+
+
+def _of(value: object, name: str) -> object:
+    """The field of an object of JSON, if that is what it is."""
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _items(value: object, name: str) -> list[object]:
+    found = _of(value, name)
+    return found if isinstance(found, list) else []
+
+
+def _count(value: object, name: str) -> int:
+    found = _of(value, name)
+    return int(found) if isinstance(found, int | float) else 0
 
 
 def _whole(text: str) -> str:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
 from memory.messages import Message, Role
+from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
+    from pipeline.endpoint.known_endpoint import Keeping
     from pipeline.endpoint.openai_model import Endpoint
 
 LISTING_SECONDS = 10.0
@@ -35,15 +37,22 @@ async def listed_models(endpoint: Endpoint) -> list[str] | None:
     return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None
 
 
-async def check_model(endpoint: Endpoint, name: str, window: ModelWindow, patience: float) -> None:
-    """Have a model say something within `patience` seconds. Raises ModelError, in one sentence, when it does not."""
+async def check_model(
+    endpoint: Endpoint, name: str, window: ModelWindow, patience: float, keeping: Keeping
+) -> ModelWindow:
+    """Have a model say something within `patience` seconds; how much it reads and writes, as far as is known.
+
+    What is found out about the endpoint is kept. Raises ModelError, in one sentence, when the model says nothing.
+    """
 
     async def connect() -> Endpoint:
         return endpoint
 
-    model = OpenAIModel(name, window, connect, timeout=patience)
+    model = OpenAIModel(name, window, connect, timeout=patience, known=KnownEndpoint(name, keeping))
     hello = Message(Role.USER, "Say hello.", system_clock())
     try:
         await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
+        await model.get_to_know()
+        return model.window
     finally:
         await model.close()

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from pipeline.tls import tls_context
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -127,7 +129,10 @@ async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | No
     """How much `model` reads and writes, as the endpoint says; None when it can't be asked. Never raises."""
     headers = {"Authorization": f"Bearer {api_key}"}
     try:
-        async with asyncio.timeout(SECONDS), httpx.AsyncClient(headers=headers, timeout=SECONDS) as client:
+        async with (
+            asyncio.timeout(SECONDS),
+            httpx.AsyncClient(headers=headers, timeout=SECONDS, verify=tls_context()) as client,
+        ):
             listing = await _get(client, f"{base_url.rstrip('/')}/models", _Listing)
             if said := _listed(listing, model):
                 return said

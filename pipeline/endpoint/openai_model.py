@@ -16,6 +16,7 @@ from pipeline.endpoint.waiting import reading, while_loading
 from pipeline.endpoint.wire import Part
 from pipeline.endpoint.written_calls import with_written_calls
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
+from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -130,6 +131,7 @@ class OpenAIModel:
                 base_url=endpoint.base_url,
                 max_retries=RETRIES,
                 timeout=openai.Timeout(self._timeout, connect=min(5.0, self._timeout)),
+                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
             )
             self._endpoint = endpoint
             await self._known.recall(endpoint)

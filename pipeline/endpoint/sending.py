@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     import openai
     from openai import AsyncStream
-    from openai.types.chat import ChatCompletionChunk
 
-    Stream = AsyncStream[ChatCompletionChunk]
+    Stream = AsyncStream[object]
 
 _NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
 """Statuses that say what is wrong, and it is no part of the request."""
@@ -28,7 +27,7 @@ _NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
 class Begun:
     """An answer's stream whose first chunk is here already: some servers refuse a request no earlier than in it."""
 
-    def __init__(self, stream: Stream, first: ChatCompletionChunk | None) -> None:
+    def __init__(self, stream: Stream, first: object) -> None:
         self._stream = stream
         self._first = first
 
@@ -41,7 +40,7 @@ class Begun:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> ChatCompletionChunk:
+    async def __anext__(self) -> object:
         if self._first is None:
             return await anext(self._stream)
         first, self._first = self._first, None
@@ -65,7 +64,14 @@ class Sending:
         import openai
 
         try:
-            stream: Stream = await self._client.chat.completions.create(**body(self._model, self._request, without))
+            # past the SDK's models of requests and chunks, which take as long as all the rest of a turn
+            stream: Stream = await self._client.post(
+                "/chat/completions",
+                body=body(self._model, self._request, without),
+                cast_to=object,
+                stream=True,
+                stream_cls=openai.AsyncStream[object],
+            )
         except openai.APIStatusError as error:
             raise _refusal(error, error.status_code) from error
         try:

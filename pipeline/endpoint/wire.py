@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from enum import StrEnum
 from itertools import pairwise
@@ -125,6 +126,7 @@ def _object(arguments: str) -> str:
         return "{}"
 
 
+@functools.lru_cache(maxsize=64)
 def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {
         "type": "function",

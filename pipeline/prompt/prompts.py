@@ -48,31 +48,20 @@ _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 class PromptStyle:
     """How a model is told who it is and what is remembered; config/models.json says which model gets which.
 
-    identity: what stands first. forgetful: the same where memory is off. memory, rules, relevant: what is said under
-    the headings, where these stand. notes: whether the daily notes are shown. whole_exchanges: whether of an earlier
-    exchange the answer is quoted too.
+    identity: what stands first. forgetful: the same where memory is off. notes: whether the daily notes are shown.
+    whole_exchanges: whether of an earlier exchange the answer is quoted too. What the headings mean is said in
+    `identity` or not at all: under the headings, a small model took it for something to repeat.
     """
 
     identity: str
     forgetful: str
-    memory: str = ""
-    rules: str = ""
-    relevant: str = ""
     notes: bool = True
     whole_exchanges: bool = True
 
 
 STYLES = {
     "full": PromptStyle(_FULL, _PLAIN),
-    "small": PromptStyle(
-        _SMALL,
-        _SMALL_PLAIN,
-        memory="What you know about the user:",
-        rules="The user wants this in every answer:",
-        relevant="What you know that may help with this message:",
-        notes=False,
-        whole_exchanges=False,
-    ),
+    "small": PromptStyle(_SMALL, _SMALL_PLAIN, notes=False, whole_exchanges=False),
 }
 """The styles by the names that the catalogue uses."""
 

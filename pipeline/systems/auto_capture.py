@@ -6,13 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.consolidation.grounding import says_outdated, with_learned
 from memory.errors import MemoryRefused
-from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, restated
-from memory.learning.facts import Learned
+from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, first_sentence, restated
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from memory.store.entry_rows import refuse_secret
 
 if TYPE_CHECKING:
     from memory.files.long_term import LongTermMemory
@@ -24,7 +21,8 @@ if TYPE_CHECKING:
 _REQUEST = re.compile(
     r"^\s*(?:please[,\s]+|пожалуйста[,\s]+|будь ласка[,\s]+|bitte[,\s]+|por favor[,\s]+|s['’]il te plaît[,\s]+|请|請)?"
     # a whole word: «запомнил» tells, «запомни» asks
-    r"(?:(?:remember(?:\s+this|\s+that|(?=\s*:))|запомни(?:те)?(?:[,\s]+что\b)?|запам['’]ятай(?:те)?(?:[,\s]+що\b)?|"
+    r"(?:(?:remember(?:\s+this|\s+that|(?=\s*:)|(?=\s+(?:i['’]m|i\s+(?:am|have|like|love|hate|prefer|live|work|need|can)|"
+    r"(?:my|our|the)\s[^.!?\n]{1,80}?\s(?:is|are|has|have|likes?|lives?))\b))|запомни(?:те)?(?:[,\s]+что\b)?|запам['’]ятай(?:те)?(?:[,\s]+що\b)?|"
     r"merke? dir(?:[,\s]+dass\b)?|recuerda(?:[,\s]+que\b)?|souviens-toi(?:[,\s]+que\b)?|retiens(?:[,\s]+que\b)?)\b|"
     r"记住|記住)"
     r"\s*[:,：，]?\s*(?P<what>\S.{2,})$",
@@ -75,11 +73,12 @@ class AutoCapture:
         for message in turn.user_messages:
             if message.provenance is not Provenance.TYPED:
                 continue
-            what = requested(message.content)
+            text = message.content
+            what = requested(text)
             if what is not None:
                 await self._note(turn, what)
-                continue
-            for found in captured(message.content):
+                text = text[len(first_sentence(text)) :]
+            for found in captured(text):
                 try:
                     told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:
@@ -103,7 +102,7 @@ class AutoCapture:
 
     async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> str:
         """Make a memory of what was captured; the line that says so, empty for what was known."""
-        owner, former, brought_in_line = turn.session.owner, None, False
+        owner, former = turn.session.owner, None
         if found.pattern in _CORRECTING:
             if await self._is_told_again(owner, found):
                 return ""
@@ -111,17 +110,12 @@ class AutoCapture:
                 owner, found.text, found.corrects, of_oneself=found.pattern is Pattern.CHANGE, speaker=speaker
             )
         new = _made_of(found, former, speaker)
-        if former is not None:
-            refuse_secret(new.content)
-            # before the memory itself, which so is the first that /undo takes back
-            brought_in_line = await self._bring_in_line(owner, Learned(new.content, former.content))
         learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
         if not learnt.known:
             turn.written_entries.append(learnt.entry.id)
         if learnt.superseded is None:
             return "" if learnt.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
-        also = ", a second one the line in MEMORY.md" if brought_in_line else ""
-        return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back{also})"
+        return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back)"
 
     async def _is_told_again(self, owner: str, found: Captured) -> bool:
         """Whether a correction has been made before; what it made of the memory is reinforced."""
@@ -130,13 +124,6 @@ class AutoCapture:
         if not found.corrects or not found.becomes:
             return False
         return await self._learning.reinforce_changed(owner, found.corrects, found.becomes) is not None
-
-    async def _bring_in_line(self, owner: str, learned: Learned) -> bool:
-        """Take what no longer holds out of MEMORY.md, if it stands there; whether it did."""
-        memory = await self._memory.read(owner)
-        if learned.superseded is not None and says_outdated(memory, learned.superseded):
-            return await self._memory.rewrite(owner, memory, with_learned(memory, [learned]), Author.CAPTURE)
-        return False
 
 
 def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
@@ -152,8 +139,9 @@ def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewE
 
 
 def requested(text: str) -> str | None:
-    """What `text` asks to remember in so many words; None when it does not ask, or asks a question."""
-    found = _REQUEST.match(text)
-    if found is None or text.rstrip().endswith(("?", "？")):
+    """What the first sentence of `text` asks to remember in so many words; None when it does not, or is a question."""
+    sentence = first_sentence(text)
+    found = _REQUEST.match(sentence)
+    if found is None or sentence.rstrip().endswith(("?", "？")):
         return None
     return " ".join(found["what"].split())[:LONGEST_CAPTURE]

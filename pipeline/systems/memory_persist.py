@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memory.files.daily import DailyNotes
+    from memory.log.daily_notes import DailyNotes
     from pipeline.turn import Turn
 
 

@@ -12,8 +12,8 @@ from memory.store.entry import TYPED_KINDS
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.learning.reinforcement import Reinforcement
     from memory.retrieval.recall import Recall
+    from memory.store.reinforcement import Reinforcement
     from memory.text.tokens import TokenCounter
 
 MOST_RESULTS = 20

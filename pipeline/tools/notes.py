@@ -23,7 +23,7 @@ def note_tools(entries: EntryStore) -> list[Tool]:
 
     async def note_write(context: ToolContext, name: str, content: str) -> str:
         """Replace what a note says."""
-        entry = await entries.write(context.owner, name, content, Author.MODEL)
+        entry = await entries.write(context.owner, name, content, Author.MODEL, trusted=context.trusted)
         return f"the note {entry.name} now says: {entry.content}"
 
     async def note_rename(context: ToolContext, name: str, new_name: str) -> str:

@@ -83,13 +83,12 @@ def procedure_tool(procedures: Procedures) -> Tool:
         result: Annotated[Literal["", "success", "failure"], Field(description="how a run of it went")] = "",
     ) -> str:
         """Save a workflow as a name with steps, or record how a run of a saved one went."""
-        entry = None
-        if steps or not result:
-            entry = await procedures.save(context.owner, name, task, steps, Author.MODEL)
+        success = result == "success" if result else None
+        if steps or success is None:
+            entry = await procedures.save(context.owner, name, task, steps, Author.MODEL, success=success)
             context.written.append(entry.id)
-        if result:
-            entry = await procedures.record(context.owner, name, Author.MODEL, success=result == "success")
-        assert entry is not None, "one of the two was done"  # noqa: S101  # states what the conditions guarantee
+        else:
+            entry = await procedures.record(context.owner, name, Author.MODEL, success=success)
         record = written_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 

@@ -171,7 +171,8 @@ class ModelServer:
 
     window: requests above this many tokens are refused as too long. Requests in which a
     tool call lacks its result, or a result its call, are refused as providers refuse them, and so is what `refuses`
-    says. `pages` are what it answers besides chat completions: targets and their JSON; `visited` is what was asked.
+    says. thinking: seconds before an answer begins; pace: between two pieces of it. `pages` are what it answers
+    besides chat completions: targets and their JSON; `visited` is what was asked.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -184,6 +185,7 @@ class ModelServer:
         self.pages: dict[str, object] = {}
         self.visited: list[str] = []
         self.disconnects = 0
+        self.thinking = self.pace = 0.0
         self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
         self._script: deque[Reply] = deque()
         self._web = WebServer(self._handle)
@@ -265,8 +267,10 @@ class ModelServer:
 
     async def _watched(self, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
         try:
+            await asyncio.sleep(self.thinking)
             async for piece in _pieces(chat, reply):
                 yield piece
+                await asyncio.sleep(self.pace)
         except asyncio.CancelledError:
             self.disconnects += 1
             self._changed.set()

@@ -103,6 +103,10 @@ class BotApiServer:
         """Where it listens, without a slash at the end; PTB's base_url is this and `/bot`."""
         return f"http://127.0.0.1:{self._web.port}"
 
+    def be_ahead(self, seconds: float) -> None:
+        """Have a clock that is so far ahead of this machine's."""
+        self._web.ahead = seconds
+
     # -- people --------------------------------------------------------------------------------------------
 
     def user_says(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import TYPE_CHECKING
 
 import h11
@@ -48,13 +50,17 @@ class Streamed:
 
 
 class WebServer:
-    """Serves `handle` on a free port; where it returns None, the connection is cut without a response."""
+    """Serves `handle` on a free port; where it returns None, the connection is cut without a response.
+
+    ahead: by how many seconds its clock is.
+    """
 
     def __init__(self, handle: Callable[[Request], Awaitable[Answer | Streamed | None]]) -> None:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.port = 0
+        self.ahead = 0.0
         self.crashes: list[BaseException] = []
 
     async def start(self) -> None:
@@ -100,7 +106,7 @@ class WebServer:
                 writer.transport.abort()
                 return
             if isinstance(answer, Answer):
-                writer.write(_encode(parser, answer))
+                writer.write(_encode(parser, answer, time.time() + self.ahead))
             await writer.drain()
             if parser.our_state is not h11.DONE:
                 return
@@ -178,8 +184,12 @@ async def _read_request(parser: h11.Connection, reader: asyncio.StreamReader) ->
             return None
 
 
-def _encode(parser: h11.Connection, answer: Answer) -> bytes:
-    headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
+def _encode(parser: h11.Connection, answer: Answer, now: float) -> bytes:
+    headers = [
+        ("Content-Type", answer.content_type),
+        ("Content-Length", str(len(answer.body))),
+        ("Date", formatdate(now, usegmt=True)),
+    ]
     if answer.retry_after is not None:
         headers.append(("Retry-After", str(answer.retry_after)))
     response = h11.Response(status_code=answer.status, headers=headers)

@@ -10,11 +10,17 @@ from urllib.parse import urlsplit
 import typer
 
 from bot.app import endpoint_of
-from bot.cli.env_file import write_settings
-from bot.cli.questions import ask_number, ask_one_of, ask_secret, ask_url, say
+from bot.cli.start import DATABASE_NAME
+from bot.setup.env_file import write_settings
+from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say
 from config.models import load_catalogue
 from config.settings import load_settings
+from memory.clock import system_clock
+from memory.errors import StoreError
+from memory.log.endpoints import EndpointStore
+from memory.store.database import Database
 from pipeline.endpoint.endpoint_models import check_model, listed_models
+from pipeline.endpoint.known_endpoint import Keeping
 from pipeline.endpoint.openai_model import Endpoint
 from pipeline.local.local_servers import find_local_servers
 from pipeline.models.model import ModelError
@@ -22,6 +28,7 @@ from pipeline.models.model import ModelError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from config.models import ModelWindow
     from config.settings import Settings
     from pipeline.local.local_servers import LocalServer
 
@@ -110,14 +117,23 @@ def _elsewhere() -> Chosen:
 
 def _answers(chosen: Chosen, settings: Settings) -> bool:
     """Whether the model says something; otherwise the person is told why not."""
-    window = load_catalogue().window(chosen.model)
     try:
-        asyncio.run(check_model(chosen.endpoint, chosen.model, window, settings.llm_timeout))
-    except ModelError as error:
+        window = asyncio.run(_check(chosen, settings))
+    except (ModelError, StoreError) as error:
         say(str(error))
         return False
-    say(f"The model {chosen.model} answers.")
+    say(f"The model {chosen.model} answers; it reads {window.max_input_tokens:,} tokens.")
     return True
+
+
+async def _check(chosen: Chosen, settings: Settings) -> ModelWindow:
+    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+    try:
+        assumed = load_catalogue().window(chosen.model)
+        keeping = Keeping(EndpointStore(database, system_clock), system_clock, asks=settings.llm_context_tokens is None)
+        return await check_model(chosen.endpoint, chosen.model, assumed, settings.llm_timeout, keeping)
+    finally:
+        await database.close()
 
 
 def _named(models: tuple[str, ...]) -> str:

@@ -18,8 +18,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
 from bot.chat.commands import parse_command
-from bot.cli.console import answer_plainly, typed_arrival
-from bot.cli.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
+from bot.console.console import answer_plainly, typed_arrival
+from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

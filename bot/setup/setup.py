@@ -15,11 +15,11 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli.claim_link import claim_link, qr_code
-from bot.cli.env_file import write_settings
-from bot.cli.questions import ask_secret, say
-from bot.cli.setup_model import set_up_model
 from bot.cli.start import DATABASE_NAME
+from bot.setup.claim_link import claim_link, qr_code
+from bot.setup.env_file import write_settings
+from bot.setup.questions import ask_secret, say
+from bot.setup.setup_model import set_up_model
 from config.settings import Settings, load_settings, settings_file
 from memory.clock import system_clock
 from memory.custody.access import CODE_LIFETIME, AccessList

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.application.current import get_app_or_none
 
 from bot.chat.commands import parse_command
-from bot.cli.console import ConsoleChannel
-from bot.cli.markdown_stream import MarkdownStream
+from bot.console.console import ConsoleChannel
+from bot.console.markdown_stream import MarkdownStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

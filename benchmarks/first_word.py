@@ -1,0 +1,88 @@
+"""How long the first word of the embedded model takes: turn by turn, beside a consolidation, after a start.
+
+`python -m benchmarks.first_word` talks with the real model in a data directory of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app import open_app
+from bot.console.console import ConsoleChannel, console_address, typed_arrival
+from config.logs import configure_logging
+from config.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from bot.app import App
+
+MESSAGES = (
+    "Hi! My name is Olena and I keep bees in Poltava.",
+    "How many legs does a bee have?",
+    "My sister Oksana helps me with the honey every August.",
+    "What is honey made of?",
+    "I'm allergic to peanuts, by the way.",
+    "What could I plant for the bees?",
+    "Is lavender a good choice?",
+    "When does it bloom?",
+    "Tell me one thing about wax.",
+    "What is my sister called?",
+)
+
+
+class Stopwatch(ConsoleChannel):
+    """A console that notes when the first word came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: float | None = None
+
+    async def show_text(self, text: str) -> None:
+        """The answer so far."""
+        if self.first is None and text.strip():
+            self.first = time.monotonic()
+
+
+async def first_word(app: App, text: str) -> float:
+    """Seconds from a message to the first word of its answer."""
+    channel, address = Stopwatch(), console_address("local")
+    began = time.monotonic()
+    await app.runner.submit(typed_arrival(app, address, text, channel))
+    await app.runner.drained(address.session_id)
+    return (channel.first or time.monotonic()) - began
+
+
+async def measure(settings: Settings) -> None:
+    """Talk, and print."""
+    async with open_app(settings) as app:
+        app.begin_background_work()
+        waits = [await first_word(app, text) for text in MESSAGES]
+        print(f"turn 1, with the model's start: {waits[0]:.1f} s")
+        later = ", ".join(f"{one:.1f}" for one in waits[1:])
+        print(f"turns 2 to 10: {later} s, median {statistics.median(waits[1:]):.1f}")
+        began = time.monotonic()
+        await first_word(app, "/new")
+        print(f"/new: {time.monotonic() - began:.1f} s")
+        print(f"a message while the consolidation runs: {await first_word(app, 'Good morning!'):.1f} s")
+        print(f"the one after it: {await first_word(app, 'What do you know about me?'):.1f} s")
+    async with open_app(settings) as app:
+        print(f"after a restart, with the model's start: {await first_word(app, 'And where do I live?'):.1f} s")
+
+
+def main() -> None:
+    """Measure with the weights that are here."""
+    configure_logging("error", "console")
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder)
+        (data / "models").mkdir()
+        for weights in load_settings().models_dir.glob("*.gguf"):
+            (data / "models" / weights.name).symlink_to(weights)
+        asyncio.run(measure(Settings.model_validate({"mneme_data_dir": data})))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""What the running bot costs: memory, time to ready, CPU a turn; what the command line costs; what is installed.
+
+    python -m benchmarks.footprint                  all but the installation
+    python -m benchmarks.footprint --installed      also the disk that a server's installation takes (fetches it)
+
+The real `mneme run` talks to a Bot API server and a scripted model in this process, so the CPU that is counted is
+the bot's alone. CPU is user and system time; the figures of the command line are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.servers.model import ModelServer, Says
+from tests.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ROOT = Path(__file__).parent.parent
+CHATS, ROUNDS = 100, 5
+AT_ONCE = 10
+"""Chats that write at the same moment; of more than that Telegram's limits would drop drafts and typing."""
+RUNS = 7
+THINKING, PACE = 0.5, 0.02
+"""Seconds until a model begins to answer, and between two tokens: as hosted models do."""
+ANSWER = (
+    "The gate opens with the code that you told me last week; the spare key hangs behind the shed, and the neighbour "
+    "has one more. Shall I remind you to change the code before the holidays?"
+)
+PATIENCE = 300
+
+
+class Bot:
+    """A running `mneme run`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, ready_seconds: float) -> None:
+        self.process = process
+        self.ready_seconds = ready_seconds
+
+    @property
+    def resident(self) -> float:
+        """Resident memory in MB of 1,048,576 bytes."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.asynccontextmanager
+async def running(folder: Path, telegram: BotApiServer, model: ModelServer) -> AsyncIterator[Bot]:
+    """`mneme run`, from the moment it says that it is ready."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.bind(str(folder / "notify"))
+        line.setblocking(False)
+        environment = surroundings(folder, model) | {
+            "NOTIFY_SOCKET": str(folder / "notify"),
+            "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+            "TELEGRAM_API_URL": telegram.url,
+            "TELEGRAM_ALLOWED_IDS": ",".join(str(chat) for chat in chats()),
+        }
+        began = time.monotonic()
+        with (folder / "log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bot", "run", env=environment, cwd=folder, stderr=log
+            )
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while b"READY=1" not in await asyncio.get_running_loop().sock_recv(line, 4096):
+                    pass
+            yield Bot(process, time.monotonic() - began)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            await process.wait()
+            (folder / "notify").unlink()
+
+
+def surroundings(folder: Path, model: ModelServer) -> dict[str, str]:
+    """An environment as a unit has it."""
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "MNEME_DATA_DIR": str(folder / "data"),
+        "TIMEZONE": "UTC",
+        "LOG_FORMAT": "json",
+        "OPENAI_BASE_URL": model.url,
+        "LLM_MODEL": "scripted",
+    }
+
+
+def chats() -> range:
+    """The chats that write."""
+    return range(1001, 1001 + CHATS)
+
+
+async def talk(telegram: BotApiServer, writing: range, text: str) -> None:
+    """Each chat says something, all at once, and gets its answer."""
+    before = len(telegram.calls_to("sendMessage"))
+    for chat in writing:
+        telegram.user_says(text, chat_id=chat)
+    await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) >= before + len(writing), timeout=PATIENCE)
+
+
+async def measure_bot(folder: Path) -> None:
+    """Memory, readiness and CPU of the running bot."""
+    async with BotApiServer() as telegram, ModelServer() as model:
+        model.otherwise = lambda _: Says(ANSWER)
+        async with running(folder, telegram, model) as first:
+            print(f"first start (the database is made)  {first.ready_seconds:8.2f} s to ready")
+        starts = []
+        for _ in range(3):
+            async with running(folder, telegram, model) as again:
+                starts.append(again.ready_seconds)
+        print(f"later starts                        {statistics.median(starts):8.2f} s to ready")
+        async with running(folder, telegram, model) as bot:
+            model.thinking, model.pace = THINKING, PACE
+            await asyncio.sleep(1)  # what the start leaves to be done after it
+            print(f"resident, idle                      {bot.resident:8.1f} MB, {bot.cpu:.2f} s of CPU for the start")
+            for turn in range(5):
+                await talk(telegram, range(1001, 1002), f"I keep {turn} bees in Poltava. What about the gate?")
+            print(f"resident, after five turns          {bot.resident:8.1f} MB")
+            before, calls = bot.cpu, len(telegram.calls)
+            for turn in range(ROUNDS):
+                for first_chat in chats()[::AT_ONCE]:
+                    writing = range(first_chat, first_chat + AT_ONCE)
+                    await talk(telegram, writing, f"Round {turn}: where is the spare key, and who else has one?")
+            turns = CHATS * ROUNDS
+            print(f"CPU a turn, over {turns} of {CHATS} chats   {(bot.cpu - before) / turns * 1000:8.1f} ms")
+            made = [call.method for call in telegram.calls[calls:]]
+            counts = ", ".join(f"{method} {made.count(method) / turns:.2f}" for method in sorted(set(made)))
+            print(f"  calls a turn: {counts}")
+            print(f"resident, after {turns + 5} turns           {bot.resident:8.1f} MB")
+
+
+async def measure_commands(folder: Path) -> None:
+    """CPU of the command line."""
+    async with ModelServer() as model:
+        model.otherwise = lambda _: Says(ANSWER)
+        environment = surroundings(folder, model)
+        for arguments in (["--help"], ["chat", "-m", "hello"]):
+            spent = [await asyncio.to_thread(cpu_of, arguments, environment, folder) for _ in range(RUNS + 1)][1:]
+            print(f"mneme {' '.join(arguments):<20}          {statistics.median(spent):8.3f} s of CPU")
+
+
+def cpu_of(arguments: list[str], environment: dict[str, str], folder: Path) -> float:
+    """The CPU of one call of the command line, in seconds."""
+    with subprocess.Popen(  # noqa: S603  # our own program
+        [sys.executable, "-m", "bot", *arguments], env=environment, cwd=folder, stdout=subprocess.DEVNULL
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"mneme {' '.join(arguments)} ended with status {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure_installed(folder: Path) -> None:
+    """The disk of an environment as install.sh makes it."""
+    release = folder / "release"
+    subprocess.run([sys.executable, "-m", "venv", release], check=True)  # noqa: S603  # a path of ours
+    pip = [str(release / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    locked = str(ROOT / "requirements.lock")
+    subprocess.run([*pip, "--require-hashes", "-r", locked], check=True)  # noqa: S603  # the same
+    subprocess.run([*pip, "--no-deps", str(ROOT)], check=True)  # noqa: S603  # the same
+    sizes = {path: size_of(path) for path in (release / "lib").glob("python*/site-packages/*")}
+    print(f"installed                           {size_of(release) / 1e6:8.1f} MB")
+    for path in sorted(sizes, key=lambda path: -sizes[path])[:8]:
+        print(f"  {path.name:<34}{sizes[path] / 1e6:8.1f} MB")
+
+
+def size_of(path: Path) -> int:
+    """Bytes on the disk."""
+    inside = path.rglob("*") if path.is_dir() else [path]
+    return sum(p.lstat().st_blocks * 512 for p in inside)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--installed", action="store_true", help="also make an installation and measure it")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        asyncio.run(measure_bot(Path(name)))
+        asyncio.run(measure_commands(Path(name)))
+        if wanted.installed:
+            measure_installed(Path(name))
+
+
+if __name__ == "__main__":
+    main()

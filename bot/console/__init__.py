@@ -1,0 +1,1 @@
+"""The console: the same conversation at a terminal, or through a pipe."""

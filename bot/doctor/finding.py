@@ -1,0 +1,76 @@
+"""What a check finds, and what it is given to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from config.settings import Settings
+    from memory.clock import Clock
+    from memory.store.inspection import DatabaseState
+
+
+class Verdict(StrEnum):
+    """How bad it is. NOTE: worth knowing; WARNING: works, but not as it should; FAILED: does not work."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. remedy: one sentence, empty where nothing has to be done."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """An installation whose settings can be read. backups: the folder to look for them in, where one was named."""
+
+    settings: Settings
+    database: Path
+    state: DatabaseState
+    clock: Clock
+    backups: Path | None = None
+
+
+def ok(name: str, found: str) -> Finding:
+    """All is well."""
+    return Finding(name, Verdict.OK, found)
+
+
+def note(name: str, found: str, remedy: str = "") -> Finding:
+    """Nothing is wrong, and it is worth knowing."""
+    return Finding(name, Verdict.NOTE, found, remedy)
+
+
+def warning(name: str, found: str, remedy: str) -> Finding:
+    """It works, but not as it should."""
+    return Finding(name, Verdict.WARNING, found, remedy)
+
+
+def failed(name: str, found: str, remedy: str) -> Finding:
+    """It does not work."""
+    return Finding(name, Verdict.FAILED, found, remedy)
+
+
+def failed_as_said(name: str, error: Exception) -> Finding:
+    """A failure whose sentence says what is wrong and, after its last colon, what to do."""
+    said = " ".join(str(error).split())
+    found, colon, remedy = said.rpartition(": ")
+    return failed(name, found, sentence(remedy)) if colon else failed(name, said, "Correct it, then run this again.")
+
+
+def sentence(remedy: str) -> str:
+    """What comes after a colon, as a sentence of its own."""
+    return f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."

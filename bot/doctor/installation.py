@@ -1,0 +1,120 @@
+"""Checks of what lies on this machine: settings, data directory, database, search index, backups."""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
+from config.settings import settings_file
+from memory.backup.archive import read_manifest
+from memory.backup.backup import PREFIX, SUFFIX
+from memory.clock import from_text
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from bot.doctor.finding import Patient
+
+BACKUP_DUE = timedelta(days=3)
+"""A nightly backup may miss a night when the machine is off, not three."""
+PRIVATE_SETTINGS = "Run `chmod 600` on it: it holds the keys."
+PRIVATE_DATA = "Run `chmod 700` on it: it holds everything that is remembered."
+WRITABLE = "Give it to the user that runs the bot with `chown -R`, or set another MNEME_DATA_DIR."
+A_FOLDER = "Move it away, or set another MNEME_DATA_DIR."
+REINDEX = "Run `mneme reindex`, which makes the index anew."
+BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for doing so every night."
+BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mneme-backup` why it was not done."
+
+
+async def settings(patient: Patient) -> list[Finding]:
+    """That they can be read is known by now; here, who else may read them."""
+    file = settings_file()
+    known = patient.settings.model_fields_set
+    found = f"{len(known)} are set, {'with' if file.exists() else 'without'} the file {file}"
+    if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
+    return [ok("settings", found)]
+
+
+async def data_directory(patient: Patient) -> list[Finding]:
+    """Whether the bot can keep anything where it is told to, and nobody else can read it."""
+    name, folder = "data directory", patient.settings.mneme_data_dir
+    if not folder.exists():
+        parent = nearest(folder)
+        if not parent.is_dir():
+            return [failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
+        if not os.access(parent, os.W_OK | os.X_OK):
+            return [failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
+        return [note(name, f"{folder} is not there yet; the first start makes it")]
+    if not folder.is_dir():
+        return [failed(name, f"{folder} is a file", A_FOLDER)]
+    needed = (folder, patient.database, folder / "memory")
+    locked = [path for path in needed if path.exists() and not os.access(path, _needed(path))]
+    if locked:
+        return [failed(name, f"{locked[0]} can't be written to", WRITABLE)]
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        return [warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
+    return [ok(name, str(folder))]
+
+
+async def database(patient: Patient) -> list[Finding]:
+    """Whether the database is whole and of this version, and the search index fits it."""
+    state = patient.state
+    if not state.exists:
+        return [note("database", "There is none yet; the first start makes it")]
+    if state.trouble is not None:
+        return [failed_as_said("database", state.trouble)]
+    if state.behind:
+        older = f"{patient.database} is whole, of the older format {state.schema}; the next start brings it up to date"
+        return [note("database", older)]
+    whole = ok("database", f"{patient.database} is whole, {patient.database.stat().st_size / 1e6:.1f} MB")
+    if state.in_step is None:
+        index = note("search index", "There is no room for the copy that it is compared in")
+    elif state.in_step:
+        index = ok("search index", "It fits what it indexes")
+    else:
+        index = failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
+    return [whole, index]
+
+
+async def last_backup(patient: Patient) -> list[Finding]:
+    """How old the newest backup is, where install.sh has them made or where the person says."""
+    if not patient.state.exists:
+        return []
+    places = [patient.backups] if patient.backups is not None else backup_places(patient.settings.mneme_data_dir)
+    name, newest = "last backup", _newest(places)
+    if newest is None:
+        return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
+    try:
+        age = patient.clock() - from_text(read_manifest(newest).made_at)
+    except StoreError:
+        return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
+    if age > BACKUP_DUE:
+        return [warning(name, f"{newest} is {age.days} days old", BACK_UP_AGAIN)]
+    return [ok(name, f"{newest} is {age.total_seconds() / 3600:.0f} hours old")]
+
+
+def backup_places(data: Path) -> list[Path]:
+    """The folders that deploy/ has backups written to, by the data directory of their bot."""
+    bot = data.name.removeprefix("mneme-")
+    return [data.parent / "mneme-backups" / bot / kind for kind in ("nightly", "upgrades")]
+
+
+def nearest(path: Path) -> Path:
+    """`path`, or what is there of the way to it."""
+    return next(place for place in (path, *path.parents) if place.exists())
+
+
+def _needed(path: Path) -> int:
+    return os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+
+
+def _newest(folders: Iterable[Path]) -> Path | None:
+    # a name of one's own is as good as that of a nightly one, so the file's time decides
+    found = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)

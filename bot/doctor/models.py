@@ -1,0 +1,141 @@
+"""Checks of what answers and what helps it: the model at its endpoint or on this machine, embeddings, LightRAG."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from bot.app import check_together, endpoint_of, lightrag_of
+from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
+from config.errors import ConfigurationError
+from config.models import CatalogueError, load_catalogue
+from memory.errors import StoreError
+from memory.log.endpoints import EndpointStore
+from memory.store.database import Database
+from pipeline.endpoint.probe import probe
+from pipeline.endpoint.wire import Part
+from pipeline.local.engine import EmbeddedModelError, check_engine
+from pipeline.local.model_files import is_present, weights_path
+from pipeline.models.model import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.doctor.finding import Patient
+    from config.models import ModelCatalogue
+    from pipeline.endpoint.probe import Probed
+
+PATIENCE = 60.0
+"""Seconds that a model may take to say a word; local ones are loaded first."""
+SMALL_WINDOW = 8192
+"""Tokens; with fewer, prompt, tools and memories leave little room for the conversation."""
+STREAMLESS = "Use a server that streams chat completions, or upgrade it."
+NO_TOOLS = "Choose a model with tools for LLM_MODEL: without them it changes memory only after conversations."
+LARGER_WINDOW = "Have the server load the model with a larger context, with Ollama by OLLAMA_CONTEXT_LENGTH."
+CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
+FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
+CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint it names a local model."
+GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
+
+
+async def models(patient: Patient) -> list[Finding]:
+    """Whether each model answers, by one probe, and what it can do."""
+    settings, catalogue = patient.settings, load_catalogue()
+    if not settings.has_endpoint:
+        return [await asyncio.to_thread(_embedded, patient, catalogue)]
+    parts = {
+        "model": settings.llm_model,
+        "fast model": settings.llm_fast_model,
+        "fallback model": settings.llm_fallback_model,
+    }
+    named: dict[str, str] = {}
+    for part, name in parts.items():
+        if name is not None and name not in named.values():
+            named[part] = name
+    async with _kept(patient) as store:
+        return [await _hosted(patient, part, name, catalogue, store) for part, name in named.items()]
+
+
+async def embeddings(patient: Patient) -> list[Finding]:
+    """There is none in this version, so none can be broken; said, since people look for it."""
+    return [ok("embedder", "None is needed: what is remembered is found by its words")]
+
+
+async def lightrag(patient: Patient) -> list[Finding]:
+    """Whether LightRAG answers, where there is one."""
+    settings = patient.settings
+    if settings.lightrag_url is None:
+        return [ok("LightRAG", "None is configured")]
+    try:
+        check_together(settings)
+    except ConfigurationError as error:
+        return [failed_as_said("LightRAG", error)]
+    graph = lightrag_of(settings)
+    try:
+        trouble = await graph.trouble()
+    finally:
+        await graph.close()
+    if trouble is not None:
+        return [warning("LightRAG", f"At {settings.lightrag_url} {trouble}", GRAPH)]
+    return [ok("LightRAG", f"It answers at {settings.lightrag_url}")]
+
+
+@contextlib.asynccontextmanager
+async def _kept(patient: Patient) -> AsyncIterator[EndpointStore | None]:
+    """Where what is found is kept for the bot: in a database that is as it should be, and in no other."""
+    opened = None
+    if patient.state.usable:
+        with contextlib.suppress(StoreError):  # such as a disk that is full, which has a finding of its own
+            opened = await Database.open(patient.database)
+    try:
+        yield EndpointStore(opened, patient.clock) if opened is not None else None
+    finally:
+        if opened is not None:
+            await opened.close()
+
+
+async def _hosted(
+    patient: Patient, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
+) -> Finding:
+    settings = patient.settings
+    window = catalogue.window(name)
+    patience = min(settings.llm_timeout, PATIENCE)
+    asks = settings.llm_context_tokens is None
+    try:
+        probed = await probe(endpoint_of(settings), name, window, patience, store, asks=asks)
+    except ModelError as error:
+        said = failed_as_said(part, error)
+        # what helps in a conversation helps nobody here
+        return failed(part, said.found, CHOOSE_ANOTHER) if "/" in said.remedy else said
+    return _judged(part, name, probed, settings.llm_context_tokens)
+
+
+def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Finding:
+    tokens = configured or probed.window.max_input_tokens
+    source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
+    found = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
+    if probed.refused:
+        found += f"; it refuses {', '.join(sorted(probed.refused))}"
+    if not probed.streams:
+        return failed(part, f"{name} does not stream its answers", STREAMLESS)
+    if Part.TOOLS in probed.refused:
+        return warning(part, found, NO_TOOLS)
+    if tokens < SMALL_WINDOW:
+        return warning(part, found, LARGER_WINDOW)
+    return ok(part, found)
+
+
+def _embedded(patient: Patient, catalogue: ModelCatalogue) -> Finding:
+    settings = patient.settings
+    try:
+        local = catalogue.local(settings.llm_model)
+    except CatalogueError as error:
+        return failed("model", str(error).rstrip("."), CATALOGUED)
+    try:
+        check_engine()
+    except EmbeddedModelError as error:
+        return failed_as_said("model", error)
+    if not is_present(local, settings.models_dir):
+        return failed("model", f"The weights of {local.name} are not whole in {settings.models_dir}", FETCH)
+    return ok("model", f"The embedded {local.name} is at {weights_path(local, settings.models_dir)}; its engine loads")

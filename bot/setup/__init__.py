@@ -1,0 +1,1 @@
+"""`mneme setup`: from nothing to a bot that runs."""

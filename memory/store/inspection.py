@@ -1,0 +1,115 @@
+"""Looking at a database without changing anything: is it whole, is it of this version, does its index fit."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory.errors import StoreError, explain
+from memory.store.database import FUNCTIONS
+from memory.store.migrations import MIGRATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE = 10
+"""Seconds to wait for a program that is writing."""
+RESTORE = "restore it from a backup; it is left as it is."
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseState:
+    """What was found. schema: how many migrations it has seen, None where it can't be read.
+
+    trouble: why it can't be used. in_step: whether the search index fits what it indexes; None: not compared.
+    """
+
+    exists: bool
+    schema: int | None = None
+    trouble: StoreError | None = None
+    in_step: bool | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the next start brings it up to date."""
+        return self.schema is not None and self.schema < len(MIGRATIONS)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be written to as it is."""
+        return self.exists and self.trouble is None and not self.behind
+
+
+def sqlite_version() -> str:
+    """The version of the SQLite library in use."""
+    return sqlite3.sqlite_version
+
+
+def inspect_database(path: Path) -> DatabaseState:
+    """Look at the database at `path`, also while others write to it. Never raises; takes seconds for a large one."""
+    if not path.exists():
+        return DatabaseState(exists=False)
+    try:
+        with _reading(path) as connection:
+            schema = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            if schema > len(MIGRATIONS):
+                newer = f"{path} was written by a newer Mneme (format {schema}, this one knows {len(MIGRATIONS)})"
+                return DatabaseState(True, schema, StoreError(f"{newer}: upgrade Mneme, or restore an older backup."))
+            verdict = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+            if verdict != "ok":
+                damaged = f"{path} is damaged ({' '.join(verdict.split())})"
+                return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
+            in_step = _compared(connection) if schema == len(MIGRATIONS) else None
+    except sqlite3.Error as error:
+        return DatabaseState(exists=True, trouble=explain(error, path))
+    return DatabaseState(True, schema, in_step=in_step)
+
+
+def _compared(connection: sqlite3.Connection) -> bool | None:
+    """Whether the index fits, asked of a copy: FTS5's own comparison is a write, which would hold up the bot."""
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="mneme-") as folder,  # for its owner's eyes only
+            contextlib.closing(sqlite3.connect(Path(folder) / "copy", isolation_level=None)) as copy,
+        ):
+            connection.backup(copy)
+            for name, arguments, function in FUNCTIONS:
+                copy.create_function(name, arguments, function, deterministic=True)
+            try:
+                # the 1 has it compared with the views, and not only with itself
+                copy.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+            except sqlite3.DatabaseError as error:
+                if "malformed" not in str(error):
+                    raise
+                return False
+    except (sqlite3.OperationalError, OSError):  # no room for the copy
+        return None
+    return True
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        connection = _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        # where nothing can be written, the files that readers share can't be made; nobody writes there either
+        connection = _connect(path, "immutable=1")
+    with contextlib.closing(connection):
+        yield connection
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=PATIENCE)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection

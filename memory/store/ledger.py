@@ -1,0 +1,113 @@
+"""The ledger: the only writer of entries and names, and of MEMORY.md together with them.
+
+One action of a person or of the model is one `change`: one transaction, one batch for /undo.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memory.clock import to_text
+from memory.errors import StoreError
+from memory.messages import storable
+from memory.store.changes import UNDO_PERIOD, ChangeLog
+from memory.store.entry_rows import owner_number
+from memory.store.ledger_change import Change, Pen
+from memory.store.page import Page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from zoneinfo import ZoneInfo
+
+    import aiosqlite
+
+    from memory.clock import Clock
+    from memory.store.changes import Unwritten
+    from memory.store.database import Database
+    from memory.store.entry import Author, Operation
+    from memory.store.page import LongTermFile
+
+
+class Ledger:
+    """Changes the memory of all owners, one change at a time."""
+
+    def __init__(self, database: Database, files: LongTermFile, clock: Clock, zone: ZoneInfo) -> None:
+        self._database = database
+        self._files = files
+        self._changes = ChangeLog(clock)
+        self._clock = clock
+        self._zone = zone
+
+    @contextlib.asynccontextmanager
+    async def change(
+        self, owner: str, operation: Operation, author: Author, *, trusted: bool = True
+    ) -> AsyncIterator[Change]:
+        """One change of an owner's memory; whatever is raised in the block leaves everything as it was.
+
+        author and trusted: who writes, and whether that is to be trusted; they go with every content. MEMORY.md is
+        written after the commit, which says what it is to become: a crash in between loses neither the edit, which
+        `finish_edits` makes up for, nor its undo. `change.is_written` tells whether a person was faster there.
+        """
+        unwritten: Unwritten | None = None
+        async with self._database.transaction() as connection:
+            owner_id = await owner_number(connection, owner)
+            page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
+            pen = Pen(author, trusted, self._clock().astimezone(self._zone))
+            change = Change(connection, owner_id, pen, page)
+            yield change
+            unwritten = await self._changes.record(
+                connection, owner_id, operation, author, [*change.before.values()], page
+            )
+        if unwritten is not None:
+            change.is_written = await self._write(unwritten)
+
+    async def page(self, owner: str) -> str:
+        """The text of an owner's MEMORY.md as it stands now."""
+        return storable(await self._files.raw_long_term(owner))
+
+    async def finish_edits(self) -> None:
+        """Write into each MEMORY.md what a crash kept from being written."""
+        async with self._database.transaction() as connection:
+            await self._finish_edits(connection, None)
+
+    async def purge(self) -> int:
+        """Delete for good what was removed or changed more than 30 days ago; how many entries went.
+
+        Of MEMORY.md the newest versions stay, however old they are.
+        """
+        before = to_text(self._clock() - UNDO_PERIOD)
+        async with self._database.transaction() as connection:
+            await self._changes.purge(connection, before)
+            # what was superseded stays so when its successor goes: it then points to itself
+            await connection.execute(
+                "UPDATE entries SET superseded_by = id WHERE superseded_by IN"
+                " (SELECT id FROM entries WHERE deleted_at < ?)",
+                (before,),
+            )
+            cursor = await connection.execute("DELETE FROM entries WHERE deleted_at < ?", (before,))
+        return cursor.rowcount
+
+    async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
+        for unwritten in await self._changes.unwritten(connection, owner_id):
+            with contextlib.suppress(OSError):  # such as a full disk: the next change of it tries again
+                await self._put(connection, unwritten)
+
+    async def _write(self, unwritten: Unwritten) -> bool:
+        try:
+            # under the write lock, so that no undo and no other change comes between the commit and the file
+            async with self._database.transaction() as connection:
+                if not await self._changes.is_unwritten(connection, unwritten):
+                    return True
+                return await self._put(connection, unwritten)
+        except OSError as error:
+            raise StoreError(
+                f"MEMORY.md can't be written ({error.strerror}): see to it, its next change makes up for it."
+            ) from error
+
+    async def _put(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:
+        """Write what is recorded into the file; whether it says that now. A person's edit wins."""
+        written = await self._files.rewrite_long_term(unwritten.owner, expected=unwritten.before, text=unwritten.after)
+        await (self._changes.mark_written if written else self._changes.withdraw)(connection, unwritten)
+        return written

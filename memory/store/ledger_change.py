@@ -1,0 +1,283 @@
+"""What can be done to an owner's memory in one change: the verbs of the ledger."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory.clock import to_text
+from memory.errors import MemoryRefused
+from memory.messages import storable
+from memory.store.changes import Snapshot, snapshot
+from memory.store.entry import Author, Entry, Kind, Priority
+from memory.store.entry_rows import (
+    ENTRY_ROWS,
+    bind_name,
+    entry_of,
+    find,
+    free_name_for,
+    generated_name,
+    holder,
+    insert_entry,
+    refuse_secret,
+    require_free,
+    usable_content,
+    usable_name,
+)
+from memory.store.page import line_of, written_line
+from memory.store.reinforcement import reinforce
+from memory.store.scope import usable_scope
+from memory.text.naming import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    import aiosqlite
+
+    from memory.store.database import Row
+    from memory.store.entry import NewEntry
+    from memory.store.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """Who writes in a change, whether that is to be trusted, and when, on the owner's clock."""
+
+    author: Author
+    trusted: bool
+    moment: datetime
+
+
+class Change:
+    """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before."""
+
+    def __init__(self, connection: aiosqlite.Connection, owner_id: int, pen: Pen, page: Page) -> None:
+        self.owner_id = owner_id
+        self.before: dict[int, Snapshot] = {}
+        self.is_written = True
+        self._connection = connection
+        self._pen = pen
+        self._page = page
+        self._now = to_text(pen.moment)
+
+    @property
+    def has_edited(self) -> bool:
+        """Whether MEMORY.md is changed too."""
+        return self._page.is_changed
+
+    async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """The rows that `sql` selects from what the change has made of the store so far."""
+        return list(await self._connection.execute_fetchall(sql, parameters))
+
+    async def find(self, name: str) -> Entry:
+        """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
+        return await find(self.read, self.owner_id, name)
+
+    async def holder(self, name: str) -> Entry | None:
+        """The entry with that name or alias, if there is one."""
+        return await holder(self.read, self.owner_id, name)
+
+    async def free_name(self, wanted: str) -> str:
+        """`wanted`, or the first of `wanted-2`, `wanted-3` ... that nothing has."""
+        return await free_name_for(self._connection, self.owner_id, wanted)
+
+    async def add(self, new: NewEntry) -> Entry:
+        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
+        new = self._usable(new)
+        name = new.name or await generated_name(self._connection, self.owner_id, new.stem, new.topic or new.content)
+        return await self._by_id(await self._insert(name, new))
+
+    async def also(self, entry: Entry, write: Callable[[aiosqlite.Connection, Entry], Awaitable[None]]) -> None:
+        """Write what belongs to an entry and is none, such as the marker of an archive, in the same transaction."""
+        await write(self._connection, entry)
+
+    async def rewrite(
+        self, entry: Entry, content: str, *, steps: Sequence[str] | None = None, valid_from: datetime | None = None
+    ) -> Entry:
+        """Have an entry say something else; it is then by who says so, and trusted as they are."""
+        self._refuse_archive(entry)
+        columns: dict[str, object] = {"content": usable_content(content)}
+        columns |= {"author": self._pen.author, "trusted": self._pen.trusted}
+        if steps is not None:
+            columns["steps"] = json.dumps(steps, ensure_ascii=False)
+        if valid_from is not None:
+            columns["valid_from"] = to_text(valid_from)
+        await self._set(entry.id, columns)
+        rewritten = await self._by_id(entry.id)
+        if rewritten.content != entry.content:
+            await self._exchange_line(entry, rewritten)
+        return await self._by_id(entry.id)
+
+    async def supersede(self, former: Entry, new: NewEntry) -> Entry:
+        """Write `new` in the place of `former`, under its names, subject and scope."""
+        inherited = Priority(former.priority) if new.kind == former.kind else None
+        new = self._usable(
+            replace(
+                new,
+                name=None,
+                subject=new.subject or former.subject,
+                scope=new.scope or former.scope,
+                priority=new.priority or inherited,
+            )
+        )
+        await self._release_names(former)
+        entry_id = await self._insert(former.name, new)
+        await self._give_way(former, entry_id, former.aliases, "until")
+        return await self._by_id(entry_id)
+
+    async def supersede_by_known(self, former: Entry, known: Entry, word: str = "until") -> Entry:
+        """Have a memory that there is already take the place of `former`; `word` stands in that one's dated name."""
+        await self._release_names(former)
+        await self._set(known.id, {"subject": known.subject or former.subject})
+        await self._give_way(former, known.id, (former.name, *former.aliases), word)
+        return await self._by_id(known.id)
+
+    async def merge(self, kept: Entry, others: Iterable[Entry]) -> None:
+        """Have memories that say the same give way to one, which gets the use and priority that `kept` has."""
+        for other in others:
+            await self.supersede_by_known(other, await self._by_id(kept.id), "merged")
+        columns = {
+            "priority": kept.priority,
+            "subject": kept.subject,
+            "reinforcement_count": kept.reinforcement_count,
+            "last_reinforced_at": to_text(kept.last_reinforced_at),
+            "success_count": kept.success_count,
+            "failure_count": kept.failure_count,
+        }
+        await self._set(kept.id, columns)
+
+    async def rename(self, entry: Entry, new_name: str) -> Entry:
+        """Change an entry's name; the old one stays as an alias."""
+        self._refuse_archive(entry)
+        wanted = usable_name(new_name)
+        await require_free(self._connection, self.owner_id, wanted, but=entry.id)
+        await self._touch(entry.id)
+        await self._connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
+        await self._connection.execute(
+            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(wanted))
+        )
+        await bind_name(self._connection, self.owner_id, entry.id, wanted)
+        return await self._by_id(entry.id)
+
+    async def bind(self, entry: Entry, alias: str) -> Entry:
+        """Give an entry one more name."""
+        self._refuse_archive(entry)
+        await self._touch(entry.id)
+        await bind_name(self._connection, self.owner_id, entry.id, usable_name(alias), is_alias=True)
+        return await self._by_id(entry.id)
+
+    async def remove(self, entry: Entry) -> None:
+        """Delete an entry with all its names and its line in MEMORY.md."""
+        self._refuse_archive(entry)
+        await self._release_names(entry)
+        await self._set(entry.id, {"deleted_at": self._now})
+        await self._exchange_line(entry, None)
+
+    async def archive(self, entry: Entry) -> None:
+        """Have an entry stand in no prompt any more; it stays searchable."""
+        await self._set(entry.id, {"archived_at": self._now})
+
+    async def renew(self, entry: Entry) -> Entry:
+        """Have an entry decay from now on; what was archived comes back."""
+        await self._set(entry.id, {"last_reinforced_at": self._now, "archived_at": None})
+        return await self._by_id(entry.id)
+
+    async def weigh(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
+        """Give an entry another priority. as_told: its words are now those of who writes, and trusted as they are."""
+        told = {"author": self._pen.author, "trusted": entry.trusted or self._pen.trusted} if as_told else {}
+        await self._set(entry.id, {"priority": priority, **told})
+
+    async def count_run(self, entry: Entry, successes: int, failures: int, uses: int) -> Entry:
+        """Have a workflow's counts be what they are after a run of it, which also brings it back from the archive."""
+        columns = {"success_count": successes, "failure_count": failures, "reinforcement_count": uses}
+        await self._set(entry.id, {**columns, "archived_at": None})
+        return await self._by_id(entry.id)
+
+    async def reinforce(self, entry: Entry) -> Entry:
+        """Somebody asked to have this remembered: that is bookkeeping, which /undo passes over."""
+        await reinforce(self._connection, entry.id, self._now)
+        return await self._by_id(entry.id)
+
+    async def page(self) -> str:
+        """The text of MEMORY.md as the change leaves it."""
+        return await self._page.text()
+
+    async def edit_file(self, edit: Callable[[str], str]) -> None:
+        """Change the text of MEMORY.md. Raises MemoryRefused."""
+        await self._page.edit(edit)
+
+    async def forget_line(self, entry: Entry) -> None:
+        """Take the line that was written for an entry out of MEMORY.md, if it stands there."""
+        if entry.line is not None and await self._page.has(entry.line):
+            await self._page.exchange(entry.line, None)
+
+    async def know_line(self, entry: Entry, line: str | None) -> None:
+        """The line of MEMORY.md that was written for an entry is this one; None: there is none."""
+        await self._set(entry.id, {"line": line})
+
+    async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
+        """Put the successor's line in the place of the former's, if that still stands as it was written.
+
+        What was superseded before has handed its line on: the same words there are another's.
+        """
+        line = line_of(former)
+        if line is None or former.superseded_by is not None or not await self._page.has(line):
+            return
+        own = successor.line if successor is not None and successor.id != former.id else None
+        new = own or (written_line(successor.content) if successor is not None else None)
+        await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
+        if successor is not None and new is not None and await self._page.has(new):
+            await self.know_line(successor, new)
+
+    def _usable(self, new: NewEntry) -> NewEntry:
+        """`new` as it is stored. Raises MemoryRefused for what may not be stored."""
+        tags = tuple(storable(tag) for tag in new.tags)
+        outcome = storable(new.outcome or "").strip() or None
+        refuse_secret(f"{json.dumps(tags, ensure_ascii=False)}\n{outcome}")
+        return replace(
+            new,
+            name=usable_name(new.name) if new.name is not None else None,
+            content=usable_content(new.content),
+            tags=tags,
+            scope=usable_scope(new.scope),
+            outcome=outcome,
+            author=self._pen.author,
+            trusted=self._pen.trusted,
+        )
+
+    def _refuse_archive(self, entry: Entry) -> None:
+        if entry.kind == Kind.ARCHIVE and self._pen.author is Author.MODEL:
+            raise MemoryRefused(f"{entry.name} is an archive, which is never rewritten: add a note instead.")
+
+    async def _insert(self, name: str, new: NewEntry) -> int:
+        entry_id = await insert_entry(self._connection, self.owner_id, name, new, self._now)
+        self.before[entry_id] = Snapshot(entry_id, None)
+        return entry_id
+
+    async def _release_names(self, entry: Entry) -> None:
+        await self._touch(entry.id)
+        await self._connection.execute("DELETE FROM names WHERE entry_id = ?", (entry.id,))
+
+    async def _give_way(self, former: Entry, successor_id: int, names: Iterable[str], word: str) -> None:
+        """The successor gets `names` as aliases and the line in MEMORY.md; the former goes by a dated name."""
+        for name in names:
+            await bind_name(self._connection, self.owner_id, successor_id, name, is_alias=True)
+        dated = await self.free_name(f"{former.name} {word} {self._pen.moment:%Y-%m-%d}")
+        await bind_name(self._connection, self.owner_id, former.id, dated)
+        await self._set(former.id, {"superseded_by": successor_id})
+        await self._exchange_line(former, await self._by_id(successor_id))
+
+    async def _touch(self, entry_id: int) -> None:
+        if entry_id not in self.before:
+            self.before[entry_id] = await snapshot(self._connection, entry_id)
+
+    async def _set(self, entry_id: int, columns: Mapping[str, object]) -> None:
+        await self._touch(entry_id)
+        assignments = ", ".join(f"{column} = ?" for column in columns)
+        await self._connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", (*columns.values(), entry_id))
+
+    async def _by_id(self, entry_id: int) -> Entry:
+        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))
+        return entry_of(row)

@@ -1,0 +1,75 @@
+"""What taking a change back means to a person, in the words of what it was about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import aiosqlite
+
+    from memory.store.changes import FileChange, Snapshot
+
+
+class Effect(StrEnum):
+    """What an undo does to one thing, in the words for the person."""
+
+    TAKEN_BACK = "Taken back"
+    BROUGHT_BACK = "Brought back"
+    BACK_TO = "Back to"
+    BACK_TO_NAME = "Back to the name"
+    WITHOUT_NAME = "No longer also called"
+    AS_IT_WAS = "As it was before"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that an undo did, with the text that went or that is there again."""
+
+    effect: Effect
+    text: str
+
+
+def telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """What is worth telling: of what only gave a name or a number to something else, nothing."""
+    told = dict.fromkeys(outcomes)
+    plain = [one for one in told if one.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
+    return tuple(plain or told)
+
+
+def outcomes_of_file(change: FileChange) -> list[Outcome]:
+    """What putting MEMORY.md back does."""
+    before, after = _said_lines(change.before), _said_lines(change.after)
+    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before]
+    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after]
+
+
+async def outcome_of_entry(connection: aiosqlite.Connection, was: Snapshot) -> Outcome:
+    """What making an entry what it was does; to be asked before it is done."""
+    rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (was.entry_id,))
+    now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
+    if was.state is None:
+        return Outcome(Effect.TAKEN_BACK, now.get("content", ""))
+    state = json.loads(was.state)
+    before = state["row"]
+    for mark in ("deleted_at", "superseded_by", "archived_at"):
+        if before[mark] is None and now.get(mark) is not None:
+            return Outcome(Effect.BROUGHT_BACK, before["content"])
+    if before["content"] != now.get("content"):
+        return Outcome(Effect.BACK_TO, before["content"])
+    rows = await connection.execute_fetchall("SELECT name, is_alias FROM names WHERE entry_id = ?", (was.entry_id,))
+    goes = {(row["name"], bool(row["is_alias"])) for row in rows} - {(name, bool(a)) for name, a in state["names"]}
+    if any(not is_alias for _, is_alias in goes):
+        return Outcome(Effect.BACK_TO_NAME, "".join(name for name, is_alias in state["names"] if not is_alias))
+    if goes:
+        return Outcome(Effect.WITHOUT_NAME, ", ".join(sorted(name for name, _ in goes)))
+    return Outcome(Effect.AS_IT_WAS, before["content"])
+
+
+def _said_lines(text: str) -> dict[str, None]:
+    """The lines of a Markdown text, in order, without what makes them items of a list."""
+    return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))

@@ -1,0 +1,93 @@
+"""MEMORY.md within a change of memory: read when it is first needed, written once the change is committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from memory.errors import MemoryRefused
+from memory.messages import storable
+from memory.store.entry import TYPED_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from memory.store.entry import Entry
+
+
+class LongTermFile(Protocol):
+    """The MEMORY.md of each owner."""
+
+    async def raw_long_term(self, owner: str) -> str:
+        """Its text, with bytes that are no UTF-8 as surrogate escapes."""
+
+    def check_long_term(self, former: str, text: str) -> None:
+        """Raises MemoryRefused for a text that may not take the place of `former`."""
+
+    async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
+        """Replace the text if it still is `expected`; whether it did."""
+
+
+class Page:
+    """The MEMORY.md of one owner as a change of memory leaves it."""
+
+    def __init__(self, files: LongTermFile, owner: str, finish_edits: Callable[[], Awaitable[None]]) -> None:
+        self._files = files
+        self._finish_edits = finish_edits
+        self.owner = owner
+        self.former: str | None = None
+        self._text = ""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.former is not None and storable(self.former) != storable(self._text)
+
+    @property
+    def known_text(self) -> str:
+        """The text, once it was read."""
+        return self._text
+
+    async def text(self) -> str:
+        """The text as it stands now."""
+        if self.former is None:
+            await self._finish_edits()
+            self.former = self._text = await self._files.raw_long_term(self.owner)
+        return self._text
+
+    async def edit(self, change: Callable[[str], str]) -> None:
+        """Change the text. Raises MemoryRefused."""
+        text = change(await self.text())
+        self._files.check_long_term(self.former or "", text)
+        self._text = text
+
+    async def has(self, line: str) -> bool:
+        """Whether a line stands there word for word."""
+        return line in (await self.text()).split("\n")
+
+    async def exchange(self, line: str, new: str | None) -> None:
+        """Put another line in the place of one; None takes it out, as does one that there is no room for."""
+
+        def exchanged(text: str) -> str:
+            lines = text.split("\n")
+            at = lines.index(line)
+            return "\n".join([*lines[:at], *([] if new is None else [new]), *lines[at + 1 :]])
+
+        try:
+            await self.edit(exchanged)
+        except MemoryRefused:
+            if new is None:
+                raise
+            await self.exchange(line, None)
+
+
+def line_of(entry: Entry) -> str | None:
+    """The line that stands for an entry in MEMORY.md, if it does stand there; None for what has none.
+
+    A typed memory for which none was written, as before lines were kept, has the one that says it word for word.
+    """
+    return entry.line or (written_line(entry.content) if entry.kind in TYPED_KINDS else None)
+
+
+def written_line(content: str) -> str:
+    """The line that says `content`."""
+    return f"- {' '.join(content.split())}"

@@ -1,0 +1,113 @@
+"""What a model at an endpoint can do, found by asking it; what is found is kept for the turns that follow."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.clock import system_clock
+from memory.log.endpoints import EndpointFacts
+from memory.messages import Message, Role
+from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
+from pipeline.endpoint.openai_model import OpenAIModel
+from pipeline.models.model import Finish, ModelRequest, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from config.models import ModelWindow
+    from pipeline.endpoint.known_endpoint import FactStore
+    from pipeline.endpoint.openai_model import Endpoint
+    from pipeline.endpoint.wire import Part
+
+TOKENS = 64
+"""How long the answers may get that are only to show that the model answers."""
+NOTE_TOOL = ToolSpec(
+    "note", "Keep a note.", '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What a model showed of itself. streams: whether words or calls came as a stream.
+
+    refused: what its requests must do without. told: whether the endpoint itself said how much the model reads.
+    """
+
+    streams: bool
+    refused: frozenset[Part]
+    window: ModelWindow
+    told: bool
+    seconds: float
+
+
+class _Afresh:
+    """Facts about endpoints as if nothing were known yet; what is learned is passed on to where it is kept."""
+
+    def __init__(self, kept: FactStore | None) -> None:
+        self._kept = kept
+        self.told = False
+
+    async def read(self, url: str, model: str) -> EndpointFacts:
+        return EndpointFacts()
+
+    async def learn_refused(self, url: str, model: str, refused: Collection[str]) -> None:
+        if self._kept is not None:
+            await self._kept.learn_refused(url, model, refused)
+
+    async def learn_window(
+        self, url: str, model: str, context_tokens: int | None, output_tokens: int | None, asked_at: datetime | None
+    ) -> None:
+        self.told = context_tokens is not None
+        if self._kept is not None:
+            await self._kept.learn_window(url, model, context_tokens, output_tokens, asked_at)
+
+
+async def probe(
+    endpoint: Endpoint, name: str, assumed: ModelWindow, patience: float, kept: FactStore | None, *, asks: bool
+) -> Probed:
+    """Ask a model two short questions with all that turns have in their requests, and its endpoint for its window.
+
+    assumed: the window where the endpoint says none; asks: whether it is asked. Raises ModelError.
+    """
+
+    async def connect() -> Endpoint:
+        return endpoint
+
+    facts = _Afresh(kept)
+    known = KnownEndpoint(name, Keeping(facts, system_clock, asks=asks))
+    model = OpenAIModel(name, assumed, connect, timeout=patience, known=known)
+    began = time.monotonic()
+    try:
+        answer = await model.complete(_talking())
+        # apart from the tools: servers that take either may refuse both at once
+        await model.complete(_as_json())
+        seconds = time.monotonic() - began
+        await known.learn_refused(known.refused)  # also that nothing is refused any more
+        await model.get_to_know()  # last: Ollama tells what it has loaded
+    finally:
+        await model.close()
+    streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
+    return Probed(streams, known.refused, model.window, facts.told, seconds)
+
+
+def _talking() -> ModelRequest:
+    """A conversation as turns have them: a later system message, two of one role in a row, tools."""
+    said = (
+        (Role.SYSTEM, "You are being tested. Answer in one word."),
+        (Role.USER, "Hello."),
+        (Role.ASSISTANT, "Hello."),
+        (Role.SYSTEM, "The user's name is Ann."),
+        (Role.USER, "I am here."),
+        (Role.USER, "Say hello."),
+    )
+    now = system_clock()
+    messages = [Message(role, text, now) for role, text in said]
+    return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=TOKENS, temperature=0.0, purpose="probe")
+
+
+def _as_json() -> ModelRequest:
+    asked = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
+    return ModelRequest([asked], max_output_tokens=TOKENS, temperature=0.0, json=True, purpose="probe")
