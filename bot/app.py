@@ -15,6 +15,7 @@ from bot.chat.session_runner import SessionRunner
 from bot.chat.status import StatusService
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
+from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.schedule import WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
@@ -42,7 +43,7 @@ from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budgeting
 from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
-from pipeline.prompt.prompts import STYLES, PromptStyle
+from pipeline.prompt.prompts import STYLES, PromptStyle, without_memory
 from pipeline.recall_only import RecallOnly
 from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
@@ -88,10 +89,13 @@ class App:
     schedule: WeeklySchedule
     health: Health
     metrics: Metrics | None = None
+    housekeeping: Housekeeping | None = None
 
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
         self.background.start()
+        if self.housekeeping is not None:
+            self.housekeeping.start()
         if self.settings.memory_enabled:
             self.schedule.start()
 
@@ -120,10 +124,12 @@ async def open_app(
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
+        housekeeping = Housekeeping(memory.pruning, memory.ledger)
+        stack.push_async_callback(housekeeping.close)
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
-            await memory.ledger.purge()
             await use_half_life(database, settings.memory_half_life_days)
+        await housekeeping.run()
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)
@@ -131,6 +137,7 @@ async def open_app(
         router = ModelRouter(models, meter, counter, settings.daily_token_limit)
         talking = _talking(settings, catalogue, router)
         app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
+        app = replace(app, housekeeping=housekeeping)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -146,13 +153,17 @@ def _assemble(
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
-    model, style, offered = talking.model, talking.style, talking.tools
+    model, offered = talking.model, talking.tools
+    style = talking.style if enabled else without_memory(talking.style)
     toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
     graph = _graph(settings, stack)
     relevant: list[RelevantMemory] = [memory.recall] if enabled else []
+    if graph is not None:
+        memory.forgetting.also(graph.forget)
+        graph = graph if enabled else None
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
-    remembered = memory.files if enabled else None
+    remembered = memory.daily_notes if enabled else None
     builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
     budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
     context = ContextBuilding(memory.sessions, builder, budgeting)
@@ -191,8 +202,8 @@ def _assemble(
             AutoCompaction(compaction, model, background.compacted),
             context,
             ToolLoop(model, toolbox, turn_limits, budgeting, recall_only, clock),
-            ReplyDelivery(memory.turns, memory.notices, clock),
-            MemoryPersist(remembered, zone),
+            ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
+            MemoryPersist(remembered),
             Indexing(graph),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
@@ -200,12 +211,13 @@ def _assemble(
     runner = SessionRunner(pipeline, memory.sessions, clock)
     status = StatusService(
         memory.sessions,
-        memory.files,
+        memory.files if enabled else None,
         memory.entries,
         memory.activation,
         memory.activation_log,
         usage,
         context,
+        compaction,
         model,
         runner,
         clock,
@@ -222,6 +234,7 @@ def _assemble(
         memory.activation_log,
         memory.undo,
         memory.forgetting,
+        enabled=enabled,
     )
     commands |= command_table([*conversation.commands(), *remembering.commands()])
     runner.use_commands(commands)

@@ -16,9 +16,11 @@ from memory.files.markdown import MarkdownFiles
 from memory.learning.facts import FactStore
 from memory.learning.learning import Learning
 from memory.learning.procedures import Procedures
+from memory.log.daily_notes import DailyNotes
 from memory.log.endpoints import EndpointStore
 from memory.log.jobs import JobLog
 from memory.log.notices import PendingNotices
+from memory.log.pruning import Pruning
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.retrieval.activation import Activation
@@ -66,6 +68,8 @@ class MemoryServices:
     notices: PendingNotices
     jobs: JobLog
     endpoints: EndpointStore
+    pruning: Pruning
+    daily_notes: DailyNotes
 
 
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
@@ -105,6 +109,8 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         notices=PendingNotices(database, clock),
         jobs=JobLog(database),
         endpoints=EndpointStore(database, clock),
+        pruning=Pruning(database, clock),
+        daily_notes=DailyNotes(database, files, zone),
     )
 
 

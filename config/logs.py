@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.secrets import MASK, without_secrets, without_shapes
+
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
-_SECRETS = re.compile(
-    r"(?<![0-9])[0-9]{6,12}:[A-Za-z0-9_-]{30,}"  # Telegram bot tokens, also inside URLs
-    r"|(?<=bot)[0-9]{6,12}:[A-Za-z0-9_-]{10,}"  # a token of any length in a Bot API path
-    r"|\bsk-[A-Za-z0-9_-]{16,}"  # keys in the manner of OpenAI
-    r"|(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"  # authorization headers
-    r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # user and password in a URL
+_IN_REQUESTS = re.compile(
+    r"(?<=bot)[0-9]{6,12}:[A-Za-z0-9_-]{10,}"  # a token of any length in a Bot API path
+    r"|(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"
+    r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # user and password in a URL, however short
 )
 _NAMED_SECRETS = re.compile(
     r"((?:authorization|api[-_]?key|(?:access|auth|bot|secret)[-_]token|webhook[-_]secret|password)"
@@ -41,8 +41,8 @@ _CHATTY = (
 
 
 def redact(text: str) -> str:
-    """`text` with every token and key in it replaced by `[secret]`."""
-    return _NAMED_SECRETS.sub(r"\1[secret]", _SECRETS.sub("[secret]", text))
+    """`text` with every token and key in it replaced by `[secret]`; JSON stays JSON."""
+    return _NAMED_SECRETS.sub(rf"\1{MASK}", _IN_REQUESTS.sub(MASK, without_shapes(text)))
 
 
 def configure_logging(level: str, style: str) -> None:
@@ -57,6 +57,7 @@ def configure_logging(level: str, style: str) -> None:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info if not console else _keep,
+        _redact_values,
     ]
     renderer: structlog.typing.Processor = (
         # plain: the default shows local variables, message texts among them, and breaks tokens over lines
@@ -86,6 +87,11 @@ def configure_logging(level: str, style: str) -> None:
 
 def _keep(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return event
+
+
+def _redact_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """What is announced as a secret goes before there is JSON around it."""
+    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _redact_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:

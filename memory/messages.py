@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
 
@@ -21,12 +23,53 @@ class Role(StrEnum):
 
 
 class Provenance(StrEnum):
-    """How a user's words came here. Only typed ones may write memory unasked."""
+    """Where words came from. All but typed ones are foreign: they could speak through the model that reads them.
+
+    FOREIGN: not from the user's own words, and no more is known, as of a summary of several messages.
+    """
 
     TYPED = "typed"
-    FORWARDED = "forwarded"
     FILE = "file"
     WEB = "web"
+    FORWARDED = "forwarded"
+    FOREIGN = "foreign"
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether these are not the user's own words."""
+        return self is not Provenance.TYPED
+
+    @property
+    def mark(self) -> str:
+        """What shows it beside a text, such as ` [forwarded]`; nothing for the user's own words."""
+        return f" [{self}]" if self.is_foreign else ""
+
+    @property
+    def kept(self) -> Provenance | None:
+        """What an answer or a tool's result keeps of it: None where nothing foreign went in."""
+        return self if self.is_foreign else None
+
+
+_WORST_LAST = list(Provenance)
+_MARK = re.compile(rf"\[({'|'.join(p for p in Provenance if p is not Provenance.TYPED)})\]")
+
+
+def worst(provenances: Iterable[Provenance | None]) -> Provenance:
+    """Of all that went into a text the provenance to go by; None stands for our own words."""
+    return max((p for p in provenances if p is not None), key=_WORST_LAST.index, default=Provenance.TYPED)
+
+
+def marked_in(text: str) -> Provenance:
+    """The worst provenance whose mark stands in a text that we wrote down, such as a daily note."""
+    return worst(Provenance(found) for found in _MARK.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text on its way to a model, with the worst provenance of what is in it."""
+
+    text: str
+    provenance: Provenance = Provenance.TYPED
 
 
 ECHO = "memory"
@@ -46,7 +89,8 @@ class ToolCall:
 class Message:
     """One message. `id` and `turn_id` are None until the message is in the log.
 
-    speaker: the name of the user who said it, or of the tool that answered.
+    speaker: the name of the user who said it, or of the tool that answered. provenance: where a user's words came
+    from; of an answer or a tool's result the worst of what it was made of, None where nothing in it was foreign.
     """
 
     role: Role
@@ -58,6 +102,12 @@ class Message:
     tool_call_id: str | None = None
     id: int | None = None
     turn_id: int | None = None
+
+
+def in_one(messages: Iterable[Message]) -> Passage:
+    """Messages as one passage, a line break between them."""
+    said = list(messages)
+    return Passage("\n".join(message.content for message in said), worst(message.provenance for message in said))
 
 
 def storable(text: str) -> str:

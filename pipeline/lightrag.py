@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import httpx
 import structlog
 
+from config.secrets import without_secrets
+from memory.errors import MnemeError
+from memory.messages import Passage, Provenance, worst
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -21,6 +25,18 @@ QUERY_TIMEOUT = 5.0
 INDEX_TIMEOUT = 15.0
 SHORTEST_QUERY = 3
 """LightRAG rejects queries of fewer characters."""
+PAGE = 200
+"""Documents that are listed at a time; the most that LightRAG takes."""
+_OURS = re.compile(r"mneme \S+ \d+ (?P<provenance>\w+)")
+_OURS_ONCE = re.compile(r"\w+:\S+/\d+")
+"""The sources of our documents, now and as earlier versions wrote them: session, turn, provenance."""
+
+
+_NOT_FORGOTTEN = "LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there."
+
+
+class LightRagError(MnemeError):
+    """LightRAG did not do what it must."""
 
 
 class LightRag:
@@ -31,11 +47,13 @@ class LightRag:
         headers = {"X-API-Key": api_key} if api_key else {}
         self._client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers, verify=tls_context())
 
-    async def index(self, session_id: str, turn: int, at: datetime, user: str, assistant: str) -> None:
-        """Add one exchange."""
+    async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
+        """Add one exchange. Its source tells whether anything in it is foreign."""
+        said = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
+        provenance = worst([user.provenance, assistant.provenance])
         document = {
-            "text": f"[{at:%Y-%m-%d %H:%M}]\nUser: {user}\nAssistant: {assistant}",
-            "file_source": f"{session_id}/{turn}",
+            "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(said)}",
+            "file_source": f"mneme {session_id} {turn} {provenance}",
         }
         try:
             response = await self._client.post("/documents/text", json=document, timeout=INDEX_TIMEOUT)
@@ -45,10 +63,10 @@ class LightRag:
 
     async def relevant(
         self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
-    ) -> str:
+    ) -> Passage:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
         if len(question.strip()) < SHORTEST_QUERY:
-            return ""
+            return Passage("")
         try:
             response = await self._client.post(
                 "/query",
@@ -59,9 +77,45 @@ class LightRag:
             answer = response.json()
         except (httpx.HTTPError, ValueError) as error:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
-            return ""
+            return Passage("")
         found = answer.get("response") if isinstance(answer, dict) else None
-        return found.strip() if isinstance(found, str) and "[no-context]" not in found else ""
+        if not isinstance(found, str) or "[no-context]" in found:
+            return Passage("")
+        return Passage(found.strip(), _origin(answer.get("references")))
+
+    async def forget(self) -> None:
+        """Delete every document that we sent. Raises LightRagError when that can't be done."""
+        try:
+            ids = [found["id"] for found in await self._documents() if _is_ours(str(found.get("file_path")))]
+            if not ids:
+                return
+            # LightRAG deletes in the background, and only when it does nothing else
+            body = {"doc_ids": ids, "delete_file": False, "delete_llm_cache": True}
+            response = await self._client.request(
+                "DELETE", "/documents/delete_document", json=body, timeout=INDEX_TIMEOUT
+            )
+            response.raise_for_status()
+            status = response.json().get("status")
+        except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
+            log.warning("lightrag_forget_failed", error=str(error) or type(error).__name__)
+            raise LightRagError(_NOT_FORGOTTEN) from error
+        if status != "deletion_started":
+            log.warning("lightrag_forget_failed", error=f"it answers {status}")
+            raise LightRagError(_NOT_FORGOTTEN)
+
+    async def _documents(self) -> list[dict[str, object]]:
+        """All documents that LightRAG has, each with its id and its source."""
+        found: list[dict[str, object]] = []
+        more, page = True, 0
+        while more:
+            page += 1
+            listing = {"page": page, "page_size": PAGE}
+            response = await self._client.post("/documents/paginated", json=listing, timeout=INDEX_TIMEOUT)
+            response.raise_for_status()
+            answer = response.json()
+            found += answer["documents"]
+            more = bool(answer["pagination"]["has_next"])
+        return found
 
     async def trouble(self) -> str | None:
         """Why the server can't be of service; None while it can."""
@@ -76,3 +130,25 @@ class LightRag:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _origin(references: object) -> Provenance:
+    """The worst provenance of the documents that an answer was drawn from.
+
+    Only what we sent is known. What others put into the graph, and what a server that gives no references answers,
+    may say anything.
+    """
+    if not isinstance(references, list) or not references:
+        return Provenance.FOREIGN
+    sources = [str(one.get("file_path")) if isinstance(one, dict) else "" for one in references]
+    return worst(_provenance(source) for source in sources)
+
+
+def _provenance(source: str) -> Provenance:
+    ours = _OURS.fullmatch(source)
+    known = ours is not None and ours["provenance"] in set(Provenance)
+    return Provenance(ours["provenance"]) if ours is not None and known else Provenance.FOREIGN
+
+
+def _is_ours(source: str) -> bool:
+    return bool(_OURS.fullmatch(source) or _OURS_ONCE.fullmatch(source))

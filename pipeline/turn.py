@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from memory.messages import Provenance, worst
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from memory.log.sessions import Session
     from memory.log.turn_log import Outcome, OutgoingReply
-    from memory.messages import Message, Provenance
+    from memory.messages import Message
     from memory.retrieval.activation import Activated
     from pipeline.models.model import ToolSpec
 
@@ -75,6 +77,11 @@ class Turn:
     reply: str = ""  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
     timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
+
+    @property
+    def provenance(self) -> Provenance:
+        """The worst of all that is in the model's view: prompt, conversation, what was recalled, what tools said."""
+        return worst(message.provenance for message in (*self.context, *self.user_messages, *self.produced))
 
 
 class System(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -152,7 +153,8 @@ async def test_status_is_exact_and_the_same_after_a_restart(
         told = model.requests[-1]
     lines = before.splitlines()
     assert lines[0] == "- **Conversation**: 8 messages, 6 of them compacted"
-    assert lines[2:] == [
+    assert re.fullmatch(r"- \*\*Compaction\*\*: about [\d,]+ of 26,214 tokens, 2 of 50 messages", lines[2])
+    assert lines[3:] == [
         f"- **Tokens today**: {used:,}",
         "- **Model**: scripted",
         "- **Memory**: 13 bytes of long-term memory, 3 notes of today, 1 note of recent days, 1 archive",
@@ -166,15 +168,15 @@ async def test_status_is_exact_and_the_same_after_a_restart(
     async with start(memory_recent_days=2) as app:
         after = (await Person(app).says("/status")).splitlines()
     assert after[0] == "- **Conversation**: 10 messages, 6 of them compacted"
-    assert after[4] == "- **Memory**: 13 bytes of long-term memory, 4 notes of today, 1 note of recent days, 1 archive"
+    assert after[5] == "- **Memory**: 13 bytes of long-term memory, 4 notes of today, 1 note of recent days, 1 archive"
     assert after[-1] == "- **Uptime**: 0 s"
 
 
 async def test_status_of_an_empty_installation(person: Person) -> None:
     lines = (await person.says("/status")).splitlines()
     assert lines[0] == "- **Conversation**: 0 messages"
-    assert lines[2] == "- **Tokens today**: 0"
-    assert lines[4] == "- **Memory**: 0 bytes of long-term memory, 0 notes of today, 0 notes of recent days, 0 archives"
+    assert lines[3] == "- **Tokens today**: 0"
+    assert lines[5] == "- **Memory**: 0 bytes of long-term memory, 0 notes of today, 0 notes of recent days, 0 archives"
 
 
 async def test_commands_right_after_a_restart_know_the_conversation(start: OpenApp, model: ModelServer) -> None:
@@ -204,7 +206,7 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         person = Person(app)
         assert await person.says("/memory why") == "No memory was activated for your last message."
         await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
-        await remembered(app, Kind.FACT, "Likes green tea", "tea", trusted=False)
+        await remembered(app, Kind.FACT, "Likes green tea", "tea")
         await remembered(app, Kind.FACT, "Works as a nurse", "work")
         await remembered(app, Kind.WORKFLOW, "Brewing tea: boil, wait", "brew")
         await person.says("Is there tea?")
@@ -219,7 +221,7 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         assert why[1].startswith("- **short**: Answer in one sentence (layer A, score 2.00, ")
         assert why[1].endswith(" tokens; policy, by user, 2026-02-07 12:15 UTC)")
         assert why[2].startswith("- **tea**: Likes green tea (layer B, score 1.00, relevance ")
-        assert why[2].endswith(" tokens; fact, by user, 2026-02-07 12:15 UTC, not from the user's own words)")
+        assert why[2].endswith(" tokens; fact, by user, 2026-02-07 12:15 UTC)")
         assert why[3].startswith("- **brew**: Brewing tea: boil, wait (layer C, score 1.50, relevance ")
         assert why[4].startswith("- **work**: Works as a nurse (layer B, score 1.00, ")
         assert "relevance" not in why[4]
@@ -259,3 +261,21 @@ async def test_status_says_how_many_rules_there_was_no_room_for(app: App, person
     shown = int(line.removeprefix("- **Activated**: ").split()[0])
     assert 50 < shown < 200
     assert line.startswith(f"- **Activated**: {shown} of 10,000 rules, 0 memories, 0 workflows in the last request")
+
+
+async def test_status_says_how_far_compaction_is(person: Person) -> None:
+    await person.says("Hello")
+    status = await person.says("/status")
+    line = next(line for line in status.splitlines() if line.startswith("- **Compaction**"))
+    assert re.fullmatch(r"- \*\*Compaction\*\*: about [\d,]+ of [\d,]+ tokens, 2 of \d+ messages", line)
+
+
+async def test_status_says_when_memory_and_compaction_are_off(start: OpenApp) -> None:
+    async with start(memory_enabled=False, compaction_enabled=False) as app:
+        person = Person(app)
+        await person.says("Hello")
+        status = await person.says("/status")
+        assert "- **Memory**: off (MEMORY_ENABLED)" in status
+        assert "- **Compaction**: off (COMPACTION_ENABLED)" in status
+        assert "Activated" not in status
+        assert "memory is off" in await person.says("/new")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -24,17 +25,18 @@ from memory.log.compaction import (
     extract,
     written_out,
 )
-from memory.log.sessions import SessionService
 from memory.messages import Message, Role, complete_groups
 from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
+from tests.servers.model import Says as Reply
 from tests.talk import Store, assistant, calls, result, system, user
 
 if TYPE_CHECKING:
     from memory.log.compaction import Summarizer
-    from memory.log.sessions import Marker, Session
+    from memory.log.sessions import Session
     from memory.store.database import Database
-    from tests.fakes import FakeClock
+    from tests.fakes import FakeClock, Person
+    from tests.servers.model import ModelServer
 
 MODEL = "scripted"
 LARGE_WINDOW = 200_000
@@ -348,28 +350,6 @@ def test_system_messages_are_not_summarised() -> None:
     assert written_out([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
 
 
-class CrashBeforeMarker(SessionService):
-    """The process dies after the archive was written."""
-
-    async def append_marker(self, conversation_id: int, marker: Marker) -> None:
-        raise SystemExit
-
-
-async def test_a_crash_between_archive_and_marker_leaves_the_conversation_as_it_was(
-    store: Store, session: Session
-) -> None:
-    await talk(store, session, 10)
-    before = await store.sessions.transcript(session.id)
-    crashing = replace(store, sessions=CrashBeforeMarker(store.database, store.clock))
-    with pytest.raises(SystemExit):
-        await service(crashing, Summaries()).compact(session, keep=4)
-    assert await archives(store) == ["Garden plans: part 1"]
-    assert await store.sessions.transcript(session.id) == before
-    done = await service(store, Summaries()).compact(session, keep=4)
-    assert done is not None
-    assert done.archive_name == "archive-2026-02-07-garden-plans-part-2"
-
-
 async def test_a_stop_while_the_summary_is_made_changes_nothing(store: Store, session: Session) -> None:
     await talk(store, session, 10)
     before = await store.sessions.transcript(session.id)
@@ -414,3 +394,35 @@ async def test_owners_have_names_of_their_own(store: Store) -> None:
     one, other = await store.archive("telegram:1", "x", "cats"), await store.archive("telegram:2", "y", "cats")
     assert one.name == other.name
     assert await store.entries.counts("telegram:1") == {"archive": 1}
+
+
+async def test_the_archive_and_its_marker_are_written_together_or_not_at_all(store: Store, session: Session) -> None:
+    await talk(store, session, 4)
+    before = await store.sessions.transcript(session.id)
+    async with store.database.transaction() as connection:
+        await connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON markers BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        )
+    with pytest.raises(sqlite3.IntegrityError):
+        await service(store, Summaries()).compact(session, keep=4)
+    assert await archives(store) == []
+    assert await store.sessions.transcript(session.id) == before
+
+
+async def test_removing_the_newest_archive_brings_back_the_summary_before_it(
+    person: Person, model: ModelServer
+) -> None:
+    for number in range(2):
+        await person.says(f"question {number}")
+        await person.says(f"and {number}")
+        model.script(Reply(f"Summary {number}."))
+        await person.says("/compact 1")
+    listed = await person.says("/memory archive")
+    newest = listed.partition("- **")[2].partition("**")[0]
+    await person.says("How are you?")
+    assert "Summary 1." in model.requests[-1].prompt
+    await person.says(f"/forget {newest}")
+    await person.says("And now?")
+    prompt = str(model.requests[-1].messages[0]["content"])
+    assert "[Conversation summary]\nSummary 0." in prompt
+    assert "question 1" not in model.requests[-1].prompt.partition("# Relevant")[0]

@@ -12,11 +12,12 @@ import pytest
 
 from memory.consolidation.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES, statements
 from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
 from memory.messages import Message, Provenance, Role
 from tests.consolidating import CRASH_POINTS, Bench, Crash, answered
 from tests.fakes import Person
 from tests.servers.model import Fails, Holds, Says
-from tests.talk import NOON, assistant, user
+from tests.talk import NOON, assistant, calls, result, user
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -595,3 +596,28 @@ async def test_a_change_filed_under_the_wrong_subject_supersedes_what_it_is_abou
 )
 def test_what_only_asks_for_something_states_nothing(text: str, *, is_statement: bool) -> None:
     assert bool(statements([user(text)])) == is_statement
+
+
+async def test_a_conversation_whose_last_message_nobody_spoke_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
+    session = await bench.store.session("1")
+    await bench.store.turn(session, user("I live in Kyiv."), assistant("I see."))
+    await bench.store.turn(session, user("And now?"), calls("1"), result("1"), outcome=Outcome.FAILED)
+    prompt.answers = [answered("They talked.")]
+    due = await bench.service.mark_current_due(session)
+    assert due is not None
+    assert await bench.service.run(due) is not None
+    assert await bench.service.pending() == []
+
+
+async def test_a_stretch_in_which_nobody_spoke_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
+    session = await bench.store.session("1")
+    await bench.store.turn(session, user("I live in Kyiv."), assistant("I see."))
+    due = await bench.service.mark_current_due(session)
+    assert due is not None
+    prompt.answers = [answered("They talked.")]
+    await bench.service.run(due)
+    await bench.store.turn(session, calls("2"), result("2"), outcome=Outcome.STOPPED)
+    await bench.service.mark_current_due(session)
+    assert await bench.service.run(due) is None
+    assert await bench.service.pending() == []
+    assert len(prompt.asked) == 1

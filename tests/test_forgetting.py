@@ -86,6 +86,41 @@ async def test_nothing_of_the_owner_stays_and_all_of_the_others(
     assert await Undo(database, ChangeLog(store.clock), files).undo(MINE) is None
 
 
+async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_before_an_upgrade(
+    store: Store, files: MarkdownFiles, database: Database
+) -> None:
+    only_mine = "xylophonist"
+    await store.exchange(await store.session("1"), f"my neighbour is a {only_mine}", "yes")
+    await store.entries.add(MINE, NewEntry(f"a {only_mine} lives next door", name=only_mine))
+    await store.entries.remove(MINE, only_mine)
+    copy = database.path.with_name("mneme.db.format-3")
+    copy.write_bytes(only_mine.encode())
+
+    def traces() -> list[str]:
+        # the index holds stems
+        return [p.name for p in database.path.parent.glob("mneme.db*") if only_mine[:8].encode() in p.read_bytes()]
+
+    assert "mneme.db.format-3" in traces()
+    assert len(traces()) > 1
+    await Forgetting(database, files).forget_all(MINE)
+    assert traces() == []
+    assert len(await Search(database).find("lighthouse", THEIRS)) == 3
+    assert await holding(database, TEXT) > 0
+
+
+async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
+    store: Store, files: MarkdownFiles, database: Database
+) -> None:
+    async def stays() -> None:
+        raise StoreError("the moon still knows it.")
+
+    forgetting = Forgetting(database, files)
+    forgetting.also(stays)
+    with pytest.raises(StoreError, match="all entries are forgotten, but the moon still knows it"):
+        await forgetting.forget_all(MINE)
+    assert not files.folder(MINE).exists()
+
+
 async def test_life_goes_on_afterwards(store: Store, files: MarkdownFiles, database: Database) -> None:
     await Forgetting(database, files).forget_all(MINE)
     await store.exchange(await store.session("1"), "a new lighthouse", "yes")

@@ -14,6 +14,7 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, MATCH_SECONDS, SHOWN_CHARACTERS, HistoryFiles
 from memory.files.markdown import MarkdownFiles
+from memory.messages import Passage
 from pipeline.tools.history_search import MOST_RESULTS, history_search_tool
 from pipeline.tools.toolbox import ToolContext
 from tests.fakes import Person
@@ -80,7 +81,9 @@ async def test_a_line_that_a_crash_left_open_does_not_swallow_the_next_header(
             file.write("## 2026-02-07T12:00:00.000Z\ntorn in the mid")
     await history.append(ANN, NOON, "second", "b")
     assert len(headers(text_of(tmp_path))) == 3
-    assert await history.search(ANN, "second", literal=True, limit=5) == ["## 2026-02-07T12:00:00.000Z\nsecond"]
+    assert await history.search(ANN, "second", literal=True, limit=5) == [
+        Passage("## 2026-02-07T12:00:00.000Z\nsecond")
+    ]
 
 
 async def test_an_entry_with_the_same_key_is_written_once(history: HistoryFiles, tmp_path: Path) -> None:
@@ -144,7 +147,7 @@ async def test_a_search_finds_newest_first_over_the_months_whatever_the_case(his
     await history.append(ANN, NOON, "TEA with Ben.", "b")
     await history.append(ANN, NOON, "More tea.", "m")
     found = await history.search(ANN, "tEa", literal=True, limit=10)
-    assert [entry.splitlines()[1] for entry in found] == [
+    assert [entry.text.splitlines()[1] for entry in found] == [
         "More tea.",
         "TEA with Ben.",
         "Tea in month 12.",
@@ -203,7 +206,9 @@ async def test_the_tool_shows_a_bounded_number_of_short_entries(history: History
         await history.append(ANN, NOON, f"tea {number} " + "z" * 3000, str(number))
     tool = history_search_tool(history)
     context = ToolContext(ANN, ANN)
-    text = await tool.run(context, '{"query": "tea"}')
+    found = await tool.run(context, '{"query": "tea"}')
+    assert isinstance(found, Passage)
+    text = found.text
     assert text.count("## 2026") == MOST_RESULTS
     assert len(text) <= MOST_RESULTS * (SHOWN_CHARACTERS + 2)
     assert await tool.run(context, '{"query": "cocoa"}') == "nothing found"

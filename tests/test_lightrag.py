@@ -10,6 +10,7 @@ import pytest
 from config.errors import ConfigurationError
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.fakes import Person
+from tests.servers.model import Calls, Says
 from tests.servers.web import Answer, WebServer
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
 
 class LightRagServer:
-    """Behaves as LightRAG does: an API key, POST /documents/text and POST /query."""
+    """Behaves as LightRAG does: an API key, documents that are added, listed and deleted, and POST /query."""
 
     def __init__(self) -> None:
         self.documents: list[dict[str, str]] = []
         self.queries: list[dict[str, object]] = []
         self.context: object = ""
         self.status = 200
+        self.kept: dict[str, str] = {}
+        self.busy = False
         self.web = WebServer(self._handle)
 
     @property
@@ -42,8 +45,24 @@ class LightRagServer:
         if request.header("x-api-key") != "graph-key":
             return Answer(403, b'{"detail": "Invalid API Key"}')
         body = json.loads(request.body)
+        if request.target == "/documents/paginated":
+            assert 10 <= body["page_size"] <= 200
+            start = (body["page"] - 1) * body["page_size"]
+            shown = list(self.kept.items())[start : start + body["page_size"]]
+            listing = {
+                "documents": [{"id": key, "file_path": source, "status": "processed"} for key, source in shown],
+                "pagination": {"page": body["page"], "has_next": start + body["page_size"] < len(self.kept)},
+            }
+            return Answer(200, json.dumps(listing).encode())
+        if request.target == "/documents/delete_document":
+            if not self.busy:
+                for key in body["doc_ids"]:
+                    del self.kept[key]
+            status = "busy" if self.busy else "deletion_started"
+            return Answer(200, json.dumps({"status": status, "message": "", "doc_id": ""}).encode())
         if request.target == "/documents/text":
             self.documents.append(body)
+            self.kept[f"doc-{len(self.kept)}"] = body["file_source"]
             return Answer(200, b'{"status": "success", "message": "Text successfully received."}')
         assert request.target == "/query"
         assert len(body["query"]) >= 3
@@ -77,7 +96,7 @@ async def test_an_answered_exchange_is_indexed(start_beside: OpenApp, graph: Lig
     assert graph.documents == [
         {
             "text": "[2026-02-07 12:15]\nUser: My cat is called Murka\nAssistant: You said: My cat is called Murka",
-            "file_source": "console:local/1",
+            "file_source": "mneme console:local 1 typed",
         }
     ]
 
@@ -175,3 +194,63 @@ async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: M
         await Person(app).says("Remember that I like tea")
         await Person(app, Address("telegram", "7")).says("What do I like?")
     assert "- I like tea" in model.requests[-1].system()
+
+
+async def test_forget_all_deletes_what_was_sent_and_nothing_else(start_beside: OpenApp, graph: LightRagServer) -> None:
+    graph.kept = {f"theirs-{number}": f"paper-{number}.pdf" for number in range(250)}
+    graph.kept["old"] = "telegram:1001:7/12"
+    async with start_beside() as app:
+        person = Person(app)
+        await person.says("My cat is called Murka")
+        assert "mneme console:local 1 typed" in graph.kept.values()
+        assert "Everything is forgotten" in await person.says("/forget all confirm")
+    assert len(graph.kept) == 250
+    assert all(source.startswith("paper-") for source in graph.kept.values())
+
+
+@pytest.mark.parametrize("trouble", ["busy", "down"])
+async def test_what_lightrag_keeps_after_forget_all_is_said(
+    start_beside: OpenApp, graph: LightRagServer, trouble: str
+) -> None:
+    async with start_beside() as app:
+        person = Person(app)
+        await person.says("My cat is called Murka")
+        graph.busy, graph.status = trouble == "busy", 500 if trouble == "down" else 200
+        said = await person.says("/forget all confirm")
+        assert "LightRAG still holds what it was sent" in said
+        assert await app.database.value("SELECT count(*) FROM messages") == 0
+
+
+async def test_with_memory_off_lightrag_is_neither_asked_nor_told_and_still_forgets(
+    start_beside: OpenApp, graph: LightRagServer
+) -> None:
+    async with start_beside() as app:
+        await Person(app).says("My cat is called Murka")
+    asked = len(graph.queries)
+    async with start_beside(memory_enabled=False) as app:
+        person = Person(app)
+        await person.says("Who is Murka?")
+        assert (len(graph.queries), len(graph.documents)) == (asked, 1)
+        await person.says("/forget all confirm")
+    assert graph.kept == {}
+
+
+@pytest.mark.parametrize(
+    ("references", "trusted"),
+    [
+        ([{"reference_id": "1", "file_path": "mneme console:local 1 typed"}], True),
+        ([{"reference_id": "1", "file_path": "mneme console:local 1 forwarded"}], False),
+        ([{"file_path": "mneme console:local 1 typed"}, {"file_path": "paper.pdf"}], False),
+        ([], False),
+        (None, False),
+    ],
+)
+async def test_only_what_comes_from_the_users_own_words_leaves_the_turn_trusted(
+    start_beside: OpenApp, graph: LightRagServer, model: ModelServer, references: object, *, trusted: bool
+) -> None:
+    graph.context = {"response": "Murka is a cat.", "references": references}
+    model.script(Calls((("memory_learn", {"fact": "Murka is a cat"}),)), Says("Done."))
+    async with start_beside() as app:
+        await Person(app).says("Who is Murka?")
+    last = model.requests[-1].last
+    assert last.startswith("saved the fact") if trusted else "text is in view" in last

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.jobs.housekeeping import Housekeeping
 from memory.log.mailbox import Mailbox, Received
+from memory.log.pruning import Pruning
+from memory.log.usage import TokenUse, UsageLog
 from memory.store.database import Database
+from tests.talk import ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import OpenApp
     from tests.fakes import FakeClock
 
 CHAT = "telegram:12345"
@@ -22,6 +28,19 @@ CHAT = "telegram:12345"
 def mailbox(database: Database, clock: FakeClock) -> Mailbox:
     """Telegram's mailbox."""
     return Mailbox(database, "telegram", clock)
+
+
+class Noticed(Pruning):
+    """Tells when it has pruned."""
+
+    def __init__(self, database: Database, clock: FakeClock) -> None:
+        super().__init__(database, clock)
+        self.done = asyncio.Event()
+
+    async def prune(self) -> int:
+        pruned = await super().prune()
+        self.done.set()
+        return pruned
 
 
 def updates(*ids: int, session: str = CHAT) -> list[Received]:
@@ -121,3 +140,48 @@ async def test_a_reply_that_is_given_up_keeps_the_reason(database: Database, mai
     row = await database.row("SELECT state, failure FROM outbox")
     assert row is not None
     assert tuple(row) == ("given up", "bot was blocked by the user")
+
+
+async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
+    database: Database, mailbox: Mailbox, clock: FakeClock
+) -> None:
+    usage = UsageLog(database, clock, ZoneInfo("UTC"))
+    items = await mailbox.receive(updates(1, 2, 3))
+    await mailbox.done([items[0].id])
+    await mailbox.hold([items[1].id])
+    for text in ("sent", "given up", "waits"):
+        await mailbox.answer(CHAT, text)
+    sent, given_up, _ = await mailbox.unsent()
+    await mailbox.settle(sent, ())
+    await mailbox.settle(given_up, (), failure="blocked")
+    await usage.record(TokenUse("m", "turn", 1, 1))
+    pruning = Pruning(database, clock)
+    clock.forward(days=29)
+    assert await pruning.prune() == 0
+    (late,) = await mailbox.receive(updates(4))
+    await mailbox.done([late.id])
+    clock.forward(days=2)
+    assert await pruning.prune() == 4
+    assert await waiting(mailbox) == [2, 3]
+    assert [item.text for item in await mailbox.unsent()] == ["waits"]
+    assert await database.value("SELECT count(*) FROM inbox") == 3
+    assert await database.value("SELECT count(*) FROM usage") == 0
+
+
+async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        mailbox = Mailbox(app.database, "telegram", clock)
+        await mailbox.done(item.id for item in await mailbox.receive(updates(1)))
+    clock.forward(days=31)
+    async with start() as app:
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+        mailbox = Mailbox(app.database, "telegram", clock)
+        await mailbox.done(item.id for item in await mailbox.receive(updates(2)))
+        clock.forward(days=31)
+        pruning = Noticed(app.database, clock)
+        keeping = Housekeeping(pruning, ledger_over(app.database, clock), pause=0.01)
+        keeping.start()
+        async with asyncio.timeout(20):
+            await pruning.done.wait()
+        await keeping.close()
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0

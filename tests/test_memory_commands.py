@@ -14,6 +14,7 @@ from tests.talk import Store
 
 if TYPE_CHECKING:
     from bot.app import App
+    from tests.conftest import OpenApp
     from tests.fakes import FakeClock
     from tests.servers.model import ModelServer
 
@@ -185,3 +186,16 @@ async def test_a_name_that_has_quotes_of_its_own_is_found(app: App, person: Pers
     assert "Of that very name" in await person.says('/memory the "old" key')
     await Store.over(app.database, clock).entries.add("console:local", NewEntry("A title", name='"Old key"'))
     assert "A title" in await person.says('/memory "old key"')
+
+
+async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        person = Person(app)
+        assert "Memory is off" in await person.says("/remember The spare key is at Ann's")
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+        await person.says("Hello")
+    prompt = model.requests[-1].prompt.lower()
+    assert "# memory" not in prompt
+    assert "memory tools" not in prompt
+    assert "remembers" not in prompt
+    assert "tools" not in model.requests[-1].body

@@ -155,6 +155,39 @@ async def test_a_stranger_is_turned_away_and_reaches_no_model(
     assert [request.last for request in model.requests] == ["hi"]
 
 
+async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        telegram.user_says("a strange hello", chat_id=STRANGER)
+        telegram.user_says("/start WRONGCODE", chat_id=STRANGER)
+        telegram.user_says("overheard words", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN) and len(telegram.sent(STRANGER)) == 2)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 1
+        assert [row["session_id"] for row in await app.database.rows("SELECT session_id FROM outbox")] == [
+            f"telegram:{ANN}"
+        ]
+        assert [row["id"] for row in await app.database.rows("SELECT id FROM sessions")] == [f"telegram:{ANN}"]
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "data").glob("mneme.db*"))
+    assert b"strange hello" not in kept
+    assert b"overheard words" not in kept
+
+
+async def test_what_waits_of_one_who_was_shut_out_meanwhile_is_not_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("thinking"))
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}"):
+        telegram.user_says("hello", chat_id=STRANGER)
+        await telegram.wait_for(lambda: telegram.drafts(STRANGER))
+    async with serve() as app:
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
+    assert [request.last for request in model.requests] == ["hello", "hi"]
+
+
 async def test_an_empty_allowlist_lets_nobody_in(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(telegram_allowed_ids=""):
         telegram.user_says("hello", chat_id=ANN)

@@ -48,7 +48,10 @@ class MemoryCommands:
         activation_log: ActivationLog,
         undo: Undo,
         forgetting: Forgetting,
+        *,
+        enabled: bool,
     ) -> None:
+        self._enabled = enabled
         self._entries = entries
         self._recall = recall
         self._learning = learning
@@ -71,6 +74,10 @@ class MemoryCommands:
         """/remember TEXT"""
         if not call.argument:
             raise WrongArgument("/remember takes what to remember, such as: /remember The spare key is at Ann's.")
+        if not self._enabled:
+            raise WrongArgument(
+                "Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered."
+            )
         known = await self._learning.reinforce_known(call.session.owner, call.argument)
         if known is not None:
             return f"I knew that already as **{known.name}**, and keep it in mind: {known.content}"

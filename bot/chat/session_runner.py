@@ -12,6 +12,7 @@ import structlog
 
 from bot.chat.commands import CommandCall, RunAgain, parse_command
 from memory.errors import MnemeError
+from memory.log.sessions import SessionState
 from memory.messages import Provenance
 from pipeline.turn import Incoming, Turn
 
@@ -73,7 +74,9 @@ class SessionRunner:
         address = queued[0].address
         try:
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store
-            await self._sessions.get_or_create(address)
+            session = await self._sessions.get_or_create(address)
+            if session.state is not SessionState.ACTIVE and any(self._resumes(arrival) for arrival in queued):
+                await self._sessions.set_state(session.id, SessionState.ACTIVE)
         except MnemeError as error:
             for arrival in queued:
                 await arrival.channel.say(arrival, str(error))
@@ -87,6 +90,10 @@ class SessionRunner:
             await refused.channel.say(
                 refused, f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
             )
+
+    def _resumes(self, arrival: Arrival) -> bool:
+        """Whether a session goes on with an arrival: a message that is not itself held."""
+        return not arrival.held and self._command_of(arrival) is None
 
     def _run_at_once(self, arrival: Arrival) -> bool:
         """Run a command that does not wait for its turn; whether it was one."""
@@ -126,6 +133,8 @@ class SessionRunner:
         lane.waiting = deque(held)
         for channel in {id(a.channel): a.channel for a in held}.values():
             await channel.hold([a for a in held if a.channel is channel])
+        if held:
+            await self._sessions.set_state(session_id, SessionState.PAUSED)
         await asyncio.wait([step])
         return True, len(lane.waiting)
 
@@ -168,6 +177,8 @@ class SessionRunner:
             log.error("command_failed", exc_info=error)
 
     def _command_of(self, arrival: Arrival) -> Command | None:
+        if arrival.incoming.provenance is not Provenance.TYPED:
+            return None  # what others wrote is read, never obeyed
         name = parse_command(arrival.incoming.text)[0]
         return self._commands.get(name, self._commands.get("help")) if name else None
 
@@ -234,6 +245,8 @@ class SessionRunner:
         name, argument = parse_command(arrival.incoming.text)
         try:
             session = await self._sessions.get_or_create(arrival.address)
+            if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
+                await self._sessions.set_state(session.id, SessionState.ACTIVE)
             async with arrival.channel.busy(arrival):
                 result = await command.run(CommandCall(session, name, argument))
         except MnemeError as error:

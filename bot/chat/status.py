@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
+    from memory.log.compaction import CompactionService, Progress
     from memory.log.sessions import Session, SessionService
     from memory.log.usage import UsageLog
     from memory.retrieval.activation import Activation
@@ -57,7 +58,10 @@ class ActivationState:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that /status shows. Tokens are estimates until the model has reported usage."""
+    """Everything that /status shows. Tokens are estimates until the model has reported usage.
+
+    memory: None where it is off. compaction: None where nothing is compacted by itself.
+    """
 
     messages: int
     visible_messages: int
@@ -65,25 +69,27 @@ class Status:
     window_tokens: int
     tokens_today: int
     model: str
-    memory: MemoryState
+    memory: MemoryState | None
     activation: ActivationState
+    compaction: Progress | None
     waiting: int
     running: bool
     uptime: timedelta
 
 
 class StatusService:
-    """Gathers a session's status."""
+    """Gathers a session's status. files: None where memory is off."""
 
     def __init__(
         self,
         sessions: SessionService,
-        files: MarkdownFiles,
+        files: MarkdownFiles | None,
         entries: EntryStore,
         activation: Activation,
         activation_log: ActivationLog,
         usage: UsageLog,
         context: ContextBuilding,
+        compaction: CompactionService,
         model: ChatModel,
         queues: Queues,
         clock: Clock,
@@ -95,6 +101,7 @@ class StatusService:
         self._activation_log = activation_log
         self._usage = usage
         self._context = context
+        self._compaction = compaction
         self._model = model
         self._queues = queues
         self._clock = clock
@@ -102,22 +109,27 @@ class StatusService:
 
     async def status(self, session: Session) -> Status:
         """The status of a session now."""
+        transcript = await self._sessions.transcript(session.id)
+        window = self._model.window.max_input_tokens
         return Status(
             messages=await self._sessions.message_count(session.id),
-            visible_messages=len((await self._sessions.transcript(session.id)).messages),
+            visible_messages=len(transcript.messages),
             context_tokens=await self._context.stable_tokens(session),
-            window_tokens=self._model.window.max_input_tokens,
+            window_tokens=window,
             tokens_today=await self._usage.tokens_today(),
             model=self._model.name,
             memory=await self.memory(session),
             activation=await self._activated(session),
+            compaction=self._compaction.progress(transcript, self._model.name, window),
             waiting=self._queues.waiting(session.id),
             running=self._queues.running(session.id),
             uptime=self._clock() - self._started,
         )
 
-    async def memory(self, session: Session) -> MemoryState:
-        """What is remembered for a session's owner."""
+    async def memory(self, session: Session) -> MemoryState | None:
+        """What is remembered for a session's owner; None where memory is off."""
+        if self._files is None:
+            return None
         today, recent = await self._files.note_counts(session.owner, self._clock())
         return MemoryState(
             long_term_bytes=len((await self._files.read_long_term(session.owner)).encode()),
@@ -137,6 +149,8 @@ class StatusService:
     async def memory_line(self, session: Session) -> str:
         """What there is of memory, in one line."""
         memory = await self.memory(session)
+        if memory is None:
+            return "nothing, since memory is off (MEMORY_ENABLED)"
         parts = [
             f"a MEMORY.md of {counted(memory.long_term_bytes, 'byte')}" if memory.long_term_bytes else "",
             f"{counted(memory.notes_today, 'note')} of today" if memory.notes_today else "",
@@ -169,6 +183,16 @@ def written_activation(state: ActivationState) -> str:
     return f"{', '.join(parts)} in the last request, about {counted(state.tokens, 'token')} (/memory why)"
 
 
+def written_progress(progress: Progress | None) -> str:
+    """How far compaction is, in one line."""
+    if progress is None:
+        return "off (COMPACTION_ENABLED)"
+    return (
+        f"about {progress.tokens:,} of {progress.threshold:,} tokens, "
+        f"{progress.messages:,} of {counted(progress.window, 'message')}"
+    )
+
+
 def written_status(status: Status) -> str:
     """The text of /status."""
     share = min(1.0, status.context_tokens / max(1, status.window_tokens))
@@ -180,10 +204,11 @@ def written_status(status: Status) -> str:
         f"- **Conversation**: {counted(status.messages, 'message')}"
         + (f", {compacted} of them compacted" if compacted else ""),
         f"- **Context**: `{bar}` {share:.0%}, about {status.context_tokens:,} of {status.window_tokens:,} tokens",
+        f"- **Compaction**: {written_progress(status.compaction)}",
         f"- **Tokens today**: {status.tokens_today:,}",
         f"- **Model**: {status.model}",
-        f"- **Memory**: {written_memory(status.memory)}",
-        f"- **Activated**: {written_activation(status.activation)}",
+        f"- **Memory**: {written_memory(status.memory) if status.memory else 'off (MEMORY_ENABLED)'}",
+        *([f"- **Activated**: {written_activation(status.activation)}"] if status.memory else []),
         f"- **Queue**: {queue}" + (", an answer is being written" if status.running else ""),
         f"- **Uptime**: {_duration(int(status.uptime.total_seconds()))}",
     ]

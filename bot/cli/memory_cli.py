@@ -223,11 +223,17 @@ def recall(
     _with_shelf(work)
 
 
-def export_memory(folder: Annotated[Path, typer.Argument(metavar="DIR")], owner: Owner = None) -> None:
+def export_memory(
+    folder: Annotated[Path, typer.Argument(metavar="DIR")],
+    owner: Owner = None,
+    with_secrets: Annotated[
+        bool, typer.Option("--with-secrets", help="Also keys and passwords that were said.")
+    ] = False,
+) -> None:
     """Write everything into a new folder: Markdown for people, JSON lines for machines."""
 
     async def work(shelf: Shelf) -> None:
-        rows = await shelf.memory.portable.export(folder, owner)
+        rows = await shelf.memory.portable.export(folder, owner, with_secrets=with_secrets)
         typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
 
     _with_shelf(work)

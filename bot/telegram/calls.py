@@ -34,11 +34,15 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SendFailed(Exception):
-    """A message was not confirmed. pause: seconds that Telegram, or prudence, asks to wait."""
+    """A message was not confirmed. pause: seconds that Telegram, or prudence, asks to wait.
+
+    blocked: the person has blocked the bot, or the group has removed it.
+    """
 
     trouble: Trouble
     pause: float
     reason: str
+    blocked: bool = False
 
 
 def chat_of(address: Address) -> int:
@@ -94,7 +98,7 @@ def explained(error: TelegramError) -> SendFailed:
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, _seconds(error.retry_after), reason)
     if isinstance(error, BadRequest | Forbidden | InvalidToken):
-        return SendFailed(Trouble.NEVER, 0, reason)
+        return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
     if isinstance(error, TimedOut):
         return SendFailed(Trouble.IN_DOUBT, 1, reason)
     if isinstance(error, NetworkError):

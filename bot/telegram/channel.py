@@ -43,7 +43,10 @@ TYPING_DELAY = 0.7
 
 GOODBYE_PATIENCE = 3.0
 """Seconds that a stop waits until those whose answers it broke off have been told."""
+STRANGER_PATIENCE = 5.0
+"""Seconds that telling a stranger may hold up everybody else's messages."""
 _BROKEN_OFF = "I have to stop for a moment. Your message is kept: I will answer it when I am back."
+_WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. Write to me!"
 _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
@@ -79,8 +82,19 @@ class TelegramChannel:
         await self._take_all(await self._mailbox.waiting())
 
     async def receive(self, updates: Sequence[Update]) -> None:
-        """Keep updates, then take each that is new. When this returns they may be confirmed to Telegram."""
-        kept = [Received(u.update_id, _session_id(u, self._me), write_update(u)) for u in updates]
+        """Keep the updates of those who may come in, then take each that is new.
+
+        When this returns they may be confirmed to Telegram. Of strangers, and of talk among others, nothing is kept.
+        """
+        kept = []
+        for update in updates:
+            letter = self._letter(update.update_id, update)
+            if letter is None:
+                continue
+            if await self._admitted(letter):
+                kept.append(Received(update.update_id, letter.address.session_id, write_update(update)))
+            else:
+                await self._turn_away(letter)
         await self._take_all(await self._mailbox.receive(kept))
 
     def reply_channel(self, arrival: Arrival) -> ReplyChannel:
@@ -150,16 +164,10 @@ class TelegramChannel:
 
     async def _take(self, item: InboxItem) -> Arrival | None:
         """The arrival that an item makes, if it is for the sessions; everything else is dealt with here."""
-        try:
-            letter = letter_of(read_update(item.payload, self._bot), self._me)
-        except Exception:
-            # one update that can't be read must not stop those behind it
-            log.exception("update_unreadable", update=item.update_id)
-            letter = None
-        if letter is None:
+        letter = self._letter(item.update_id, item.payload)
+        # who was let in then may have been shut out since
+        if letter is None or not await self._admitted(letter):
             await self._mailbox.done([item.id])
-        elif not await self._admitted(letter):
-            await self._turn_away(item, letter)
         elif letter.edited:
             await self._correct(item, letter)
         else:
@@ -180,18 +188,32 @@ class TelegramChannel:
         else:
             await self.say(arrival, "I had read that message before you edited it: send it anew if I should answer it.")
 
-    async def _turn_away(self, item: InboxItem, letter: Letter) -> None:
-        arrival = _arrival(item, letter, self)
+    async def _turn_away(self, letter: Letter) -> None:
+        """Answer a stranger, unless it was done; with the right code the bot becomes theirs."""
         name, code = parse_command(letter.text)
         if letter.private and name == "start" and code and await self._access.claim(letter.user_id, code):
             log.info("bot_claimed", user=letter.user_id)
-            await self.say(arrival, "Welcome: this bot is yours now, and nobody else can use that code. Write to me!")
-        elif letter.private and (letter.user_id not in self._turned_away or name == "start"):
+            session_id = letter.address.session_id
+            await self._mailbox.answer(session_id, _WELCOME)
+            self._outbox.kick(session_id)
+            return
+        log.info("not_let_in", chat=chat_of(letter.address), user=letter.user_id)
+        if letter.private and (letter.user_id not in self._turned_away or name == "start"):
             self._turned_away.add(letter.user_id)
-            await self.say(arrival, _STRANGER.format(user_id=letter.user_id))
-        else:
-            log.info("not_let_in", chat=chat_of(letter.address), user=letter.user_id)
-            await self._mailbox.done([item.id])
+            # past the outbox, which would keep something of a stranger
+            with contextlib.suppress(SendFailed, TimeoutError):
+                async with asyncio.timeout(STRANGER_PATIENCE):
+                    text = render(_STRANGER.format(user_id=letter.user_id))[0]
+                    await send_chunk(self._bot, letter.address, text)
+
+    def _letter(self, update_id: int, update: Update | str) -> Letter | None:
+        """The letter in an update, or in the payload that was kept of one."""
+        try:
+            return letter_of(read_update(update, self._bot) if isinstance(update, str) else update, self._me)
+        except Exception:
+            # one update that can't be read must not stop those behind it
+            log.exception("update_unreadable", update=update_id)
+            return None
 
     def _is_private(self, arrival: Arrival) -> bool:
         return self._private.get(arrival.address.session_id, False)
@@ -244,8 +266,3 @@ def _arrival(item: InboxItem, letter: Letter, channel: TelegramChannel) -> Arriv
         reply_to=None if letter.private else str(letter.message_id),
     )
     return Arrival(letter.address, incoming, channel, message_id=str(letter.message_id), held=item.held)
-
-
-def _session_id(update: Update, me: User) -> str:
-    letter = letter_of(update, me)
-    return letter.address.session_id if letter else ""

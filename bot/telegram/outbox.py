@@ -82,7 +82,7 @@ class OutboxSender:
                 sent.append(await self._insist(item, address, chunk, number, backoff))
             except SendFailed as failure:
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
-                await self._mailbox.settle(item, tuple(sent), failure=failure.reason)
+                await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 return
             if number + 1 < len(chunks):  # the last one is recorded with the end
                 await self._mailbox.chunk_sent(item, tuple(sent))

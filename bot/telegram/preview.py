@@ -41,6 +41,7 @@ class Preview:
         self._shown = ""
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._first: asyncio.Task[str] | None = None
         self._shown_at = -math.inf
         self.message_id: str | None = None
 
@@ -62,6 +63,10 @@ class Preview:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
             self._task = None
+        if self._first is not None and self.message_id is None:
+            # on its way when the preview ended: it will stand in the chat, so it must become the reply
+            with contextlib.suppress(SendFailed):
+                self.message_id = await self._first
 
     async def _run(self) -> None:
         while True:
@@ -91,8 +96,9 @@ class Preview:
         elif self.message_id is not None:
             await edit_chunk(self._bot, self._address, self.message_id, chunk)
         elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
-            # shielded: were it cancelled on its way, nobody would know the message that must become the reply
-            self.message_id = await asyncio.shield(send_chunk(self._bot, self._address, chunk))
+            # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
+            self._first = asyncio.create_task(send_chunk(self._bot, self._address, chunk), name="first preview")
+            self.message_id = await asyncio.shield(self._first)
         self._shown = text
         self._shown_at = asyncio.get_running_loop().time()
 

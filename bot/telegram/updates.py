@@ -75,6 +75,8 @@ def letter_of(update: Update, me: User) -> Letter | None:
 def _provenance(message: Message) -> Provenance:
     if message.forward_origin is not None:
         return Provenance.FORWARDED
+    if message.via_bot is not None:
+        return Provenance.WEB  # the person chose it, another bot worded it
     return Provenance.TYPED
 
 

@@ -24,7 +24,7 @@ from memory.consolidation.grounding import (
 from memory.errors import MemoryRefused, Postponed, StoreError
 from memory.files.long_term import appending
 from memory.log.sessions import message_of
-from memory.messages import Message, Provenance, Role, storable
+from memory.messages import Message, Provenance, Role, storable, worst
 from memory.store.entry import Author, Operation
 from memory.store.page import written_line
 from memory.text.said import says_whole
@@ -88,15 +88,23 @@ class Consolidated:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
+    """What is to be consolidated. through: the id of the last message that is due, be it spoken or not."""
+
     conversation_id: int
     session_id: str
     owner: str
     messages: list[Message]
+    through: int
 
     @property
     def key(self) -> str:
         """What the history entry of this job is made of."""
         return f"messages {self.messages[0].id}-{self.messages[-1].id}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """The worst of what the model reads of this job."""
+        return worst(message.provenance for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +216,8 @@ class ConsolidationService:
             return None
         if found is None:
             return await self._fall_back(job, last_try=last_try)
-        await self._history.append(job.owner, self._clock(), found.answer.history_entry, job.key)
+        entry = f"{found.answer.history_entry}{job.provenance.mark}"
+        await self._history.append(job.owner, self._clock(), entry, job.key)
         learned, memory_changed = await self._write(job, found)
         # last of all: a crash before this line repeats the job, and the history knows its entry by the key
         await self._mark_done(job)
@@ -300,6 +309,10 @@ class ConsolidationService:
         """What MEMORY.md is to say by the model's answer; None where that is what it says, or is refused."""
         if answer.memory_update is None:
             return None
+        if job.provenance.is_foreign:
+            # it may not be the user who speaks through the model; what the user stated becomes facts all the same
+            log.info("memory_update_refused", owner=job.owner, reason="foreign text was in view")
+            return None
         said = [m.content for m in job.messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
         update = grounded_update(memory, answer.memory_update, said)
         if update.strip() == memory.strip():
@@ -343,7 +356,7 @@ class ConsolidationService:
             (conversation_id, about["consolidated_through"], about["consolidation_due"]),
         )
         messages = [message_of(row) for row in rows]
-        return _Job(conversation_id, about["session_id"], about["owner"], messages) if messages else None
+        return _Job(conversation_id, about["session_id"], about["owner"], messages, about["consolidation_due"])
 
     async def _is_gone(self, job: _Job) -> bool:
         """Whether the user had everything forgotten while the model answered: then nothing of it is written."""
@@ -352,8 +365,9 @@ class ConsolidationService:
     async def _mark_done(self, job: _Job) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(
-                "UPDATE conversations SET consolidated_through = ? WHERE id = ?",
-                (job.messages[-1].id, job.conversation_id),
+                # all that was due, also what nobody said, such as a tool's result at the end
+                "UPDATE conversations SET consolidated_through = max(consolidated_through, ?) WHERE id = ?",
+                (job.through, job.conversation_id),
             )
 
 

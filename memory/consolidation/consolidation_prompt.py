@@ -6,8 +6,9 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from config.secrets import without_secrets
 from memory.learning.capture import is_one_wish
-from memory.messages import Message, Provenance, Role
+from memory.messages import Message, Provenance, Role, worst
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def consolidation_prompt(
     if known:
         parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in known))
     parts.append(f"## Conversation to Process\n{_formatted(messages, zone)}")
-    stated = [f"- {' '.join(text.split())[:MESSAGE_CHARACTERS]}" for text in statements(messages)]
+    stated = [f"- {_one_line(text, MESSAGE_CHARACTERS)}" for text in statements(messages)]
     parts.append("## The User's Own Statements\n" + ("\n".join(stated)[-STATEMENT_CHARACTERS:] or "(none)"))
     return "\n\n".join(parts)
 
@@ -103,7 +104,9 @@ def statements(messages: Sequence[Message]) -> list[str]:
 
 def raw_fallback(messages: Sequence[Message]) -> str:
     """The history entry that is written when there is no usable answer."""
-    lines = [f"{m.role.value}: {' '.join(m.content.split())[:FALLBACK_CHARACTERS]}" for m in messages]
+    lines = [
+        f"{m.role.value}{worst([m.provenance]).mark}: {_one_line(m.content, FALLBACK_CHARACTERS)}" for m in messages
+    ]
     return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])
 
 
@@ -117,6 +120,11 @@ def _formatted(messages: Sequence[Message], zone: ZoneInfo) -> str:
             if message.role is Role.USER and message.provenance is not Provenance.TYPED:
                 who += f" ({message.provenance})"
             longest = MESSAGE_CHARACTERS if message.role is Role.USER else ANSWER_CHARACTERS
-            lines.append(f"{who}: {' '.join(message.content.split())[:longest]}")
+            lines.append(f"{who}: {_one_line(message.content, longest)}")
     text = "\n".join(lines)
     return text if len(text) <= CONVERSATION_CHARACTERS else text[-CONVERSATION_CHARACTERS:]
+
+
+def _one_line(text: str, longest: int) -> str:
+    # masked before it is cut: half a key is no longer known for one
+    return " ".join(without_secrets(text).split())[:longest]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.errors import StoreError
+from memory.errors import MnemeError, StoreError
 from memory.store.entry_rows import forget_entries
 from memory.store.index import leave_owner
 
@@ -29,7 +29,7 @@ class Extent:
 
 
 Forget = Callable[[], Awaitable[None]]
-"""Forgets everything that a place outside of the store holds."""
+"""Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
 
 
 class Forgetting:
@@ -58,7 +58,10 @@ class Forgetting:
         return Extent(int(messages), int(entries), files)
 
     async def forget_all(self, owner: str) -> Extent:
-        """Delete an owner's log, entries, changes, mail and files."""
+        """Delete an owner's log, entries, changes, mail and files, here and elsewhere.
+
+        Raises StoreError, after all else was done, for what could not be deleted.
+        """
         extent = await self.extent(owner)
         of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
@@ -70,15 +73,18 @@ class Forgetting:
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
-        for forget in self._elsewhere:
-            await forget()
+        left: list[str] = []
+        for forget in (self._database.scrub, *self._elsewhere):
+            try:
+                await forget()
+            except MnemeError as error:
+                left.append(str(error))
         try:
             await asyncio.to_thread(_remove_folder, self._files.folder(owner))
         except OSError as error:
-            raise StoreError(
-                f"The log and all entries are forgotten, but {error.filename} can't be deleted ({error.strerror}):"
-                " delete it by hand."
-            ) from error
+            left.append(f"{error.filename} can't be deleted ({error.strerror}): delete it by hand.")
+        if left:
+            raise StoreError(f"The log and all entries are forgotten, but {' '.join(left)}")
         return extent
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from config.secrets import without_secrets
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
@@ -60,11 +62,12 @@ class Portable:
         self._database = database
         self._root = root
 
-    async def export(self, folder: Path, owner: str | None = None) -> int:
+    async def export(self, folder: Path, owner: str | None = None, *, with_secrets: bool = False) -> int:
         """Write everything, or everything of one owner, into `folder`, which must not hold anything yet.
 
         `rows/TABLE.jsonl` has one row a line; `memory/` has the Markdown files as they are; `entries/` has the
-        entries for people, one file a kind. Returns the number of rows. Raises StoreError.
+        entries for people, one file a kind. with_secrets: keys and passwords in what was said are written too; else
+        each is `[secret]`. Returns the number of rows. Raises StoreError.
         """
         if owner is not None and not await self._database.value("SELECT 1 FROM owners WHERE name = ?", (owner,)):
             raise StoreError(f"There is nothing of {owner}: name an owner as `mneme memory list` shows it.")
@@ -72,12 +75,14 @@ class Portable:
             await asyncio.to_thread(_make_empty, folder, self._root)
             async with self._database.snapshot() as connection:
                 counts = {
-                    table: await _write_rows(connection, table, condition, folder, owner)
+                    table: await _write_rows(connection, table, condition, folder, owner, with_secrets=with_secrets)
                     for table, condition in TABLES.items()
                     if condition is not None or owner is None
                 }
                 await _write_for_people(connection, folder / "entries", owner)
             await asyncio.to_thread(self._copy_files, folder / "memory", owner)
+            if not with_secrets:
+                await asyncio.to_thread(_mask_files, folder / "memory")
             await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
         except OSError as error:
             raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
@@ -124,7 +129,13 @@ class Portable:
 
 
 async def _write_rows(
-    connection: aiosqlite.Connection, table: str, condition: str | None, folder: Path, owner: str | None
+    connection: aiosqlite.Connection,
+    table: str,
+    condition: str | None,
+    folder: Path,
+    owner: str | None,
+    *,
+    with_secrets: bool,
 ) -> int:
     where = f" WHERE {condition}" if owner is not None else ""
     count = 0
@@ -132,10 +143,34 @@ async def _write_rows(
         f"SELECT * FROM {table}{where} ORDER BY {_ORDER.get(table, 'id')}", {"owner": owner}
     ) as cursor:
         async for rows in _batches(cursor):
-            lines = [json.dumps(dict(row), ensure_ascii=False) for row in rows]
+            values = [dict(row) if with_secrets else _masked(dict(row)) for row in rows]
+            lines = [json.dumps(row, ensure_ascii=False) for row in values]
             await asyncio.to_thread(_append, folder / "rows" / f"{table}.jsonl", lines)
             count += len(lines)
     return count
+
+
+def _masked(value: object) -> Any:  # the same type of value as it is given
+    """A row's value without secrets, also in the JSON that a column holds."""
+    if isinstance(value, dict):
+        return {key: _masked(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_masked(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    if value[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            held = json.loads(value)
+            masked = _masked(held)
+            return value if masked == held else json.dumps(masked, ensure_ascii=False)
+    return without_secrets(value)
+
+
+def _mask_files(folder: Path) -> None:
+    for path in folder.rglob("*.md"):
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        if (masked := without_secrets(text)) != text:
+            path.write_text(masked, encoding="utf-8", errors="surrogateescape")
 
 
 async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from config.secrets import without_secrets
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import locked
-from memory.messages import storable
-from memory.text.secrets import without_secrets
+from memory.messages import Passage, marked_in, storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class HistoryFiles:
         """
         return await asyncio.to_thread(self._append, self._files.folder(owner), at, text, key)
 
-    async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[str]:
+    async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[Passage]:
         """Entries in which `query` occurs, whatever its case, newest first, each cut short.
 
         Raises MemoryRefused for a pattern that is none, is too long or takes too long.
@@ -86,8 +86,8 @@ def _add(path: Path, entry: str) -> None:
         file.write(entry.encode())
 
 
-def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str]:
-    found: list[str] = []
+def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[Passage]:
+    found: list[Passage] = []
     end = time.monotonic() + MATCH_SECONDS
     for entry in _entries(folder):
         try:
@@ -95,7 +95,7 @@ def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str
         except TimeoutError:
             raise MemoryRefused("That pattern takes too long: use a simpler one, or search literally.") from None
         if match is not None:
-            found.append(entry[:SHOWN_CHARACTERS])
+            found.append(Passage(entry[:SHOWN_CHARACTERS], marked_in(entry)))
         if len(found) == limit:
             break
     return found

@@ -14,15 +14,19 @@ from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
+from config.secrets import secret_in
 from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
 from memory.messages import storable
-from memory.text.secrets import secret_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from zoneinfo import ZoneInfo
+
+log = structlog.get_logger(__name__)
 
 GROWTH_LIMIT = 4
 """MEMORY.md may grow to this many times `maxMemorySize` before writes are refused."""
@@ -56,8 +60,11 @@ class MarkdownFiles:
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         """Append `line` to the daily note of the day that `moment` falls on."""
-        path = self.folder(owner) / f"{self.local(moment).date().isoformat()}.md"
-        await asyncio.to_thread(_append, path, line)
+        await asyncio.to_thread(_append, self._note_path(owner, moment), line)
+
+    async def take_out_note(self, owner: str, moment: datetime, line: str) -> None:
+        """Take `line` out of the daily note of the day that `moment` falls on, if it stands there."""
+        await asyncio.to_thread(_take_out, self._note_path(owner, moment), line)
 
     async def raw_long_term(self, owner: str) -> str:
         """The text of MEMORY.md, with bytes that are no UTF-8 as surrogate escapes."""
@@ -99,14 +106,29 @@ class MarkdownFiles:
         memory = await self.read(owner, now)
         return _line_count(memory.today), sum(_line_count(notes) for _, notes in memory.recent)
 
+    def _note_path(self, owner: str, moment: datetime) -> Path:
+        return self.folder(owner) / f"{self.local(moment).date().isoformat()}.md"
+
     def _read(self, owner: str, today: date) -> Memory:
         folder = self.folder(owner)
         days = [today - timedelta(days=n) for n in range(1, self._recent_days + 1)]
-        recent = ((day, _text(folder / f"{day.isoformat()}.md")) for day in days)
+        unreadable: list[str] = []
+
+        def text_of(name: str) -> str:
+            try:
+                return _text(folder / name)
+            except StoreError as error:
+                # one file that can't be read must not cost every answer
+                log.warning("memory_file_unreadable", file=name, reason=str(error))
+                unreadable.append(f"{name} can't be read and was left out: check what it is and whose.")
+                return ""
+
+        recent = [(day, text_of(f"{day.isoformat()}.md")) for day in days]
         return Memory(
-            long_term=_text(folder / "MEMORY.md"),
-            today=_text(folder / f"{today.isoformat()}.md"),
+            long_term=text_of("MEMORY.md"),
+            today=text_of(f"{today.isoformat()}.md"),
             recent=tuple((day, notes) for day, notes in recent if notes.strip()),
+            unreadable=" ".join(unreadable) or None,
         )
 
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
@@ -162,6 +184,15 @@ def _append(path: Path, line: str) -> None:
             if file.read(1) != b"\n":  # a person's editor, or a full disk, left the last line open
                 line = f"\n{line}"
         file.write(f"{storable(line)}\n".encode())
+
+
+def _take_out(path: Path, line: str) -> None:
+    with locked(path):
+        lines = _text(path, "surrogateescape").splitlines(keepends=True)
+        same = [at for at, one in enumerate(lines) if one.rstrip("\r\n") == storable(line)]
+        if same:
+            del lines[same[-1]]
+            write_atomically(path, "".join(lines))
 
 
 def _text(path: Path, errors: str = "replace") -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from memory.messages import Message, Role, storable
+from config.secrets import without_secrets
+from memory.messages import Message, Passage, Provenance, Role, in_one, marked_in, storable, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,16 +22,27 @@ USER_CHARACTERS = 200
 ASSISTANT_CHARACTERS = 300
 """How much of an answer a daily note holds (S0)."""
 
+LONGEST_SECRET = 400
+"""So many characters behind the cut are looked at, so that half a secret is not taken for none."""
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days."""
+    """What an owner's Markdown files say: the long-term memory, and the notes of today and recent days.
+
+    unreadable: a sentence on what was left out, for the user; None where all could be read.
+    """
 
     long_term: str
     today: str
     recent: tuple[tuple[date, str], ...]
+    unreadable: str | None = None
+
+    @property
+    def provenance(self) -> Provenance:
+        """The worst provenance of the exchanges that the notes tell of. MEMORY.md holds the user's own words."""
+        return worst(marked_in(notes) for notes in (self.today, *(notes for _, notes in self.recent)))
 
     def to_context(self) -> str:
         """The part of the prompt that shows it, in S0's format; empty when every part is empty."""
@@ -44,13 +57,13 @@ class Memory:
         return "\n\n".join(parts)
 
 
-def daily_note(moment: datetime, user: str, assistant: str) -> str:
+def daily_note(moment: datetime, user: Passage, assistant: Passage) -> str:
     """The line of an exchange in a daily note (S0): `[HH:mm] User: {200} | Assistant: {300}`.
 
-    `moment` is in the zone of the chat.
+    `moment` is in the zone of the chat. What is foreign is marked: `User [forwarded]: ...`.
     """
-    said, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
-    return f"[{moment:%H:%M}] User: {said} | Assistant: {answered}"
+    said, answered = _one_line(user.text, USER_CHARACTERS), _one_line(assistant.text, ASSISTANT_CHARACTERS)
+    return f"[{moment:%H:%M}] User{user.provenance.mark}: {said} | Assistant{assistant.provenance.mark}: {answered}"
 
 
 def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
@@ -81,17 +94,22 @@ def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) 
 
 
 def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[date, str]]:
-    asked: list[str] = []
+    asked: list[Message] = []
     for message, following in zip_longest(messages, messages[1:]):
         if message.role is Role.USER:
-            asked.append(message.content)
+            asked.append(message)
         if following is None or following.turn_id != message.turn_id:
             if message.role is Role.ASSISTANT and asked:
                 answered_at = message.created_at.astimezone(zone)
-                yield answered_at.date(), daily_note(answered_at, "\n".join(asked), message.content)
+                answer = Passage(message.content, worst([message.provenance]))
+                yield answered_at.date(), daily_note(answered_at, in_one(asked), answer)
             asked = []
 
 
 def _one_line(text: str, limit: int) -> str:
-    # cut first, as S0 does: what is searched for line breaks stays short however long the text is
-    return _BREAKS.sub(" ", storable(text.strip()[:limit])).strip()
+    # cut first, as S0 does: what is searched stays short however long the text is; but not through a secret
+    return _BREAKS.sub(" ", _without_secrets(storable(text.strip()[: limit + LONGEST_SECRET]))[:limit]).strip()
+
+
+# each turn asks again for all that the conversation holds
+_without_secrets = lru_cache(maxsize=512)(without_secrets)

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from memory.log.sessions import Marker
-from memory.messages import Message, Role, storable
+from config.secrets import without_secrets
+from memory.log.sessions import Marker, insert_marker
+from memory.messages import Message, Role, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
-from memory.text.secrets import without_secrets
 
 if TYPE_CHECKING:
+    import aiosqlite
+
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService, Transcript
     from memory.store.entries import EntryStore
+    from memory.store.entry import Entry
     from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
@@ -67,6 +70,16 @@ class Compacted:
     first_kept_message_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a conversation is from being compacted: its tokens and messages, and at how many of each it is."""
+
+    tokens: int
+    threshold: int
+    messages: int
+    window: int
+
+
 class CompactionService:
     """Compacts conversations, by hand and when they grow too large."""
 
@@ -114,6 +127,14 @@ class CompactionService:
             cut = cut_at(transcript.messages, keep)
         return await self._archive(session, transcript, cut)
 
+    def progress(self, transcript: Transcript, model: str, max_input_tokens: int) -> Progress | None:
+        """How far a conversation is; None where it is never compacted by itself."""
+        if not self._limits.enabled:
+            return None
+        threshold = self.threshold(max_input_tokens)
+        tokens = round(self.estimate(transcript.messages, model, threshold))
+        return Progress(tokens, threshold, len(transcript.messages), self._limits.memory_window)
+
     def threshold(self, max_input_tokens: int) -> int:
         """The size, in tokens, above which a conversation is compacted: 0.8 of the window (S0), or less."""
         return min(int(max_input_tokens * 0.8), self._limits.max_context_tokens)
@@ -135,16 +156,28 @@ class CompactionService:
             return None
         summary = await self._summary(transcript.summary, removed)
         content = without_secrets(summary or extract(transcript.summary, removed))
-        topic = summary or extract(None, removed)
+        # the name is made of it
+        topic = without_secrets(summary or extract(None, removed))
         stem = f"archive-{self._clock():%Y-%m-%d}"
-        # the archive comes first: a crash before the marker leaves the conversation as it was
-        archive = await self._entries.add(
-            session.owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
-        )
-        first_kept = kept[0].id
+        provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
+        first_kept, conversation_id = kept[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
-        await self._sessions.append_marker(
-            transcript.conversation_id, Marker(archive.name, archive.id, self._clock(), first_kept)
+
+        async def mark(connection: aiosqlite.Connection, archive: Entry) -> None:
+            marker = Marker(archive.name, archive.id, self._clock(), first_kept)
+            await insert_marker(connection, conversation_id, marker)
+
+        archive = await self._entries.add(
+            session.owner,
+            NewEntry(
+                content,
+                stem=stem,
+                topic=topic,
+                kind=Kind.ARCHIVE,
+                author=Author.COMPACTION,
+                trusted=not provenance.is_foreign,
+            ),
+            also=mark,
         )
         log.info(
             "compacted", removed=len(removed), kept=len(kept), archive=archive.name, summarized=summary is not None
@@ -186,7 +219,7 @@ def cut_at(messages: list[Message], keep: int) -> int:
 def written_out(messages: list[Message]) -> str:
     """Messages as the summariser reads them: no tool results, each cut short, the whole bounded (S0)."""
     lines = [
-        f"{message.role.value}: {message.content[:MESSAGE_CHARACTERS]}"
+        f"{message.role.value}{worst([message.provenance]).mark}: {_beginning(message.content)}"
         for message in messages
         if message.role in (Role.USER, Role.ASSISTANT) and message.content.strip()
     ]
@@ -195,13 +228,18 @@ def written_out(messages: list[Message]) -> str:
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
-    said = [" ".join(message.content.split()) for message in messages if message.role is Role.USER]
+    said = [" ".join(without_secrets(message.content).split()) for message in messages if message.role is Role.USER]
     share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(said))))
     lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in said if text)])
     if earlier is None:
         return _shortened(lines, EXTRACT_CHARACTERS)
     half = EXTRACT_CHARACTERS // 2
     return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
+
+
+def _beginning(text: str) -> str:
+    # masked before it is cut: half a key is no longer known for one
+    return without_secrets(text[: MESSAGE_CHARACTERS * 3])[:MESSAGE_CHARACTERS]
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
+from memory.log.sessions import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,13 +127,27 @@ class Mailbox:
                 "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
             )
 
-    async def settle(self, item: OutboxItem, message_ids: tuple[str, ...], failure: str | None = None) -> None:
-        """A reply is sent whole, or given up for the reason `failure`; message_ids: its confirmed chunks."""
+    async def settle(
+        self,
+        item: OutboxItem,
+        message_ids: tuple[str, ...],
+        failure: str | None = None,
+        *,
+        terminated: bool = False,
+    ) -> None:
+        """A reply is sent whole, or given up for the reason `failure`; message_ids: its confirmed chunks.
+
+        terminated: its session is over.
+        """
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE outbox SET state = ?, failure = ?, settled_at = ?, message_ids = ? WHERE id = ?",
                 ("given up" if failure else "sent", failure, now_text(self._clock), json.dumps(message_ids), item.id),
             )
+            if terminated:
+                await connection.execute(
+                    "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)
+                )
 
 
 def _outbox_item(row: Row) -> OutboxItem:

@@ -66,11 +66,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What the model sees of a conversation: the newest summary, then the messages since its marker."""
+    """What the model sees of a conversation: the newest summary, then the messages since its marker.
+
+    summary_provenance: the worst of what was summarised.
+    """
 
     conversation_id: int | None
     summary: str | None
     messages: list[Message]
+    summary_provenance: Provenance = Provenance.TYPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,14 @@ class SessionService:
             )
         return saved
 
+    async def set_state(self, session_id: str, state: SessionState) -> None:
+        """Where a session stands from now on."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE sessions SET state = ?, updated_at = ? WHERE id = ? AND state <> ?",
+                (state, now_text(self._clock), session_id, state),
+            )
+
     async def delete(self, session_id: str) -> bool:
         """Remove a session with its whole log; whether there was one."""
         async with self._database.transaction() as connection:
@@ -178,9 +190,11 @@ class SessionService:
         )
         if conversation_id is None:
             return Transcript(None, None, [])
+        # a removed archive is not shown, and does not bring back what it stood for: the one before it is the summary
         marker = await self._database.row(
-            "SELECT m.first_kept_message_id, e.content FROM markers m"
-            " LEFT JOIN entries e ON e.id = m.archive_id AND e.deleted_at IS NULL"
+            "SELECT m.first_kept_message_id, e.content, e.trusted FROM markers m LEFT JOIN entries e ON e.id ="
+            " (SELECT k.archive_id FROM markers k JOIN entries a ON a.id = k.archive_id AND a.deleted_at IS NULL"
+            " WHERE k.conversation_id = m.conversation_id ORDER BY k.id DESC LIMIT 1)"
             " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT 1",
             (conversation_id,),
         )
@@ -191,7 +205,12 @@ class SessionService:
             " AND (m.role <> 'assistant' OR m.speaker IS NULL) ORDER BY m.id",
             (conversation_id, marker["first_kept_message_id"] if marker else 0),
         )
-        return Transcript(conversation_id, marker["content"] if marker else None, [message_of(r) for r in rows])
+        messages = [message_of(row) for row in rows]
+        if marker is None:
+            return Transcript(conversation_id, None, messages)
+        foreign = marker["content"] is not None and not marker["trusted"]
+        provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
+        return Transcript(conversation_id, marker["content"], messages, provenance)
 
     async def markers(self, session_id: str) -> list[Marker]:
         """The current conversation's markers, oldest first."""
@@ -208,17 +227,22 @@ class SessionService:
     async def append_marker(self, conversation_id: int, marker: Marker) -> None:
         """Record a compaction; from now on the transcript starts at its first kept message."""
         async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (
-                    conversation_id,
-                    marker.archive_name,
-                    marker.archive_id,
-                    to_text(marker.archived_at),
-                    marker.first_kept_message_id,
-                ),
-            )
+            await insert_marker(connection, conversation_id, marker)
+
+
+async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:
+    """Record a compaction, in the transaction that writes its archive."""
+    await connection.execute(
+        "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (
+            conversation_id,
+            marker.archive_name,
+            marker.archive_id,
+            to_text(marker.archived_at),
+            marker.first_kept_message_id,
+        ),
+    )
 
 
 async def open_conversation(connection: aiosqlite.Connection, session_id: str, now: str) -> int:

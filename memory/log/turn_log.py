@@ -47,7 +47,7 @@ class FinishedTurn:
     """Everything that one commit writes.
 
     written_entries: entries of this turn, to be told where they came from. activated: the memories in its request.
-    told_notices: the quiet lines that its reply holds.
+    told_notices: the quiet lines that its reply holds. noted: its exchange is to stand in the daily note.
     """
 
     session_id: str
@@ -61,6 +61,7 @@ class FinishedTurn:
     told_notices: tuple[int, ...] = ()
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
+    noted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,16 @@ class TurnLog:
 
 async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, turn: FinishedTurn, now: str) -> int:
     cursor = await connection.execute(
-        "INSERT INTO turns (conversation_id, outcome, failure, started_at, finished_at) VALUES (?, ?, ?, ?, ?)",
-        (conversation_id, turn.outcome, turn.failure, to_text(turn.started_at), now),
+        "INSERT INTO turns (conversation_id, outcome, failure, started_at, finished_at, note)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            conversation_id,
+            turn.outcome,
+            turn.failure,
+            to_text(turn.started_at),
+            now,
+            "due" if turn.noted and turn.outcome is Outcome.ANSWERED else None,
+        ),
     )
     turn_id = cursor.lastrowid
     assert turn_id is not None, "an insert gives a row id"  # noqa: S101  # states what SQLite guarantees

@@ -1,7 +1,8 @@
 """Activation: which typed memories stand in a request without anybody asking (S4).
 
-Layer A, the baseline: every trusted policy, architecture and preference of at least high priority. Layer B, the
-context: what is strong enough, ranked by relevance and strength. Layer C: the workflows for the task at hand. They
+Layer A, the baseline: every policy, architecture and preference of at least high priority. Layer B, the context: what
+is strong enough, ranked by relevance and strength. Layer C: the workflows for the task at hand. Only what is trusted
+activates: what a foreign text may have brought in would speak in every later request. The layers
 share one budget of tokens: A fills it first, then what of B fits the message, then C, then what of B is merely strong.
 """
 
@@ -196,7 +197,7 @@ class Activation:
         )
 
     async def _candidates(self, scores: Mapping[int, float], best: float) -> dict[int, Candidate]:
-        rows = await self._database.rows(f"{_CANDIDATES} WHERE e.id IN ({', '.join(map(str, scores))})")
+        rows = await self._database.rows(f"{_CANDIDATES} WHERE e.trusted AND e.id IN ({', '.join(map(str, scores))})")
         return {row["id"]: self._candidate(row, scores[row["id"]] / best) for row in rows}
 
     async def _strongest(
@@ -204,13 +205,13 @@ class Activation:
     ) -> dict[int, Candidate]:
         """The strongest memories of the kinds and priorities in `places`, as the index has them.
 
-        by_priority: only what is trusted, and the higher priority before the stronger.
+        by_priority: the higher priority before the stronger.
         """
         each = (
             f"SELECT id, {math.log2(self._decay.weight(kind))} + strength AS strength,"
             f" {PRIORITY_RANK[priority] if by_priority else 0} AS rank FROM (SELECT id, strength FROM entries e"
             f" WHERE owner_id = {owner_id} AND kind = '{kind}' AND priority = '{priority}' AND {LIVE}"
-            f"{' AND trusted' if by_priority else ''} ORDER BY strength DESC LIMIT {limit})"
+            f" AND trusted ORDER BY strength DESC LIMIT {limit})"
             for kind, priority in places
         )
         strongest = f"SELECT id FROM ({' UNION ALL '.join(each)} ORDER BY rank, strength DESC LIMIT {limit})"

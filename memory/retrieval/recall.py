@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memory.messages import Passage, Provenance, worst
 from memory.retrieval.search import MESSAGE_KIND, Filter
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.text.words import is_small_talk, landmarks
@@ -39,10 +40,14 @@ _PROMPT_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """A hit as it is shown: an entry, or the whole exchange that a message is part of."""
+    """A hit as it is shown: an entry, or the whole exchange that a message is part of.
+
+    provenance: the worst of what is shown; what is foreign is marked in the text too.
+    """
 
     hit: Hit
     text: str
+    provenance: Provenance
 
 
 class Recall:
@@ -56,14 +61,14 @@ class Recall:
 
     async def relevant(
         self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
-    ) -> str:
+    ) -> Passage:
         """What was said and noted earlier about `question`, as lines of at most `tokens` in all.
 
         Leaves out what the visible conversation holds, and greetings and acknowledgements. whole_exchanges: an
         exchange is shown with its answer, not only with what the user said.
         """
         if is_small_talk(question):
-            return ""
+            return Passage("")
         seen = {message.turn_id for message in visible.messages}
         only = Filter(kinds=_PROMPT_KINDS, archived=False, superseded=False)
         # what is visible fits best as a rule: it must not use up the candidates
@@ -74,13 +79,15 @@ class Recall:
             if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
         ]
         lines: list[str] = []
+        provenances: list[Provenance] = []
         for shown in (await self._shown(question, hits, whole_exchanges=whole_exchanges))[:MOST_SHOWN]:
             line = f"- {shown.text}"
             tokens -= self._counter.text(line) + 1
             if tokens < 0 or shown.hit.score < hits[0].score * WORST_SHOWN:
                 break
             lines.append(line)
-        return "\n".join(lines)
+            provenances.append(shown.provenance)
+        return Passage("\n".join(lines), worst(provenances))
 
     async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
         """What fits `query`, best first; an exchange once, however many of its messages fit."""
@@ -120,20 +127,27 @@ class Recall:
         turns: set[int] = set()
         for hit in hits:
             if hit.turn_id is None:
-                source = f"[{self._validity(hit)}, {hit.kind} {hit.name}]"
-                shown.append(Recollection(hit, f"{source} {_excerpt(hit.content, sought)}"))
+                source = f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
+                shown.append(Recollection(hit, f"{source} {_excerpt(hit.content, sought)}", hit.provenance))
             elif hit.turn_id not in turns:
                 turns.add(hit.turn_id)
-                shown.append(Recollection(hit, await self._exchange(hit, sought, whole=whole_exchanges)))
+                exchange = await self._exchange(hit, sought, whole=whole_exchanges)
+                shown.append(Recollection(hit, exchange.text, exchange.provenance))
         return shown
 
-    async def _exchange(self, hit: Hit, sought: list[str], *, whole: bool) -> str:
+    async def _exchange(self, hit: Hit, sought: list[str], *, whole: bool) -> Passage:
         rows = await self._database.rows(
-            "SELECT role, speaker, content FROM spoken WHERE turn_id = ? AND (? OR role = 'user') ORDER BY id",
+            "SELECT role, speaker, content, coalesce(provenance, 'typed') AS provenance FROM spoken"
+            " WHERE turn_id = ? AND (? OR role = 'user') ORDER BY id",
             (hit.turn_id, whole),
         )
-        said = [f"{row['speaker'] or row['role'].capitalize()}: {_excerpt(row['content'], sought)}" for row in rows]
-        return f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
+        provenances = [Provenance(row["provenance"]) for row in rows]
+        said = [
+            f"{row['speaker'] or row['role'].capitalize()}{provenance.mark}: {_excerpt(row['content'], sought)}"
+            for row, provenance in zip(rows, provenances, strict=True)
+        ]
+        text = f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
+        return Passage(text, worst(provenances))
 
     def _validity(self, hit: Hit) -> str:
         """Since when an entry holds; of a superseded one also until when."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
+from memory.messages import Provenance
 from memory.store.entry_rows import LIVE, kind_of
 from memory.store.index import rebuild, source_of
 from memory.text.naming import name_key
@@ -65,6 +66,7 @@ FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversa
 _DECORATED = """
 SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
+    coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
     m.conversation_id, m.turn_id, e.superseded_by, e.valid_from,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
@@ -110,6 +112,7 @@ class Hit:
     superseded_by: int | None
     valid_from: datetime | None
     superseded_at: datetime | None
+    provenance: Provenance
 
 
 class Search:
@@ -235,4 +238,5 @@ def _hit(row: Row) -> Hit:
         superseded_by=row["superseded_by"],
         valid_from=from_text(row["valid_from"]) if row["valid_from"] else None,
         superseded_at=from_text(row["superseded_at"]) if row["superseded_at"] else None,
+        provenance=Provenance(row["provenance"]),
     )

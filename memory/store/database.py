@@ -116,6 +116,18 @@ class Database:
                     raise explain(error, self.path) from error
                 raise
 
+    async def scrub(self) -> None:
+        """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format."""
+        async with self._lock:
+            try:
+                # the index's words go only when its segments are merged
+                await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")
+                await self._writer.execute("VACUUM")
+                await self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                raise explain(error, self.path) from error
+        await asyncio.to_thread(_remove_former, self.path)
+
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
         """One unchanging view of what is committed, for reading much while others write."""
@@ -172,8 +184,12 @@ def _keep_former(path: Path, version: int) -> None:
     fresh.unlink(missing_ok=True)  # a start that was killed may have left it
     copy_database(path, fresh)
     fresh.replace(copy)
+    _remove_former(path, but=copy)
+
+
+def _remove_former(path: Path, but: Path | None = None) -> None:
     for former in path.parent.glob(f"{path.name}.format-*"):
-        if former != copy:
+        if former != but:
             former.unlink()
 
 
@@ -195,7 +211,13 @@ async def _connect(path: Path) -> aiosqlite.Connection:
         # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
         for name, arguments, function in FUNCTIONS:
             await connection.create_function(name, arguments, function, deterministic=True)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", f"cache_size = -{CACHE}"):
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            "foreign_keys = ON",
+            "secure_delete = ON",  # what is deleted is overwritten: forgetting means that it is gone from the file
+            f"cache_size = -{CACHE}",
+        ):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         await connection.close()

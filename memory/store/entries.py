@@ -10,8 +10,14 @@ from memory.store.entry_rows import ENTRY_ROWS, entry_of, find, holder
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import aiosqlite
+
     from memory.store.database import Database
     from memory.store.ledger import Ledger
+
+    Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
 
 class EntryStore:
@@ -21,10 +27,16 @@ class EntryStore:
         self._database = database
         self._ledger = ledger
 
-    async def add(self, owner: str, new: NewEntry) -> Entry:
-        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
+    async def add(self, owner: str, new: NewEntry, also: Also | None = None) -> Entry:
+        """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored.
+
+        also: what is written with it, in the same transaction.
+        """
         async with self._ledger.change(owner, Operation.ADD, new.author, trusted=new.trusted) as change:
-            return await change.add(new)
+            entry = await change.add(new)
+            if also is not None:
+                await change.also(entry, also)
+            return entry
 
     async def rename(self, owner: str, name: str, new_name: str, author: Author = Author.USER) -> Entry:
         """Change an entry's name; the old one stays as an alias."""

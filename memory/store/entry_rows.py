@@ -7,12 +7,12 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from config.secrets import secret_in, without_secrets
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Entry, Kind, default_priority
 from memory.text.naming import free_name, name_key, plain_name, telling_words
-from memory.text.secrets import secret_in, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -31,7 +31,7 @@ from memory.store.scope import usable_scope
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     import aiosqlite
@@ -88,6 +88,10 @@ class Change:
         new = self._usable(new)
         name = new.name or await generated_name(self._connection, self.owner_id, new.stem, new.topic or new.content)
         return await self._by_id(await self._insert(name, new))
+
+    async def also(self, entry: Entry, write: Callable[[aiosqlite.Connection, Entry], Awaitable[None]]) -> None:
+        """Write what belongs to an entry and is none, such as the marker of an archive, in the same transaction."""
+        await write(self._connection, entry)
 
     async def rewrite(
         self, entry: Entry, content: str, *, steps: Sequence[str] | None = None, valid_from: datetime | None = None

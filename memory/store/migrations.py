@@ -366,6 +366,30 @@ LEDGER: Migration = (
     "CREATE INDEX unwritten_changes ON changes (id) WHERE unwritten",
 )
 
+PROVENANCE: Migration = (
+    # until now an answer, a tool's result and an archive did not tell what they were made of: whatever came after a
+    # foreign text in its conversation may quote it
+    """
+    UPDATE messages SET provenance = 'foreign' FROM (SELECT conversation_id, min(id) AS first FROM messages
+        WHERE role = 'user' AND provenance <> 'typed' GROUP BY conversation_id) f
+    WHERE messages.conversation_id = f.conversation_id AND messages.id > f.first AND role IN ('assistant', 'tool')
+    """,
+    """
+    UPDATE entries SET trusted = 0 WHERE kind = 'archive' AND EXISTS (
+        SELECT 1 FROM markers k JOIN messages f ON f.conversation_id = k.conversation_id
+            AND f.id < k.first_kept_message_id
+        WHERE k.archive_id = entries.id AND f.role = 'user' AND f.provenance <> 'typed')
+    """,
+    "CREATE INDEX markers_of_archive ON markers (archive_id)",
+)
+
+NOTES: Migration = (
+    # whether the turn's line in the daily note is due or written; a retried turn's written one is to be taken out
+    "ALTER TABLE turns ADD COLUMN note TEXT CHECK (note IN ('due', 'written'))",
+    "UPDATE turns SET note = 'written' WHERE outcome = 'answered'",
+    "CREATE INDEX unsettled_notes ON turns (id) WHERE note = 'due' OR note = 'written' AND outcome = 'retried'",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -380,4 +404,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     ENDPOINTS,
     INDEX_BY_TRIGGERS,
     LEDGER,
+    PROVENANCE,
+    NOTES,
 )

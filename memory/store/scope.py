@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from config.secrets import secret_in
 from memory.errors import MemoryRefused
 from memory.messages import storable
-from memory.text.secrets import secret_in
 
 LONGEST_SCOPE = 200
 LONGEST_PATH = 1_000

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.files.notes import Memory
 from memory.log.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
+from pipeline.prompt.memory_shares import fitted
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
+    from memory.files.notes import Memory
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ChatModel, ToolSpec
 
@@ -112,25 +113,8 @@ class Budget:
         return [message for message in messages if message is question or id(message) in kept]
 
     def fit_memory(self, memory: Memory) -> Memory:
-        """`memory` within its budget: MEMORY.md from its beginning, notes from the newest back."""
-        long_term = self.cut(memory.long_term, self.memory // 2)
-        left = self.memory - self.text(long_term)
-        today, left = self._newest_lines(memory.today, left)
-        recent = []
-        for day, notes in memory.recent:
-            kept, left = self._newest_lines(notes, left)
-            recent.append((day, kept))
-        return Memory(long_term, today, tuple((day, notes) for day, notes in recent if notes))
-
-    def _newest_lines(self, notes: str, tokens: int) -> tuple[str, int]:
-        kept: list[str] = []
-        for line in reversed(notes.splitlines()):
-            cost = self.text(line) + 1
-            if cost > tokens:
-                return "\n".join(reversed(kept)), 0
-            tokens -= cost
-            kept.append(line)
-        return "\n".join(reversed(kept)), tokens
+        """`memory` within its budget."""
+        return fitted(memory, self.memory, self)
 
 
 @dataclass(frozen=True, slots=True)

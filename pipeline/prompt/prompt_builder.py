@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+import structlog
+
 from memory.files.notes import Memory, without_visible
-from memory.messages import Message, Role
+from memory.messages import Message, Passage, Role, worst
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
@@ -26,10 +28,13 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
+    from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.retrieval.activation import Activated, Activation
     from pipeline.prompt.budget import Budget
+
+
+log = structlog.get_logger(__name__)
 
 
 class RelevantMemory(Protocol):
@@ -37,7 +42,7 @@ class RelevantMemory(Protocol):
 
     async def relevant(
         self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
-    ) -> str:
+    ) -> Passage:
         """What is known about `question` beyond the visible conversation, in `tokens` at most; empty for nothing.
 
         whole_exchanges: quote the answers too, not the users' words alone.
@@ -56,25 +61,29 @@ class ActivationBudget:
 class PromptSources:
     """What is remembered and can stand in a prompt. None: nothing of it is to."""
 
-    files: MarkdownFiles | None
+    files: DailyNotes | None
     activation: ActivationBudget | None
     relevant: Sequence[RelevantMemory]
 
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, the baseline memories in it, and the lines of MEMORY.md that it shows."""
+    """The system message, the baseline memories in it, and the lines of MEMORY.md that it shows.
+
+    unreadable: why a file is not in it, in a sentence.
+    """
 
     message: Message
     baseline: tuple[Activated, ...]
     lines: frozenset[str]
+    unreadable: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
-    """What is added to the newest message, and the memories in it that activated for it."""
+    """What is added to the newest message, and the memories in it that activated for it. Those are all trusted."""
 
-    text: str
+    text: Passage
     activated: tuple[Activated, ...]
 
 
@@ -90,21 +99,26 @@ class PromptBuilder:
     async def stable(self, session: Session, visible: Transcript, budget: Budget) -> Stable:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
         style = self._style
-        parts = [style.identity]
+        parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
         lines: frozenset[str] = frozenset()
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
+            unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
             memory = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
             context, lines = memory.to_context(), frozenset(memory.long_term.splitlines())
+            provenances.append(memory.provenance)
+            log.info(f"Memory context: {len(context)} chars")
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
         baseline = await self._baseline(session.owner, budget, lines)
         if baseline:
             parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
         if visible.summary:
-            parts.append(f"{SUMMARY_HEADER}\n{budget.cut(visible.summary, budget.relevant)}")
-        return Stable(Message(Role.SYSTEM, "\n\n".join(parts), self._clock()), baseline, lines)
+            header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
+            parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
+        message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
+        return Stable(message, baseline, lines, unreadable)
 
     async def volatile(
         self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
@@ -116,10 +130,11 @@ class PromptBuilder:
             await source.relevant(session, question, visible, tokens, whole_exchanges=quoted)
             for source in self._sources.relevant
         ]
-        lines = [one.line for one in context] + [budget.cut(text, tokens) for text in found if text]
+        lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in found if one.text]
         parts = ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
-        return Volatile(fenced("\n\n".join(parts)), context)
+        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in found))
+        return Volatile(text, context)
 
     async def _baseline(self, owner: str, budget: Budget, shown: frozenset[str]) -> tuple[Activated, ...]:
         activation = self._sources.activation
@@ -140,5 +155,6 @@ class PromptBuilder:
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
     """`messages` with what changes at the end of the last one, after the user's own words."""
-    last = messages[-1]
-    return [*messages[:-1], replace(last, content=f"{last.content}\n\n{volatile.text}")]
+    last, added = messages[-1], volatile.text
+    provenance = worst([last.provenance, added.provenance])
+    return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+_PLAIN = """\
+You are Mneme, an assistant. You talk with people in a chat.
+
+- Answer in the language of the latest message, briefly and to the point, in plain Markdown.
+- The latest message ends with a <context> that the user did not write: the time.
+- You keep nothing beyond this conversation. If you are asked to remember something for later, say so."""
 
 _FULL = """\
 You are Mneme, an assistant who remembers. You talk with people in a chat.
@@ -24,6 +31,10 @@ You are Mneme, a friendly assistant with a memory. Answer the latest message in 
 sentences. Use your memory of the user where it helps, and your general knowledge for everything else. Say "you" and \
 "your" to the user. If you are asked about the user and your memory does not hold it, say that you don't know it yet."""
 
+_SMALL_PLAIN = """\
+You are Mneme, a friendly assistant. Answer the latest message in its language, in one to three sentences. Say "you" \
+and "your" to the user. You keep nothing beyond this conversation."""
+
 MEMORY_HEADER = "# Memory"
 RULES_HEADER = "# Rules"
 SUMMARY_HEADER = "[Conversation summary]"
@@ -37,21 +48,27 @@ _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 class PromptStyle:
     """How a model is told who it is and what is remembered; config/models.json says which model gets which.
 
-    identity: what stands first. notes: whether the daily notes are shown. whole_exchanges: whether of an earlier
-    exchange the answer is quoted too. What the headings mean is said in `identity` or not at all: under the headings,
-    a small model took it for something to repeat.
+    identity: what stands first. forgetful: the same where memory is off. notes: whether the daily notes are shown.
+    whole_exchanges: whether of an earlier exchange the answer is quoted too. What the headings mean is said in
+    `identity` or not at all: under the headings, a small model took it for something to repeat.
     """
 
     identity: str
+    forgetful: str
     notes: bool = True
     whole_exchanges: bool = True
 
 
 STYLES = {
-    "full": PromptStyle(_FULL),
-    "small": PromptStyle(_SMALL, notes=False, whole_exchanges=False),
+    "full": PromptStyle(_FULL, _PLAIN),
+    "small": PromptStyle(_SMALL, _SMALL_PLAIN, notes=False, whole_exchanges=False),
 }
 """The styles by the names that the catalogue uses."""
+
+
+def without_memory(style: PromptStyle) -> PromptStyle:
+    """`style` for a model that has no memory to speak of."""
+    return replace(style, identity=style.forgetful)
 
 
 def fenced(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory.messages import Message, Provenance, Role
+from memory.messages import Message, Role, in_one, worst
 from pipeline.prompt.prompt_builder import with_volatile
 from pipeline.prompt.prompts import unfenced
 
@@ -36,11 +36,12 @@ class ContextBuilding:
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         visible = replace(transcript, messages=history)
         stable = await self._builder.stable(turn.session, visible, budget)
-        question = "\n".join(message.content for message in turn.user_messages)
+        question = in_one(turn.user_messages).text
         volatile = await self._builder.volatile(turn.session, question, transcript, stable, budget)
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.tools = budget.tools
+        turn.notices += [stable.unreadable] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
 
     async def stable_tokens(self, session: Session) -> int:
@@ -54,10 +55,8 @@ class ContextBuilding:
 
 def _as_said(message: Message) -> Message:
     """`message` with what the model must know of where it came from: the speaker in a group, a forward."""
-    marks = []
-    if message.role is Role.USER and message.speaker:
-        marks.append(f"{message.speaker}:")
-    if message.provenance not in (None, Provenance.TYPED):
-        marks.append(f"[{message.provenance}]")
-    content = unfenced(message.content) if message.role is Role.USER else message.content
-    return replace(message, content=" ".join([*marks, content]))
+    if message.role is not Role.USER:
+        return message  # a mark in its own answers would teach the model to write marks
+    speaker = f"{message.speaker}:" if message.speaker else ""
+    said = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
+    return replace(message, content=said.removeprefix(" "))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory.messages import in_one
+
 if TYPE_CHECKING:
     from pipeline.lightrag import LightRag
     from pipeline.turn import Turn
@@ -24,6 +26,6 @@ class Indexing:
         """Index the exchange."""
         if self._graph is None or turn.committed_as is None:
             return
-        user = "\n".join(message.content for message in turn.user_messages)
         answer = turn.produced[-1]
-        await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, user, answer.content)
+        said = in_one(turn.user_messages), in_one([answer])
+        await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, *said)

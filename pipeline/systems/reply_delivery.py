@@ -21,11 +21,12 @@ STOPPED_NOTE = "(stopped)"
 
 
 class ReplyDelivery:
-    """Every turn ends here: answered, stopped or failed."""
+    """Every turn ends here: answered, stopped or failed. notes: exchanges are noted in the daily notes."""
 
     name = "ReplyDelivery"
 
-    def __init__(self, turns: TurnLog, notices: PendingNotices, clock: Clock) -> None:
+    def __init__(self, turns: TurnLog, notices: PendingNotices, clock: Clock, *, notes: bool) -> None:
+        self._notes = notes
         self._turns = turns
         self._notices = notices
         self._clock = clock
@@ -34,7 +35,7 @@ class ReplyDelivery:
         """Commit, then deliver. What the turn had said when it was stopped is kept and marked."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = f"{turn.partial.strip()} {STOPPED_NOTE}"
-            turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
+            turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         waiting = await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.text for notice in waiting]
         turn.reply = _reply(turn)
@@ -51,6 +52,7 @@ class ReplyDelivery:
                 told_notices=tuple(notice.id for notice in waiting),
                 inbox_ids=tuple(i.inbox_id for i in turn.incoming if i.inbox_id is not None),
                 reply=await turn.channel.outgoing(turn.reply),
+                noted=self._notes,
             )
         )
         try:

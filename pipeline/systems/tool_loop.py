@@ -162,21 +162,31 @@ class ToolLoop:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
         budget = self._budgeting.now()
         typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
-        read = (message.provenance for message in turn.context if message.role is Role.USER)
+        view = turn.provenance  # of what the model had read when it called
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
             typed=typed,
-            trusted=all(provenance in (None, Provenance.TYPED) for provenance in read),
+            provenance=view,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
         )
-        group = [Message(Role.ASSISTANT, answer.text, self._clock(), tool_calls=answer.tool_calls)]
-        for call in answer.tool_calls:
+        calls = answer.tool_calls
+        group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=view.kept, tool_calls=calls)]
+        for call in calls:
             await _shown(turn.channel.show_tool(call.name))
             result = await self._toolbox.run(context, call)
-            bounded = budget.cut(result, budget.message // 2, hint=": ask for less at a time")
-            group.append(Message(Role.TOOL, bounded, self._clock(), speaker=call.name, tool_call_id=call.id))
+            bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
+            group.append(
+                Message(
+                    Role.TOOL,
+                    bounded,
+                    self._clock(),
+                    speaker=call.name,
+                    provenance=result.provenance.kept,
+                    tool_call_id=call.id,
+                )
+            )
         turn.produced += group
         turn.partial = ""
 
@@ -184,7 +194,7 @@ class ToolLoop:
         text = answer.text.strip()
         if answer.finish in (Finish.CUT_OFF, Finish.LENGTH):
             text = f"{text}\n\n{CUT_OFF_NOTE}"
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock()))
+        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         turn.partial = ""
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from memory.messages import Passage, worst
 from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ def history_search_tool(history: HistoryFiles) -> Tool:
         context: ToolContext,
         query: str,
         regex: Annotated[bool, Field(description="query is a regular expression")] = False,
-    ) -> str:
+    ) -> str | Passage:
         """Search the history of past conversations, newest first, for a word or a pattern."""
         found = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
-        return "\n\n".join(found) or "nothing found"
+        if not found:
+            return "nothing found"
+        return Passage("\n\n".join(one.text for one in found), worst(one.provenance for one in found))
 
     return Tool(history_search)

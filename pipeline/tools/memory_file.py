@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from memory.store.entry import Author
-from pipeline.tools.toolbox import Tool, ToolContext
+from pipeline.tools.toolbox import Tool, ToolContext, Writes
 
 if TYPE_CHECKING:
     from memory.files.long_term import LongTermMemory
@@ -38,4 +38,4 @@ def memory_file_tool(memory: LongTermMemory) -> Tool:
         await memory.replace(context.owner, text, replacement if action == "replace" else "", Author.MODEL)
         return "MEMORY.md no longer says that." if action == "delete" else f"MEMORY.md now says: {replacement}"
 
-    return Tool(memory_file, writes=True)
+    return Tool(memory_file, writes=Writes.LASTING, reads_if=lambda called: called["action"] == "read")

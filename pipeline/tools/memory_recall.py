@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from memory.messages import Passage, Provenance, worst
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS
 from pipeline.tools.toolbox import Tool, ToolContext
@@ -28,7 +29,7 @@ def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: To
         kind: Annotated[str, Field(description="only this kind, such as fact, note, message")] = "",
         path: Annotated[str, Field(description="only what is about this path")] = "",
         tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS, description="longest result")] = 400,
-    ) -> str:
+    ) -> str | Passage:
         """Search earlier conversations and memories. Use it when the user asks about the past and you don't see it."""
         if not query.strip() and not path.strip():
             return "error: give a query, or a path"
@@ -40,6 +41,7 @@ def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: To
                 context.owner, path, MOST_RESULTS, [kind.strip()] if kind.strip() else TYPED_KINDS
             )
         lines: list[str] = []
+        provenances: list[Provenance] = []
         shown: set[int] = set()
         for one in found:
             line = f"- {one.text}"
@@ -49,11 +51,12 @@ def memory_recall_tool(recall: Recall, reinforcement: Reinforcement, counter: To
                 line = _cut(line, tokens, counter)
             tokens -= counter.text(line) + 1
             lines.append(line)
+            provenances.append(one.provenance)
             shown |= {one.hit.id} if one.hit.name is not None else set()
         # once a turn, however often it asks
         await reinforcement.recalled(shown - context.recalled)
         context.recalled.update(shown)
-        return "\n".join(lines) or "nothing found"
+        return Passage("\n".join(lines), worst(provenances)) if lines else "nothing found"
 
     return Tool(memory_recall)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.errors import MemoryRefused
-from memory.store.entry import TYPED_KINDS, Author, NewEntry
-from pipeline.tools.toolbox import Tool, ToolContext
+from memory.store.entry import Author, NewEntry
+from pipeline.tools.toolbox import Tool, ToolContext, Writes
 
 if TYPE_CHECKING:
     from memory.store.entries import EntryStore
@@ -15,26 +14,20 @@ if TYPE_CHECKING:
 def note_tools(entries: EntryStore) -> list[Tool]:
     """The tools over the entries of the calling session's owner. Each confirms what is now in the database."""
 
-    async def _check_trust(context: ToolContext, name: str) -> None:
-        """What the user knows to be so is not changed where a forwarded text may speak through the model."""
-        if not context.trusted and (await entries.get(context.owner, name)).kind in TYPED_KINDS:
-            raise MemoryRefused(f"{name} is changed only at the user's own words: ask the user.")
-
     async def note_add(context: ToolContext, name: str, content: str) -> str:
         """Keep a note that can be found later by search. Short, telling name."""
-        entry = await entries.add(context.owner, NewEntry(content, name=name, author=Author.MODEL))
+        new = NewEntry(content, name=name, author=Author.MODEL, trusted=context.trusted)
+        entry = await entries.add(context.owner, new)
         context.written.append(entry.id)
         return f"saved the note {entry.name}: {entry.content}"
 
     async def note_write(context: ToolContext, name: str, content: str) -> str:
         """Replace what a note says."""
-        await _check_trust(context, name)
         entry = await entries.write(context.owner, name, content, Author.MODEL, trusted=context.trusted)
         return f"the note {entry.name} now says: {entry.content}"
 
     async def note_rename(context: ToolContext, name: str, new_name: str) -> str:
         """Give a note another name; the old one still finds it."""
-        await _check_trust(context, name)
         entry = await entries.rename(context.owner, name, new_name, Author.MODEL)
         return f"the note is now called {entry.name}, also {', '.join(entry.aliases)}"
 
@@ -45,8 +38,8 @@ def note_tools(entries: EntryStore) -> list[Tool]:
 
     async def note_remove(context: ToolContext, name: str) -> str:
         """Delete a note; the user can undo it."""
-        await _check_trust(context, name)
         entry = await entries.remove(context.owner, name, Author.MODEL)
         return f"removed the note {entry.name}"
 
-    return [Tool(tool, writes=True) for tool in (note_add, note_write, note_rename, note_alias, note_remove)]
+    changing = (note_write, note_rename, note_alias, note_remove)
+    return [Tool(note_add, writes=Writes.NOTE), *(Tool(tool, writes=Writes.LASTING) for tool in changing)]

@@ -6,16 +6,18 @@ import asyncio
 import inspect
 import json
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from memory.errors import MnemeError
+from memory.messages import Passage, Provenance
 from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from memory.messages import ToolCall
 
@@ -29,29 +31,54 @@ TOOL_TIMEOUT = 30.0
 class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
-    typed: the person typed something in this turn; without that no tool may write memory. trusted: the conversation
-    that the model reads holds nothing else, such as a forwarded text that could speak through it. written: the
-    entries that the turn's tools made, so that the commit can say where they came from. recalled: those that the turn
-    has recalled already, since each counts once a turn.
+    typed: the person typed something in this turn; without that no tool may write memory. provenance: the worst of all
+    that the model reads, such as of a forwarded text that could speak through it. written: the entries that
+    the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has recalled
+    already, since each counts once a turn.
     """
 
     owner: str
     session_id: str
     typed: bool = True
-    trusted: bool = True
+    provenance: Provenance = Provenance.TYPED
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
 
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing foreign can speak through the model."""
+        return not self.provenance.is_foreign
 
-class Tool:
-    """One tool, made from an async function `(context, **arguments) -> str` with a docstring.
 
-    writes: it changes memory, which forwarded or attached text alone may not bring about.
+class Writes(IntEnum):
+    """What a call writes into memory.
+
+    NOTE: something new that is only found by search. LASTING: what stands in later prompts unasked, such as rules,
+    facts, workflows and MEMORY.md, and every change of what is there already.
     """
 
-    def __init__(self, function: Callable[..., Awaitable[str]], *, writes: bool = False) -> None:
+    NOTHING = 0
+    NOTE = 1
+    LASTING = 2
+
+
+class Tool:
+    """One tool, made from an async function `(context, **arguments)` with a docstring.
+
+    It gives a str of its own words, or a Passage of what it read. writes: what a call of it writes into memory;
+    reads_if: tells by the arguments that a call writes nothing after all.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Awaitable[str | Passage]],
+        *,
+        writes: Writes = Writes.NOTHING,
+        reads_if: Callable[[Mapping[str, object]], bool] | None = None,
+    ) -> None:
         self._function = function
         self._writes = writes
+        self._reads_if = reads_if
         self._arguments = _arguments_model(function)
         schema = self._arguments.model_json_schema()
         self.spec = ToolSpec(
@@ -65,7 +92,7 @@ class Tool:
         """What the model calls it by."""
         return self.spec.name
 
-    async def run(self, context: ToolContext, arguments: str) -> str:
+    async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
         try:
             parsed = self._arguments.model_validate_json(arguments or "{}")
@@ -73,9 +100,11 @@ class Tool:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             return f"error: the arguments are wrong: {f'{where}: ' if where else ''}{first['msg']}"
-        if self._writes and not context.typed:
-            return "error: memory is written only at the user's own words, and this turn holds none: ask the user"
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
+        reads = self._reads_if is not None and self._reads_if(values)
+        refusal = _refusal(Writes.NOTHING if reads else self._writes, context)
+        if refusal is not None:
+            return f"error: {refusal}"
         try:
             async with asyncio.timeout(TOOL_TIMEOUT):
                 return await self._function(context, **values)
@@ -99,15 +128,28 @@ class Toolbox:
         """The tools as the model is told of them, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
 
-    async def run(self, context: ToolContext, call: ToolCall) -> str:
+    async def run(self, context: ToolContext, call: ToolCall) -> Passage:
         """Run one call; an unknown tool is an answer too."""
         tool = self._tools.get(call.name)
         if tool is None:
-            return f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}"
-        return await tool.run(context, call.arguments)
+            return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
+        result = await tool.run(context, call.arguments)
+        return result if isinstance(result, Passage) else Passage(result)
 
 
-def _arguments_model(function: Callable[..., Awaitable[str]]) -> type[BaseModel]:
+def _refusal(writes: Writes, context: ToolContext) -> str | None:
+    """Why a call that writes that may not run; None when it may. The one place that decides it, for every tool."""
+    if writes is not Writes.NOTHING and not context.typed:
+        return "memory is written only at the user's own words, and this turn holds none: ask the user"
+    if writes is Writes.LASTING and not context.trusted:
+        return (
+            f"{context.provenance} text is in view, which could speak through you, so only note_add may write now: "
+            "keep a note, or ask the user to send it with /remember"
+        )
+    return None
+
+
+def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     fields: dict[str, Any] = {

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memory.retrieval.activation import written_record
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from pipeline.tools.toolbox import Tool, ToolContext
+from pipeline.tools.toolbox import Tool, ToolContext, Writes
 
 if TYPE_CHECKING:
     from memory.consolidation.weekly import WeeklyConsolidation
@@ -33,8 +33,6 @@ def learn_tool(learning: Learning) -> Tool:
         replaces: Annotated[str, Field(description="name of the memory that it corrects")] = "",
     ) -> str:
         """Remember a fact, preference or rule that comes up by itself later on."""
-        if replaces.strip() and not context.trusted:
-            return "error: a memory is replaced only at the user's own words: ask the user"
         new = NewEntry(
             fact,
             stem=kind,
@@ -42,7 +40,6 @@ def learn_tool(learning: Learning) -> Tool:
             scope=scope,
             priority=Priority(priority) if priority else None,
             author=Author.MODEL,
-            trusted=context.trusted,
         )
         learnt = await learning.learn(context.owner, new, replaces.strip() or None)
         instead = f" instead of: {learnt.superseded.content}" if learnt.superseded else ""
@@ -51,7 +48,7 @@ def learn_tool(learning: Learning) -> Tool:
         context.written.append(learnt.entry.id)
         return f"saved the {learnt.entry.kind} {learnt.entry.name}: {learnt.entry.content}{instead}"
 
-    return Tool(memory_learn, writes=True)
+    return Tool(memory_learn, writes=Writes.LASTING)
 
 
 def episode_tool(entries: EntryStore) -> Tool:
@@ -72,7 +69,7 @@ def episode_tool(entries: EntryStore) -> Tool:
         ended = f" Outcome: {entry.outcome}" if entry.outcome else ""
         return f"saved the episode {entry.name}: {entry.content}{ended}"
 
-    return Tool(memory_episode, writes=True)
+    return Tool(memory_episode, writes=Writes.LASTING)
 
 
 def procedure_tool(procedures: Procedures) -> Tool:
@@ -95,7 +92,7 @@ def procedure_tool(procedures: Procedures) -> Tool:
         record = written_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
-    return Tool(memory_procedure, writes=True)
+    return Tool(memory_procedure, writes=Writes.LASTING)
 
 
 def stats_tool(stats: MemoryStats) -> Tool:
@@ -119,4 +116,4 @@ def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
         """Merge duplicate memories, archive faded ones, promote recurring ones."""
         return (await weekly.run(context.owner)).told or "There was nothing to tidy."
 
-    return Tool(memory_consolidate, writes=True)
+    return Tool(memory_consolidate, writes=Writes.LASTING)

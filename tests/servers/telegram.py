@@ -246,11 +246,13 @@ class BotApiServer:
         drop: bool = False,
         html: bool = False,
         applied: bool = False,
+        late: asyncio.Event | None = None,
     ) -> None:
         """Have the next calls of a method (`*`: of any) go wrong, `times=None` until clear_faults().
 
         An error is answered unless the call is to stall, be dropped without a response, or get an HTML page.
-        With `applied` the call takes effect first, and only its answer is lost.
+        With `applied` the call takes effect first, and only its answer is lost; with `late` it takes effect and is
+        answered when that is set.
         """
         self._faults.add(
             Fault(
@@ -263,6 +265,7 @@ class BotApiServer:
                 html=html,
                 applied=applied,
                 left=times,
+                late=late,
             )
         )
 
@@ -299,6 +302,11 @@ class BotApiServer:
         return _respond(call, {"ok": True, "result": result})
 
     async def _go_wrong(self, call: Call, fault: Fault) -> Answer | None:
+        if fault.late is not None:
+            result = await self._methods.run(call.method, call.params)
+            self._notify()
+            await fault.late.wait()
+            return _respond(call, {"ok": True, "result": result})
         if fault.applied:
             await self._methods.run(call.method, call.params)
             self._notify()

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tests.servers.telegram_params import ApiError
+
+if TYPE_CHECKING:
+    import asyncio
 
 _PHRASES = {401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict"}
 
 
 @dataclass(slots=True)
 class Fault:
-    """One scripted fault; `left` counts down to zero, none means until it is cleared."""
+    """One scripted fault; `left` counts down to zero, none means until it is cleared.
+
+    late: nothing goes wrong, but the answer comes only when it is set.
+    """
 
     method: str
     error_code: int
@@ -22,6 +29,7 @@ class Fault:
     html: bool
     applied: bool
     left: int | None
+    late: asyncio.Event | None = None
 
     def error(self) -> ApiError:
         """The error it answers with, in Telegram's words unless the script has its own."""

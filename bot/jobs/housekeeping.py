@@ -1,0 +1,53 @@
+"""What is deleted after a while: at the start of the program, and daily for as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from memory.log.pruning import Pruning
+    from memory.store.ledger import Ledger
+
+log = structlog.get_logger(__name__)
+
+DAY = 24 * 60 * 60.0
+
+
+class Housekeeping:
+    """Removes old mail, and entries whose undo has run out."""
+
+    def __init__(self, pruning: Pruning, ledger: Ledger, pause: float = DAY) -> None:
+        self._pruning = pruning
+        self._ledger = ledger
+        self._pause = pause
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Do it once. What goes wrong, such as a full disk, is logged: the next time does it."""
+        try:
+            await self._ledger.purge()
+            pruned = await self._pruning.prune()
+        except StoreError as error:
+            log.warning("housekeeping_failed", reason=str(error))
+        else:
+            log.debug("housekeeping_done", rows=pruned)
+
+    def start(self) -> None:
+        """Do it daily from now on. Only programs that stay do this."""
+        self._task = asyncio.create_task(self._daily(), name="housekeeping")
+
+    async def close(self) -> None:
+        """End; a deletion that is not finished is rolled back."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _daily(self) -> None:
+        while True:
+            await asyncio.sleep(self._pause)
+            await self.run()

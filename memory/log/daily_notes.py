@@ -1,0 +1,69 @@
+"""Daily notes in step with the log: what an answered turn is due is written, what was retried is taken out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import MnemeError
+from memory.files.notes import exchange_notes
+from memory.log.sessions import message_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    from memory.files.markdown import MarkdownFiles
+    from memory.files.notes import Memory
+    from memory.messages import Message
+    from memory.store.database import Database
+
+log = structlog.get_logger(__name__)
+
+_UNSETTLED = """
+SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id
+JOIN owners o ON o.id = c.owner_id
+WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retried') ORDER BY t.id
+"""
+
+
+class DailyNotes:
+    """Writes the daily notes of all owners. The log is the truth: a note that can't be written now is made up for."""
+
+    def __init__(self, database: Database, files: MarkdownFiles, zone: ZoneInfo) -> None:
+        self._database = database
+        self._files = files
+        self._zone = zone
+
+    async def settle(self, owner: str) -> None:
+        """Write and take out whatever the turns of an owner are due, oldest first.
+
+        What the file system refuses is still due, and is told in one line of the log.
+        """
+        for turn in await self._database.rows(_UNSETTLED, (owner,)):
+            rows = await self._database.rows("SELECT * FROM messages WHERE turn_id = ? ORDER BY id", (turn["id"],))
+            messages = [message_of(row) for row in rows]
+            answered = turn["outcome"] == "answered"
+            try:
+                await (self._write(owner, messages) if answered else self._take_out(owner, messages))
+            except (OSError, MnemeError) as error:
+                log.warning("Failed to append memory entry", reason=str(error))
+                return
+            async with self._database.transaction() as connection:
+                state = "written" if answered else None
+                await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn["id"]))
+
+    async def read(self, owner: str, now: datetime) -> Memory:
+        """An owner's files as they belong into a prompt, the notes in step."""
+        await self.settle(owner)
+        return await self._files.read(owner, now)
+
+    async def _write(self, owner: str, messages: list[Message]) -> None:
+        for note in exchange_notes(messages, self._zone):
+            await self._files.append_today(owner, messages[-1].created_at, note)
+            log.info(f"Appended memory entry ({len(note)} chars)")
+
+    async def _take_out(self, owner: str, messages: list[Message]) -> None:
+        for note in exchange_notes(messages, self._zone):
+            await self._files.take_out_note(owner, messages[-1].created_at, note)

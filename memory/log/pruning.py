@@ -1,0 +1,35 @@
+"""What is kept for a while only: settled mail and the counts of tokens. The log of what was said is not among it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, to_text
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+
+KEPT = timedelta(days=30)
+"""Long after Telegram would send an update again (a day), and long enough to look into what went wrong."""
+
+
+class Pruning:
+    """Deletes what is older than KEPT. Mail that waits stays, however old it is."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def prune(self) -> int:
+        """Delete it; how many rows went."""
+        before = to_text(self._clock() - KEPT)
+        gone = 0
+        async with self._database.transaction() as connection:
+            for old in (
+                "inbox WHERE state = 'done' AND received_at < ?",
+                "outbox WHERE state <> 'waiting' AND coalesce(settled_at, created_at) < ?",
+                "usage WHERE at < ?",
+            ):
+                gone += (await connection.execute(f"DELETE FROM {old}", (before,))).rowcount
+        return gone
