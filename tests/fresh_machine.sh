@@ -124,8 +124,8 @@ asked='My name is Olena and I keep bees. Please answer in one sentence.'
 without_library() {
     say "\$ make chat, without libgomp1"
     inside 'dpkg --remove --force-depends libgomp1' >/dev/null 2>&1 || failed "libgomp1 can't be removed"
-    inside "cd /root/mneme && make install" >"$work/install.log" 2>&1 ||
-        { tail -5 "$work/install.log"; failed "make install did not work"; }
+    inside "cd /root/mneme && make local" >"$work/install.log" 2>&1 ||
+        { tail -5 "$work/install.log"; failed "make local did not work"; }
     local status=0 fetched
     inside "cd /root/mneme && .venv/bin/mneme model pull --if-needed" >"$work/lacking.log" 2>&1 || status=$?
     cat "$work/lacking.log"

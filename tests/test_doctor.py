@@ -186,9 +186,9 @@ async def damaged(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def out_of_step(broken: Installation) -> AsyncIterator[None]:
-    # as another program would that knows nothing of the index
+    # the index alone is emptied: what it indexes stays as it was
     with contextlib.closing(sqlite3.connect(broken.data / "mneme.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE entries SET content = 'The guest wifi is called Sparrow'")
+        connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
     yield
 
 

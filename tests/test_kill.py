@@ -141,3 +141,19 @@ async def test_sigterm_ends_the_bot_cleanly(
         await telegram.wait_for(lambda: telegram.polled)
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
+
+
+async def test_killed_while_an_answer_is_sent_it_is_not_lost_and_comes_twice_at_most(
+    run: Run, telegram: BotApiServer, model: ModelServer
+) -> None:
+    before = len(telegram.calls_to("sendMessage"))
+    async with run():
+        telegram.user_says("message 0", chat_id=ANN)
+        # the reply is on its way: nobody knows whether it was received
+        await telegram.wait_for(partial(_called, telegram, "sendMessage", before))
+    async with run():
+        telegram.user_says("the next one", chat_id=ANN)
+        await telegram.wait_for(lambda: any("the next one" in message.text for message in telegram.sent(ANN)))
+    answered = [line for message in telegram.sent(ANN) for line in message.text.splitlines()]
+    assert 1 <= answered.count("You said: message 0") <= 2
+    assert answered.count("You said: the next one") == 1
