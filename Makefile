@@ -33,15 +33,18 @@ chat: local
 	@$(BIN)/mneme model pull --if-needed
 	@$(BIN)/mneme chat
 
+# a file's tests stay together: those of one file may share what is slow to make
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
 test: dev
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: dev deploy-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 # The README's lines in a bare Debian; needs root and debootstrap, and takes some minutes.
 fresh:
