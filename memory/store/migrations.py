@@ -1,6 +1,7 @@
 """The database's past: ordered migrations, each a list of statements that runs in one transaction.
 
-A migration that was released is never changed; what the store needs next is a new one at the end.
+A migration that was released is never changed; what the store needs next is a new one at the end. So this module only
+grows, and stays one: read from its top it is what the database has become.
 """
 
 from __future__ import annotations
