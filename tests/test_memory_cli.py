@@ -298,6 +298,10 @@ def test_when_there_is_nothing_it_is_said(shell: Shell) -> None:
 def test_scores_are_readable(shell: Shell, data: Path) -> None:
     for hit in shell.json("recall", "red lighthouse"):
         assert len(f"{hit['score']}".replace(".", "").partition("e")[0].strip("0")) <= 3
+    shares = [int(line.partition("%")[0]) for line in shell.done("recall", "red lighthouse").splitlines()]
+    assert shares[0] == 100
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] > 0
 
 
 def test_the_version_and_the_help_are_there_at_once(shell: Shell) -> None:

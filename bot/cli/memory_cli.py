@@ -217,8 +217,10 @@ def recall(
         found = await shelf.memory.recall.recall(query, owner, only, limit)
         if not found:
             typer.echo("Nothing was found.", err=True)
+        # the scores themselves depend on how much there is; what tells is how one compares with the best
+        best = max((one.hit.score for one in found), default=0.0)
         for one in found:
-            typer.echo(f"{one.hit.score:6.2f}  {one.hit.owner}  {one.text}")
+            typer.echo(f"{one.hit.score / best if best else 1.0:4.0%}  {one.hit.owner}  {one.text}")
 
     _with_shelf(work)
 
