@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 30
 """Seconds that a test waits for the program before it fails."""
+PRESSED_AGAIN = 5
+"""Seconds after which a key that had no effect is pressed again."""
 
 
 class _Screen(pyte.HistoryScreen):
@@ -97,6 +99,17 @@ class Terminal:
                     await self._changed.wait()
         except TimeoutError:
             raise AssertionError(f"waited in vain for {what!r} on:\n{self.text}") from None
+
+    async def leaves_at_ctrl_c(self) -> int:
+        """Press Ctrl-C until the program ends; its exit status.
+
+        One that comes between a question and the wait for its answer is noticed by readline at the next key only.
+        """
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                self.interrupts()
+                with contextlib.suppress(TimeoutError):
+                    return await asyncio.wait_for(self.process.wait(), PRESSED_AGAIN)
 
     async def leaves(self) -> int:
         """Wait for the end of the program; its exit status."""

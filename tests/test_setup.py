@@ -123,8 +123,7 @@ async def test_ctrl_c_ends_the_setup_at_each_question_and_leaves_settings_that_w
         else:
             setup.types(answer)
             await setup.asks("Number [1]:")
-    setup.interrupts()
-    assert await setup.leaves() == 130
+    assert await setup.leaves_at_ctrl_c() == 130
     assert "Setup was left here; what was kept so far is complete." in setup.lines
     assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
 
