@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.store.entry_rows import LIVE
+
 if TYPE_CHECKING:
     from memory.store.database import Database
 
@@ -20,10 +22,7 @@ class Census:
 
 async def census(database: Database) -> Census:
     """Count."""
-    kinds = await database.rows(
-        "SELECT kind, count(*) AS number FROM entries"
-        " WHERE superseded_by IS NULL AND archived_at IS NULL AND deleted_at IS NULL GROUP BY kind"
-    )
+    kinds = await database.rows(f"SELECT kind, count(*) AS number FROM entries e WHERE {LIVE} GROUP BY kind")
     return Census(
         inbox=await database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"),
         outbox=await database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'"),
