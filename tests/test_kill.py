@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import running_bot
 from tests.servers.model import Holds, Says
 from tests.servers.telegram import BotApiServer
 
@@ -50,16 +50,8 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
             "OPENAI_BASE_URL": model.url,
             "LLM_MODEL": "scripted",
         }
-        with (tmp_path / "log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", env=environment, stderr=log, cwd=tmp_path
-            )
-            try:
-                yield process
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+        async with running_bot(environment, tmp_path) as process:
+            yield process
 
     return running
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import pytest
 from bot.monitoring.health import Health
 from bot.monitoring.service_manager import ServiceManager, reporting
 from bot.telegram.service import run_telegram
+from tests.processes import running_bot
 from tests.servers.model import Holds, Says
 from tests.servers.telegram import BotApiServer
 
@@ -106,16 +106,8 @@ def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: 
             "OPENAI_BASE_URL": model.url,
             "LLM_MODEL": "scripted",
         }
-        with (tmp_path / "log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", env=environment, stderr=log, cwd=tmp_path
-            )
-            try:
-                yield process
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+        async with running_bot(environment, tmp_path) as process:
+            yield process
 
     return running
 
