@@ -48,14 +48,14 @@ check: dev deploy-check
 
 # The README's lines in a bare Debian; needs root and debootstrap, and takes some minutes.
 fresh:
-	tests/fresh_machine.sh
+	tests/trials/fresh_machine.sh
 
 deploy-check:
 	@deploy/check.sh
 
 # as root, on Debian with debootstrap: the installer in a fresh system, some minutes
 deploy-test: dev
-	$(BIN)/python -m tests.deploy_trial
+	$(BIN)/python -m tests.trials.deploy_trial
 
 bench: dev
 	$(BIN)/python -m benchmarks.search_scale

@@ -26,12 +26,12 @@ from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
 from memory.store.strength import Decay
 from memory.text.tokens import TokenCounter
-from tests.talk import ledger_over
+from tests.support.talk import ledger_over
 
 if TYPE_CHECKING:
     import aiosqlite
 
-CASES = Path(__file__).parent.parent / "tests" / "activation_cases.json"
+CASES = Path(__file__).parent.parent / "tests" / "sets" / "activation_cases.json"
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
 ROOM = 200
 """Tokens for the memories of one case: about half of them, so that something is pushed out."""

@@ -1,7 +1,7 @@
 """How well sentences that state a wish, a rule, a correction or a change are told from others, in seven languages.
 
-The sentences are labelled by hand (tests/capture_sentences.json). The tables of capture_patterns.py were tuned on one
-half of them, the other half was kept apart. Printed for each half: precision and recall of being captured at
+The sentences are labelled by hand (tests/sets/capture_sentences.json). The tables of capture_patterns.py were tuned
+on one half of them, the other was kept apart. Printed for each half: precision and recall of being captured at
 all, and of the rightly captured the share with the right pattern, and with the right words that hold no longer.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memory.learning.capture import Captured, Pattern, captured
 
-SENTENCES = Path(__file__).parent.parent / "tests" / "capture_sentences.json"
+SENTENCES = Path(__file__).parent.parent / "tests" / "sets" / "capture_sentences.json"
 HALVES = ("tune", "holdout")
 
 

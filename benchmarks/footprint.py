@@ -23,8 +23,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.servers.model import ModelServer, Says
-from tests.servers.telegram import BotApiServer
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,7 +17,7 @@ from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
-from tests.talk import ledger_over
+from tests.support.talk import ledger_over
 
 # language; notes in one line each; questions, each under its note after a ">"
 NOTES = """

@@ -17,7 +17,7 @@ from memory.store.database import Database
 from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
 from memory.store.index import rebuilding
-from tests.talk import ledger_over
+from tests.support.talk import ledger_over
 
 OWNERS = 200
 VOCABULARY = 50_000

@@ -32,8 +32,8 @@ from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
 from pipeline.prompt.prompts import STYLES, PromptStyle
-from tests.fakes import FakeClock, Person
-from tests.servers.model import ModelServer, Says
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer, Says
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from bot.app import open_app
 from bot.console.console import ConsoleChannel, console_address, typed_arrival
 from config.logs import configure_logging
 from config.settings import Settings
-from tests.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer, Says
 
 PICTURE = Path(__file__).with_name("conversation.svg")
 WIDTH = 92

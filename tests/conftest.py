@@ -15,8 +15,8 @@ from bot.app import App, open_app
 from config.models import ModelWindow, load_catalogue
 from config.settings import Settings
 from memory.store.database import Database
-from tests.fakes import FakeClock, Person
-from tests.servers.model import ModelServer
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -1,0 +1,1 @@
+"""What others promise us and we promise them: servers, engines, former versions, settings."""

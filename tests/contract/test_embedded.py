@@ -1,0 +1,418 @@
+import asyncio
+import importlib.util
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from openai import AsyncOpenAI, AuthenticationError
+from openai.types.chat import (
+    ChatCompletionMessageParam,
+    ChatCompletionToolParam,
+    ChatCompletionUserMessageParam,
+)
+
+from config.models import LocalModel, load_catalogue
+from memory.messages import Message, Role
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.engine import EmbeddedModelError
+from pipeline.local.model_files import pull
+from pipeline.local.prompt_state import PromptState
+from pipeline.models.model import ModelError, ModelRequest
+
+SMALLEST = load_catalogue().local("smollm2-135m")
+# The smallest model with the template of the larger ones: both write the same marks around messages.
+WITH_TOOLS = replace(SMALLEST, chat_template="qwen2.5-tools")
+CLOCK: ChatCompletionToolParam = {
+    "type": "function",
+    "function": {
+        "name": "current_time",
+        "description": "The time now.",
+        "parameters": {
+            "type": "object",
+            "properties": {"timezone": {"type": "string", "enum": ["UTC"]}},
+            "required": ["timezone"],
+        },
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """The real weights of the smallest model, fetched once and shared between runs."""
+    shared = os.environ.get("MNEME_TEST_MODELS") or Path.home() / ".cache" / "mneme-tests"
+    return pull(SMALLEST, Path(shared), lambda _: None)
+
+
+@pytest.fixture
+async def server(weights: Path) -> AsyncIterator[EmbeddedServer]:
+    running = EmbeddedServer(WITH_TOOLS, weights, threads=1)
+    yield running
+    await running.stop()
+
+
+def client(server: EmbeddedServer, base_url: str) -> AsyncOpenAI:
+    return AsyncOpenAI(base_url=base_url, api_key=server.api_key)
+
+
+def ended(pid: int, seconds: float) -> bool:
+    """Whether a process is gone, waiting at most so long for it."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], seconds)[0])
+    finally:
+        os.close(watched)
+
+
+async def rendered(server: EmbeddedServer, messages: list[dict[str, object]], *, tools: bool) -> str:
+    """What llama.cpp makes of a conversation with the server's chat template."""
+    base_url = await server.start()
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {server.api_key}"}) as http:
+        asked = {"messages": messages} | ({"tools": [CLOCK]} if tools else {})
+        answer = await http.post(base_url.removesuffix("v1") + "apply-template", json=asked)
+    prompt: str = answer.raise_for_status().json()["prompt"]
+    return prompt
+
+
+async def test_the_model_starts_answers_in_pieces_and_is_gone_after_stop(server: EmbeddedServer) -> None:
+    base_url = await server.start()
+    pid = server.pid
+    assert pid is not None
+    asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Say hello."}]
+    async with client(server, base_url) as model:
+        stream = await model.chat.completions.create(
+            model=SMALLEST.name,
+            messages=asked,
+            max_tokens=12,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = [chunk async for chunk in stream]
+    pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]
+    assert len([piece for piece in pieces if piece]) > 1
+    usage = chunks[-1].usage
+    assert usage is not None
+    assert 0 < usage.completion_tokens <= 12
+    await server.stop()
+    assert server.pid is None
+    assert ended(pid, 0)
+
+
+async def test_a_second_question_reuses_what_was_evaluated_for_the_first(server: EmbeddedServer) -> None:
+    async with client(server, await server.start()) as model:
+        long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(40))
+        cached = []
+        for question in ("What comes after 7?", "And what after 9?"):
+            asked: list[ChatCompletionMessageParam] = [
+                {"role": "system", "content": long},
+                {"role": "user", "content": question},
+            ]
+            answer = await model.chat.completions.create(model="any", messages=asked, max_tokens=1)
+            assert answer.usage is not None
+            details = answer.usage.prompt_tokens_details
+            cached.append((details.cached_tokens or 0) / answer.usage.prompt_tokens if details else 0)
+    assert cached[0] < 0.1
+    assert cached[1] > 0.9
+
+
+async def test_what_was_read_is_known_at_the_next_start_unless_it_was_forgotten(weights: Path, tmp_path: Path) -> None:
+    question = [ChatCompletionUserMessageParam(role="user", content="The sea is wide and the boat is small. " * 20)]
+
+    async def cached(*, forgetting: bool = False) -> int:
+        state = PromptState(tmp_path / "state", SMALLEST.name)
+        server = EmbeddedServer(WITH_TOOLS, weights, threads=1, state=state)
+        async with client(server, await server.start()) as asked:
+            assert not list((tmp_path / "state").glob("*"))
+            answer = await asked.chat.completions.create(model=SMALLEST.name, messages=question, max_tokens=4)
+        if forgetting:
+            await server.forget()
+        await server.stop()
+        assert answer.usage is not None
+        assert answer.usage.prompt_tokens_details is not None
+        return answer.usage.prompt_tokens_details.cached_tokens or 0
+
+    assert await cached() == 0
+    kept = tmp_path / "state" / SMALLEST.name
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert await cached() > 150
+    await EmbeddedServer(WITH_TOOLS, weights, state=PromptState(kept.parent, kept.name)).forget()
+    assert not kept.exists()
+    assert await cached(forgetting=True) == 0
+    assert await cached() == 0
+
+
+async def test_a_question_that_is_given_up_is_no_longer_worked_on(server: EmbeddedServer) -> None:
+    numbers = " ".join(str(number * 7919 % 1000) for number in range(300))
+    asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": numbers}]
+    async with client(server, await server.start()) as model:
+        stream = await model.chat.completions.create(
+            model="any", messages=asked, stream=True, extra_body={"return_progress": True}
+        )
+        await anext(aiter(stream))  # the first report, long before the whole prompt is evaluated
+        await stream.close()
+        again = await model.chat.completions.create(model="any", messages=asked, max_tokens=1)
+    assert again.usage is not None
+    assert again.usage.prompt_tokens_details is not None
+    evaluated = again.usage.prompt_tokens_details.cached_tokens or 0
+    assert evaluated < again.usage.prompt_tokens * 0.7
+
+
+def asked_before(times: int) -> list[ChatCompletionMessageParam]:
+    """A conversation in which the clock was used so often that even the smallest model does it again."""
+    conversation: list[ChatCompletionMessageParam] = []
+    for number in range(times):
+        conversation += [
+            {"role": "user", "content": "What time is it?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": str(number),
+                        "type": "function",
+                        "function": {"name": "current_time", "arguments": '{"timezone": "UTC"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": str(number), "content": "It is noon."},
+            {"role": "assistant", "content": "It is noon."},
+        ]
+    return [*conversation, {"role": "user", "content": "What time is it?"}]
+
+
+async def test_a_tool_call_is_recognised_whole_and_in_pieces(server: EmbeddedServer) -> None:
+    asked = asked_before(3)
+    async with client(server, await server.start()) as model:
+        whole = await model.chat.completions.create(
+            model="any", messages=asked, tools=[CLOCK], temperature=0, max_tokens=60
+        )
+        calls = whole.choices[0].message.tool_calls or []
+        assert [call.function.name for call in calls if call.type == "function"] == ["current_time"]
+        assert whole.choices[0].finish_reason == "tool_calls"
+        stream = await model.chat.completions.create(
+            model="any", messages=asked, tools=[CLOCK], temperature=0, max_tokens=60, stream=True
+        )
+        pieces = [
+            call.function
+            async for chunk in stream
+            for call in chunk.choices[0].delta.tool_calls or []
+            if call.function is not None
+        ]
+    assert "".join(piece.name or "" for piece in pieces) == "current_time"
+    assert json.loads("".join(piece.arguments or "" for piece in pieces)) == {"timezone": "UTC"}
+
+
+async def test_the_prompt_begins_with_the_tools_and_leaves_system_messages_where_they_are(
+    server: EmbeddedServer,
+) -> None:
+    prompt = await rendered(
+        server,
+        [
+            {"role": "system", "content": "FIRST"},
+            {"role": "user", "content": "QUESTION"},
+            {"role": "assistant", "content": "ANSWER"},
+            {"role": "system", "content": "NOTE"},
+            {"role": "user", "content": "MORE"},
+        ],
+        tools=True,
+    )
+    order = ["# Tools", "current_time", "FIRST", "QUESTION", "ANSWER", "system\nNOTE", "MORE"]
+    places = [prompt.index(text) for text in order]
+    assert places == sorted(places)
+    assert prompt.endswith("<|im_start|>assistant\n")
+
+
+async def test_the_prompt_shows_an_earlier_call_in_the_form_the_model_is_asked_for(
+    server: EmbeddedServer,
+) -> None:
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "current_time", "arguments": '{"timezone": "UTC"}'},
+    }
+    prompt = await rendered(
+        server,
+        [
+            {"role": "user", "content": "What time is it?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "It is noon."},
+        ],
+        tools=True,
+    )
+    shown = 'Tool call:\n```json\n{"name": "current_time", "arguments": {"timezone": "UTC"}}\n```<|im_end|>'
+    assert shown in prompt
+    assert "It is noon.\n</tool_response>\nNow answer in plain words.<|im_end|>" in prompt
+
+
+async def test_without_tools_the_prompt_says_nothing_of_them(server: EmbeddedServer) -> None:
+    prompt = await rendered(server, [{"role": "user", "content": "Hi"}], tools=False)
+    assert prompt == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+
+
+async def test_others_on_the_machine_cannot_use_the_port(server: EmbeddedServer) -> None:
+    base_url = await server.start()
+    assert base_url.startswith("http://127.0.0.1:")
+    async with AsyncOpenAI(base_url=base_url, api_key="guessed") as stranger:
+        with pytest.raises(AuthenticationError):
+            await stranger.chat.completions.create(model="any", messages=[{"role": "user", "content": "Hi"}])
+
+
+async def test_many_tasks_that_start_at_once_share_one_process(server: EmbeddedServer) -> None:
+    assert len(set(await asyncio.gather(*(server.start() for _ in range(5))))) == 1
+
+
+async def test_a_model_that_was_killed_is_started_again(server: EmbeddedServer) -> None:
+    await server.start()
+    killed = server.pid
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    assert ended(killed, 10)
+    assert server.pid is None
+    async with client(server, await server.start()) as model:
+        assert [served.id async for served in await model.models.list()] == [SMALLEST.name]
+    assert server.pid not in (None, killed)
+
+
+@pytest.mark.parametrize(
+    ("number", "others_killed", "sentence"),
+    [
+        (signal.SIGKILL, 0, "The process of smollm2-135m was killed from outside: /retry starts it again."),
+        (signal.SIGKILL, 1, "There is not enough memory for smollm2-135m, which takes about 0.3 GB: free some, or "),
+        (signal.SIGSEGV, 0, "smollm2-135m crashed (Segmentation fault): /retry starts it again; "),
+        (signal.SIGILL, 0, "This machine's processor lacks instructions that the embedded model's engine needs: "),
+    ],
+)
+async def test_a_model_that_dies_while_it_is_asked_is_an_error_with_the_cause(
+    server: EmbeddedServer,
+    number: signal.Signals,
+    others_killed: int,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = tmp_path / "vmstat"
+    events.write_text("pgfault 5\noom_kill 3\n")
+    monkeypatch.setattr("pipeline.local.embedded._MEMORY_EVENTS", events)
+
+    async def connect() -> Endpoint:
+        url = await server.start()
+        assert server.pid is not None
+        events.write_text(f"pgfault 5\noom_kill {3 + others_killed}\n")
+        os.kill(server.pid, number)
+        return Endpoint(url, server.api_key, server.why_lost)
+
+    asking = OpenAIModel(SMALLEST.name, SMALLEST.window, connect, timeout=60)
+    asked = ModelRequest([Message(Role.USER, "Hello", datetime(2026, 2, 7, tzinfo=UTC))])
+    with pytest.raises(ModelError) as raised:
+        await asking.complete(asked)
+    await asking.close()
+    assert str(raised.value).startswith(sentence)
+
+
+async def test_a_start_that_is_cancelled_leaves_no_process_and_can_be_repeated(
+    server: EmbeddedServer,
+) -> None:
+    loading = asyncio.create_task(server.start())
+    await asyncio.sleep(0)  # let it begin
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    assert server.pid is None
+    await server.start()
+
+
+def run_bot(text: str, weights: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a program in place of the bot."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", text, str(weights)]
+    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed text
+
+
+def test_the_model_ends_with_a_bot_that_is_killed(weights: Path) -> None:
+    bot = (
+        "import asyncio, os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from config.models import load_catalogue\n"
+        "from pipeline.local.embedded import EmbeddedServer\n"
+        "async def main():\n"
+        "    model = load_catalogue().local('smollm2-135m')\n"
+        "    server = EmbeddedServer(model, Path(sys.argv[1]), threads=1)\n"
+        "    await server.start()\n"
+        "    print(server.pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())\n"
+    )
+    done = run_bot(bot, weights)
+    assert done.returncode == -signal.SIGKILL
+    assert ended(int(done.stdout), 10)
+
+
+async def failure(model: LocalModel, path: Path, load_seconds: float = 60) -> str:
+    with pytest.raises(EmbeddedModelError) as raised:
+        await EmbeddedServer(model, path, threads=1, load_seconds=load_seconds).start()
+    return str(raised.value)
+
+
+async def test_missing_weights_are_an_error_that_says_how_to_fetch_them(tmp_path: Path) -> None:
+    assert "fetch them with `mneme model pull`" in await failure(SMALLEST, tmp_path / "weights.gguf")
+
+
+async def test_a_file_of_the_wrong_size_is_an_error_that_says_how_to_fetch_it_afresh(tmp_path: Path) -> None:
+    path = tmp_path / "weights.gguf"
+    path.write_bytes(b"short")
+    assert "has 5 bytes instead of the 98362432 of smollm2-135m" in await failure(SMALLEST, path)
+
+
+async def test_a_file_that_is_no_model_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "weights.gguf"
+    path.write_bytes(b"garbage" * 100)
+    said = await failure(replace(SMALLEST, size_bytes=700), path)
+    assert "could not be loaded" in said
+    assert "invalid magic" in said
+    assert "`mneme model pull`" in said
+
+
+def test_too_little_memory_is_an_error_that_says_how_much_is_needed(weights: Path) -> None:
+    bot = (
+        "import asyncio, dataclasses, resource, sys\n"
+        "from pathlib import Path\n"
+        "from config.models import load_catalogue\n"
+        "from pipeline.local.embedded import EmbeddedServer\n"
+        "from pipeline.local.engine import EmbeddedModelError\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+        "model = dataclasses.replace(load_catalogue().local('smollm2-135m'), n_ctx=100_000)\n"
+        "try:\n"
+        "    asyncio.run(EmbeddedServer(model, Path(sys.argv[1]), threads=1).start())\n"
+        "except EmbeddedModelError as error:\n"
+        "    print(error)\n"
+    )
+    assert run_bot(bot, weights).stdout.startswith(
+        b"There is not enough memory for smollm2-135m, which takes about 0.3 GB"
+    )
+
+
+async def test_a_load_that_takes_too_long_is_given_up(weights: Path) -> None:
+    assert "was not loaded within 0.001 seconds" in await failure(SMALLEST, weights, load_seconds=0.001)
+
+
+async def test_a_missing_package_is_an_error_that_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert "deploy/install.sh --local" in await failure(SMALLEST, tmp_path)
+
+
+async def test_stopping_what_never_ran_does_nothing(tmp_path: Path) -> None:
+    await EmbeddedServer(SMALLEST, tmp_path).stop()

@@ -1,0 +1,166 @@
+"""How much a model reads: what its endpoint says wins over the table, and a setting over both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from config.models import load_catalogue
+from pipeline.endpoint.endpoint_window import SaidWindow, ask_window
+from tests.support.fakes import Person
+from tests.support.servers.model import Fails, Says
+from tests.support.servers.web import Answer, Request, WebServer
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ChatRequest, ModelServer
+
+DEFAULT = load_catalogue().default
+
+
+def listing(**fields: Any) -> dict[str, object]:
+    return {"object": "list", "data": [{"id": "other", "max_model_len": 1111}, {"id": "scripted"} | fields]}
+
+
+LLAMA_CPP = listing(owned_by="llamacpp", meta={"n_ctx_train": 131072, "n_params": 8030261248, "size": 1})
+OLLAMA = {"parameters": 'stop "<|eot_id|>"', "model_info": {"general.basename": "x", "llama.context_length": 131072}}
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        ({"/v1/models": listing(max_model_len=16384)}, SaidWindow(16384)),
+        ({"/v1/models": listing(max_context_length=32000)}, SaidWindow(32000)),
+        ({"/v1/models": listing(context_window=131072, max_completion_tokens=8192)}, SaidWindow(131072, 8192)),
+        (
+            {"/v1/models": listing(context_length=400000, top_provider={"max_completion_tokens": 128000})},
+            SaidWindow(400000, 128000),
+        ),
+        ({"/v1/models": listing(owned_by="llamacpp", meta={"n_ctx": 6144, "n_ctx_train": 131072})}, SaidWindow(6144)),
+        ({"/v1/models": LLAMA_CPP, "/props": {"default_generation_settings": {"n_ctx": 4096}}}, SaidWindow(4096)),
+        (
+            {"/v1/models": listing(), "/api/v0/models": listing(state="loaded", loaded_context_length=8192)},
+            SaidWindow(8192),
+        ),
+        (
+            {"/v1/models": listing(), "/api/v0/models": listing(state="not-loaded", max_context_length=131072)},
+            SaidWindow(4096, final=False),
+        ),
+        ({"/v1/models": listing(), "/api/show": OLLAMA, "/api/ps": {"models": []}}, SaidWindow(4096, final=False)),
+        (
+            {"/v1/models": listing(), "/api/show": OLLAMA | {"parameters": "num_ctx             16384\nstop x"}},
+            SaidWindow(16384, final=False),
+        ),
+        ({"/api/show": OLLAMA | {"remote_host": "https://ollama.example"}}, SaidWindow(131072)),
+        (
+            {
+                "/api/show": OLLAMA,
+                "/api/ps": {"models": [{"model": "scripted:latest", "context_length": 32768}]},
+            },
+            SaidWindow(32768),
+        ),
+        ({"/v1/models": listing()}, SaidWindow()),
+        ({"/v1/models": listing(max_model_len="many", context_length=None, meta={"n_ctx": 0})}, SaidWindow()),
+        ({"/v1/models": ["nonsense"], "/api/show": 3, "/props": {}}, SaidWindow()),
+        ({}, SaidWindow()),
+    ],
+)
+async def test_every_kind_of_server_is_understood(
+    model: ModelServer, pages: dict[str, object], said: SaidWindow
+) -> None:
+    model.pages = pages
+    assert await ask_window(model.url, "key", "scripted") == said
+
+
+async def test_a_server_that_does_not_answer_costs_no_more_than_the_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(request: Request) -> Answer | None:
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr("pipeline.endpoint.endpoint_window.SECONDS", 0.1)
+    server = WebServer(never)
+    await server.start()
+    try:
+        assert await ask_window(f"http://127.0.0.1:{server.port}/v1", "key", "scripted") is None
+    finally:
+        await server.stop()
+
+
+async def test_what_the_endpoint_says_is_known_before_the_first_request_and_after_a_restart(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.pages = {"/v1/models": listing(max_model_len=5000)}
+    async with start() as app:
+        assert app.model.window == DEFAULT
+        await Person(app).says("x" * 30_000)
+        assert app.model.window.max_input_tokens == 5000
+    assert model.requests[0].tokens < 5000
+    async with start() as app:
+        await Person(app).says("Hello")
+        assert app.model.window.max_input_tokens == 5000
+    assert model.visited == ["/v1/models"]
+
+
+async def test_it_is_asked_again_after_a_day(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
+    model.pages = {"/v1/models": listing(max_model_len=5000)}
+    async with start() as app:
+        person = Person(app)
+        await person.says("Hello")
+        model.pages = {"/v1/models": listing(max_model_len=9000)}
+        clock.forward(hours=23)
+        await person.says("Hello")
+        assert app.model.window.max_input_tokens == 5000
+        clock.forward(hours=2)
+        await person.says("Hello")
+        assert app.model.window.max_input_tokens == 9000
+
+
+async def test_ollama_is_believed_to_read_little_until_it_has_loaded_the_model(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.pages = {"/v1/models": listing(), "/api/show": OLLAMA}
+
+    def answer(request: ChatRequest) -> Says:
+        model.pages["/api/ps"] = {"models": [{"model": "scripted", "context_length": 24576}]}
+        return Says("Hello.")
+
+    model.otherwise = answer
+    windows = []
+    async with start() as app:
+        person = Person(app)
+        for _ in range(3):
+            await person.says("Hello")
+            windows.append(app.model.window.max_input_tokens)
+    assert windows == [4096, 24576, 24576]
+    assert model.visited.count("/api/show") == 2
+
+
+async def test_the_setting_overrides_all_and_nothing_is_asked(start: OpenApp, model: ModelServer) -> None:
+    model.pages = {"/v1/models": listing(max_model_len=5000)}
+    async with start() as app:
+        await Person(app).says("Hello")
+    model.visited.clear()
+    async with start(llm_context_tokens=12_000) as app:
+        await Person(app).says("Hello")
+        assert app.model.window.max_input_tokens == 12_000
+        assert "12,000" in await Person(app).says("/status")
+    assert model.visited == []
+
+
+async def test_an_endpoint_that_can_not_say_leaves_the_table_in_force(start: OpenApp, model: ModelServer) -> None:
+    model.otherwise = lambda _: Fails(401)
+    async with start() as app:
+        await Person(app).says("Hello")
+        assert app.model.window == DEFAULT
+
+
+async def test_the_key_in_an_address_is_not_stored(start: OpenApp, model: ModelServer) -> None:
+    secret = model.url.replace("127.0.0.1", "olena:hunter2@127.0.0.1")
+    async with start(openai_base_url=secret) as app:
+        await Person(app).says("Hello")
+        rows = await app.database.rows("SELECT * FROM endpoints")
+    assert rows
+    assert "hunter2" not in str([tuple(row) for row in rows])

@@ -1,0 +1,256 @@
+"""LightRAG beside Mneme: exchanges go there, what it knows comes back, and its troubles stay its own."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.errors import ConfigurationError
+from pipeline.prompt.prompts import RELEVANT_HEADER
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+from tests.support.servers.web import Answer, WebServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.web import Request
+
+
+class LightRagServer:
+    """Behaves as LightRAG does: an API key, documents that are added, listed and deleted, and POST /query."""
+
+    def __init__(self) -> None:
+        self.documents: list[dict[str, str]] = []
+        self.queries: list[dict[str, object]] = []
+        self.context: object = ""
+        self.status = 200
+        self.kept: dict[str, str] = {}
+        self.busy = False
+        self.web = WebServer(self._handle)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.web.port}/"
+
+    async def _handle(self, request: Request) -> Answer | None:
+        if self.status == 0:
+            return None
+        if self.status != 200:
+            return Answer(self.status, b"trouble", content_type="text/plain")
+        if request.header("x-api-key") != "graph-key":
+            return Answer(403, b'{"detail": "Invalid API Key"}')
+        body = json.loads(request.body)
+        if request.target == "/documents/paginated":
+            assert 10 <= body["page_size"] <= 200
+            start = (body["page"] - 1) * body["page_size"]
+            shown = list(self.kept.items())[start : start + body["page_size"]]
+            listing = {
+                "documents": [{"id": key, "file_path": source, "status": "processed"} for key, source in shown],
+                "pagination": {"page": body["page"], "has_next": start + body["page_size"] < len(self.kept)},
+            }
+            return Answer(200, json.dumps(listing).encode())
+        if request.target == "/documents/delete_document":
+            if not self.busy:
+                for key in body["doc_ids"]:
+                    del self.kept[key]
+            status = "busy" if self.busy else "deletion_started"
+            return Answer(200, json.dumps({"status": status, "message": "", "doc_id": ""}).encode())
+        if request.target == "/documents/text":
+            self.documents.append(body)
+            self.kept[f"doc-{len(self.kept)}"] = body["file_source"]
+            return Answer(200, b'{"status": "success", "message": "Text successfully received."}')
+        assert request.target == "/query"
+        assert len(body["query"]) >= 3
+        self.queries.append(body)
+        return Answer(200, json.dumps(self.context).encode())
+
+
+@pytest.fixture
+async def graph() -> AsyncIterator[LightRagServer]:
+    server = LightRagServer()
+    await server.web.start()
+    yield server
+    await server.web.stop()
+    assert server.web.crashes == []
+
+
+@pytest.fixture
+def start_beside(start: OpenApp, graph: LightRagServer) -> OpenApp:
+    """Opens an App that knows the LightRAG server."""
+
+    def opened(window: int | None = None, **settings: object) -> object:
+        settings = {"lightrag_url": graph.url, "lightrag_api_key": "graph-key", "memory_scope": "shared"} | settings
+        return start(window, **settings)
+
+    return opened  # type: ignore[return-value]  # it gives what `start` gives
+
+
+async def test_an_answered_exchange_is_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
+    async with start_beside() as app:
+        await Person(app).says("My cat is called Murka")
+    assert graph.documents == [
+        {
+            "text": "[2026-02-07 12:15]\nUser: My cat is called Murka\nAssistant: You said: My cat is called Murka",
+            "file_source": "mneme console:local 1 typed",
+        }
+    ]
+
+
+async def test_what_the_graph_knows_stands_right_after_the_message(
+    start_beside: OpenApp, graph: LightRagServer, model: ModelServer
+) -> None:
+    graph.context = {"response": "Murka is a cat.\n"}
+    async with start_beside(lightrag_mode="hybrid") as app:
+        await Person(app).says("Who is Murka?")
+    assert model.requests[0].last == "Who is Murka?"
+    assert model.requests[0].added == f"{RELEVANT_HEADER}\nMurka is a cat.\n\nNow: Saturday 2026-02-07 12:15"
+    assert graph.queries == [
+        {"query": "Who is Murka?", "mode": "hybrid", "only_need_context": True, "enable_rerank": False}
+    ]
+
+
+async def test_what_the_graph_said_is_not_kept_in_the_history(
+    start_beside: OpenApp, graph: LightRagServer, model: ModelServer
+) -> None:
+    async with start_beside() as app:
+        graph.context = {"response": "Murka is a cat."}
+        await Person(app).says("Who is Murka?")
+        graph.context = {"response": ""}
+        await Person(app).says("Thank you")
+    assert "Murka is a cat." not in model.requests[1].prompt
+
+
+async def test_a_long_context_is_cut(start_beside: OpenApp, graph: LightRagServer, model: ModelServer) -> None:
+    graph.context = {"response": "Murka is a cat. " * 5_000}
+    async with start_beside() as app:
+        await Person(app).says("Who is Murka?")
+    assert "characters left out" in model.requests[0].messages[1]["content"]
+    assert len(model.requests[0].messages[1]["content"]) < 6_000
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"response": "Sorry, I'm not able to provide an answer to that question.[no-context]"},
+        {"response": None},
+        {"response": ["a", "list"]},
+        {},
+        [],
+        "text",
+        None,
+    ],
+)
+async def test_a_graph_that_knows_nothing_adds_nothing(
+    start_beside: OpenApp, graph: LightRagServer, model: ModelServer, context: object
+) -> None:
+    graph.context = context
+    async with start_beside() as app:
+        assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
+    assert "# Relevant Memory" not in model.requests[0].messages[1]["content"]
+
+
+@pytest.mark.parametrize("status", [0, 403, 404, 500])
+async def test_a_graph_in_trouble_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer, status: int) -> None:
+    graph.status = status
+    async with start_beside() as app:
+        assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
+        assert await app.sessions.message_count("console:local") == 2
+
+
+async def test_a_graph_that_is_down_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer) -> None:
+    async with start_beside() as app:
+        await graph.web.stop()
+        assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
+
+
+async def test_words_too_short_for_the_graph_are_not_asked(start_beside: OpenApp, graph: LightRagServer) -> None:
+    async with start_beside() as app:
+        await Person(app).says("Hi")
+    assert graph.queries == []
+    assert len(graph.documents) == 1
+
+
+async def test_a_turn_that_failed_is_not_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
+    async with start_beside() as app:
+        await Person(app).says(" ")
+    assert graph.documents == []
+
+
+async def test_without_one_shared_memory_it_is_refused(start_beside: OpenApp) -> None:
+    with pytest.raises(ConfigurationError, match="LIGHTRAG_URL needs MEMORY_SCOPE=shared"):
+        async with start_beside(memory_scope="chat"):
+            pass
+
+
+async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: ModelServer) -> None:
+    from memory.log.sessions import Address
+
+    async with start_beside() as app:
+        await Person(app).says("Remember that I like tea")
+        await Person(app, Address("telegram", "7")).says("What do I like?")
+    assert "- I like tea" in model.requests[-1].system()
+
+
+async def test_forget_all_deletes_what_was_sent_and_nothing_else(start_beside: OpenApp, graph: LightRagServer) -> None:
+    graph.kept = {f"theirs-{number}": f"paper-{number}.pdf" for number in range(250)}
+    graph.kept["old"] = "telegram:1001:7/12"
+    async with start_beside() as app:
+        person = Person(app)
+        await person.says("My cat is called Murka")
+        assert "mneme console:local 1 typed" in graph.kept.values()
+        assert "Everything is forgotten" in await person.says("/forget all confirm")
+    assert len(graph.kept) == 250
+    assert all(source.startswith("paper-") for source in graph.kept.values())
+
+
+@pytest.mark.parametrize("trouble", ["busy", "down"])
+async def test_what_lightrag_keeps_after_forget_all_is_said(
+    start_beside: OpenApp, graph: LightRagServer, trouble: str
+) -> None:
+    async with start_beside() as app:
+        person = Person(app)
+        await person.says("My cat is called Murka")
+        graph.busy, graph.status = trouble == "busy", 500 if trouble == "down" else 200
+        said = await person.says("/forget all confirm")
+        assert "LightRAG still holds what it was sent" in said
+        assert await app.database.value("SELECT count(*) FROM messages") == 0
+
+
+async def test_with_memory_off_lightrag_is_neither_asked_nor_told_and_still_forgets(
+    start_beside: OpenApp, graph: LightRagServer
+) -> None:
+    async with start_beside() as app:
+        await Person(app).says("My cat is called Murka")
+    asked = len(graph.queries)
+    async with start_beside(memory_enabled=False) as app:
+        person = Person(app)
+        await person.says("Who is Murka?")
+        assert (len(graph.queries), len(graph.documents)) == (asked, 1)
+        await person.says("/forget all confirm")
+    assert graph.kept == {}
+
+
+@pytest.mark.parametrize(
+    ("references", "trusted"),
+    [
+        ([{"reference_id": "1", "file_path": "mneme console:local 1 typed"}], True),
+        ([{"reference_id": "1", "file_path": "mneme console:local 1 forwarded"}], False),
+        ([{"file_path": "mneme console:local 1 typed"}, {"file_path": "paper.pdf"}], False),
+        ([], False),
+        (None, False),
+    ],
+)
+async def test_only_what_comes_from_the_users_own_words_leaves_the_turn_trusted(
+    start_beside: OpenApp, graph: LightRagServer, model: ModelServer, references: object, *, trusted: bool
+) -> None:
+    graph.context = {"response": "Murka is a cat.", "references": references}
+    model.script(Calls((("memory_learn", {"fact": "Murka is a cat"}),)), Says("Done."))
+    async with start_beside() as app:
+        await Person(app).says("Who is Murka?")
+    last = model.requests[-1].last
+    assert last.startswith("saved the fact") if trusted else "text is in view" in last

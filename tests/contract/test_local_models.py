@@ -1,0 +1,131 @@
+"""`mneme model`: what is listed, and that a model server near by is offered before anything is fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.local_models import pull_model, show_models, takes_one_near_by
+from config.models import load_catalogue
+from config.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.servers.model import ModelServer
+
+
+class Terminal(io.StringIO):
+    """What a person types, or sees."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Fetched(Exception):  # not an error
+    """The weights would be fetched now."""
+
+
+@pytest.fixture
+def env_file(tmp_path: Path) -> Path:
+    return tmp_path / ".env"
+
+
+@pytest.fixture(autouse=True)
+def _fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(*_: object) -> None:
+        raise Fetched
+
+    monkeypatch.setattr("pipeline.local.model_files.pull", fetch)
+
+
+def types(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(text))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+
+
+def seen() -> str:
+    assert isinstance(sys.stderr, Terminal)
+    return sys.stderr.getvalue()
+
+
+async def pull(model: ModelServer, env_file: Path, *names: str) -> None:
+    """`mneme model pull --if-needed` beside an Ollama that has these models."""
+    model.pages = {"/v1/models": {"data": [{"id": name} for name in names]}}
+    port = int(model.url.split(":")[2].split("/")[0])
+    await asyncio.to_thread(pull_model, Settings(), None, if_needed=True, env_file=env_file, ports={"Ollama": port})
+
+
+async def test_a_yes_connects_the_server_and_fetches_nothing(
+    model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types(monkeypatch, "y\n")
+    await pull(model, env_file, "qwen3:8b")
+    assert "Ollama runs on this machine and has qwen3:8b." in seen()
+    assert "Use it instead of fetching 1.1 GB?" in seen()
+    settings = load_settings(env_file)
+    assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "qwen3:8b")
+    assert env_file.stat().st_mode & 0o777 == 0o600
+
+
+async def test_one_of_several_models_is_chosen_by_its_name(
+    model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types(monkeypatch, "\nno-such\nllama3.2:3b\n")
+    await pull(model, env_file, "qwen3:8b", "llama3.2:3b")
+    assert "choose one of qwen3:8b, llama3.2:3b" in seen()
+    assert load_settings(env_file).llm_model == "llama3.2:3b"
+
+
+async def test_a_no_writes_nothing_and_fetches_the_embedded_model(
+    model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types(monkeypatch, "n\n")
+    with pytest.raises(Fetched):
+        await pull(model, env_file, "qwen3:8b")
+    assert not env_file.exists()
+
+
+async def test_without_a_person_it_is_said_in_a_line_and_the_embedded_model_is_fetched(
+    model: ModelServer, env_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Fetched):
+        await pull(model, env_file, *(f"model-{n}" for n in range(9)))
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == (
+        "Ollama runs on this machine and has model-0, model-1, model-2, model-3, model-4, model-5 and 3 more. "
+        "`mneme setup` connects it; for now the embedded model is used."
+    )
+    assert not env_file.exists()
+
+
+async def test_a_server_without_a_model_is_not_offered(
+    model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types(monkeypatch, "")
+    with pytest.raises(Fetched):
+        await pull(model, env_file)
+
+
+def test_nothing_is_looked_for_where_a_model_is_configured(env_file: Path, model: ModelServer) -> None:
+    settings = Settings.model_validate({"openai_base_url": "http://localhost:1/v1", "llm_model": "mine"})
+    pull_model(settings, None, if_needed=True, env_file=env_file, ports={"Ollama": 1})
+    assert not takes_one_near_by(settings, env_file, {"Ollama": 1})
+
+
+def test_the_list_says_size_memory_licence_and_quality(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    show_models(Settings())
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0].split() == "model size memory here quality licence what it is".split()
+    for row, known in zip(rows[1:], load_catalogue().local_models, strict=True):
+        for told in (known.name, f"{known.size_bytes / 1e9:.1f} GB", f"{known.resident_bytes / 1e9:.1f} GB", "no"):
+            assert told in row
+        assert known.quality in row
+        assert known.licence in row

@@ -1,0 +1,95 @@
+"""The table of windows, made from a list of models: no model gets more than the list says it reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config import make_catalogue
+from config.make_catalogue import main, make_table, read_source, too_large
+from config.models import ModelCatalogue, ModelWindow, load_catalogue
+
+if TYPE_CHECKING:
+    import pytest
+
+SOURCE = {
+    name: ModelWindow(context, answer)
+    for name, (context, answer) in json.loads(
+        (Path(__file__).parents[1] / "sets" / "model_windows.json").read_text(encoding="utf-8")
+    ).items()
+}
+"""Some of the maintained list's entries."""
+
+words = st.sampled_from(["gpt", "llama", "4", "4o", "5", "mini", "large", "2024", "instruct", "x"])
+names = st.builds(
+    lambda vendors, parts: "/".join([*vendors, "-".join(parts)]),
+    st.lists(st.sampled_from(["openrouter", "azure"]), max_size=2),
+    st.lists(words, min_size=1, max_size=4),
+)
+windows = st.builds(ModelWindow, st.integers(512, 2_000_000), st.integers(64, 512))
+
+
+def with_table(source: dict[str, ModelWindow]) -> ModelCatalogue:
+    catalogue = load_catalogue()
+    return ModelCatalogue(
+        tuple(make_table(source)), catalogue.default, catalogue.tiers, catalogue.default_local, catalogue.local_models
+    )
+
+
+def test_no_window_of_the_packaged_table_is_larger_than_the_list_says() -> None:
+    assert too_large(load_catalogue(), SOURCE) == []
+
+
+def test_most_windows_of_the_packaged_table_are_not_much_smaller_either() -> None:
+    catalogue = load_catalogue()
+    shares = [catalogue.window(name).max_input_tokens / said.max_input_tokens for name, said in SOURCE.items()]
+    assert sum(share > 0.75 for share in shares) / len(shares) > 0.8
+
+
+@given(st.dictionaries(names, windows, max_size=30))
+def test_whatever_the_list_says_no_model_gets_more(source: dict[str, ModelWindow]) -> None:
+    assert too_large(with_table(source), source) == []
+
+
+@given(st.dictionaries(names.filter(lambda name: "/" not in name), windows, max_size=30))
+def test_a_known_model_gets_at_least_three_quarters_of_its_window(source: dict[str, ModelWindow]) -> None:
+    catalogue = with_table(source)
+    for name, window in source.items():
+        assert catalogue.window(name).max_input_tokens * make_catalogue.MUCH_MORE >= window.max_input_tokens
+
+
+def test_a_new_version_of_a_family_gets_what_most_of_the_family_have() -> None:
+    family = {f"gpt-5-{kind}": ModelWindow(272_000, 128_000) for kind in ("mini", "nano", "pro")}
+    catalogue = with_table(family | {"gpt-5-chat": ModelWindow(128_000, 16_384)})
+    assert catalogue.window("gpt-5-ultra").max_input_tokens == 128_000
+    assert catalogue.window("gpt-5-mini-2027") == ModelWindow(272_000, 128_000)
+    assert catalogue.window("gemini-9") == catalogue.default
+
+
+def test_the_command_makes_the_table_and_leaves_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = {
+        "tiny-1": {"mode": "chat", "max_input_tokens": 2_048, "max_output_tokens": 512},
+        "Tiny-1": {"mode": "chat", "max_input_tokens": 1_024, "max_output_tokens": 1_024},
+        "draws": {"mode": "image_generation", "max_input_tokens": 9_999_999},
+        "odd-1": {"mode": "chat", "max_input_tokens": "many"},
+    }
+    (tmp_path / "list.json").write_text(json.dumps(listed))
+    assert read_source(tmp_path / "list.json") == {"tiny-1": ModelWindow(1_024, 256)}
+    copy = tmp_path / "models.json"
+    shutil.copy(make_catalogue.CATALOGUE, copy)
+    monkeypatch.setattr(make_catalogue, "CATALOGUE", copy)
+    monkeypatch.setattr(make_catalogue, "load_catalogue", lambda: load_catalogue(copy))
+    monkeypatch.setattr(sys, "argv", ["make_catalogue", str(tmp_path / "list.json")])
+    main()
+    assert "0 windows too large" in capsys.readouterr().out
+    made = load_catalogue(copy)
+    assert [model.pattern for model in made.models] == ["tiny-1*"]
+    assert made.local_models == load_catalogue().local_models

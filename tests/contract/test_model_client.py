@@ -1,0 +1,491 @@
+"""The model client against a real endpoint: what servers refuse, leave out, break off and get wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.models import ModelWindow
+from memory.messages import Message, Role, ToolCall
+from pipeline.endpoint.openai_model import Defaults, Endpoint, OpenAIModel
+from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer, Reply
+
+TOOL = ToolSpec("look", "Look something up.", '{"type": "object", "properties": {"at": {"type": "string"}}}')
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK's backoff starts at a thousandth of a second."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
+
+
+@contextlib.asynccontextmanager
+async def client_of(
+    url: str, patience: float = 20, temperature: float | None = 0.7, longest: int | None = None
+) -> AsyncIterator[OpenAIModel]:
+    async def connect() -> Endpoint:
+        return Endpoint(url, "key")
+
+    client = OpenAIModel(
+        "scripted",
+        ModelWindow(8_000, 1_000),
+        connect,
+        timeout=patience,
+        defaults=Defaults(temperature, longest),
+    )
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+async def client(model: ModelServer) -> AsyncIterator[OpenAIModel]:
+    async with client_of(model.url, longest=500) as opened:
+        yield opened
+
+
+def request(text: str = "Hello") -> ModelRequest:
+    return ModelRequest([Message(Role.USER, text, FakeClock()())], tools=(TOOL,))
+
+
+def chunk(delta: object, finish: str | None = None, **more: object) -> dict[str, object]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} | more
+
+
+async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Says("Good morning to you"))
+    pieces: list[str] = []
+
+    async def take(piece: str) -> None:
+        pieces.append(piece)
+
+    answer = await client.complete(request(), take)
+    assert len(pieces) > 2
+    assert "".join(pieces) == answer.text == "Good morning to you"
+    assert answer.finish is Finish.STOP
+    assert answer.usage == Usage(model.requests[0].tokens, 4)
+
+
+async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelServer) -> None:
+    loading = asyncio.Event()
+    told: list[str] = []
+
+    async def connect() -> Endpoint:
+        await asyncio.wait_for(loading.wait(), 20)
+        return Endpoint(model.url, "key")
+
+    async def tell(what: str) -> None:
+        told.append(what)
+        loading.set()
+
+    client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
+    asked = ModelRequest([Message(Role.USER, "word " * 1000, FakeClock()())], on_wait=tell)
+    await client.complete(asked)
+    await client.complete(asked)
+    await client.close()
+    assert told == ["loading the model", "reading 1,300 tokens", "thinking", "reading 1,300 tokens", "thinking"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        (Fails(401), "The model at {url} refuses the key: check OPENAI_API_KEY."),
+        (Fails(403), "The model at {url} refuses the key: check OPENAI_API_KEY."),
+        (Fails(404), "The model scripted is not known at {url}: check LLM_MODEL and OPENAI_BASE_URL."),
+        (Fails(402), "The account at {url} has no credit left: top it up, or change OPENAI_API_KEY."),
+    ],
+)
+async def test_a_refusal_says_what_to_do(
+    client: OpenAIModel, model: ModelServer, failure: Fails, sentence: str
+) -> None:
+    model.script(failure)
+    with pytest.raises(ModelError) as caught:
+        await client.complete(request())
+    assert str(caught.value) == sentence.format(url=model.url)
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        (Fails(429), "The model at {url} takes no more requests for now: wait a moment, then /retry."),
+        (Fails(429, code="insufficient_quota"), "The account at {url} has no credit left"),
+        (Fails(500), "The model at {url} answered with error 500: try /retry later."),
+        (Fails(503), "The model at {url} answered with error 503: try /retry later."),
+    ],
+)
+async def test_an_overloaded_server_is_asked_three_times(
+    client: OpenAIModel, model: ModelServer, failure: Fails, sentence: str
+) -> None:
+    model.script(failure, failure, failure)
+    with pytest.raises(ModelError) as caught:
+        await client.complete(request())
+    assert str(caught.value).startswith(sentence.format(url=model.url))
+    assert len(model.requests) == 3
+
+
+async def test_a_server_that_recovers_gives_the_answer(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Fails(500), Fails(429, retry_after=0), Says("Back again."))
+    assert (await client.complete(request())).text == "Back again."
+
+
+async def test_retry_after_is_respected(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Fails(429, retry_after=1), Says("Back again."))
+    before = time.monotonic()
+    assert (await client.complete(request())).text == "Back again."
+    assert time.monotonic() - before >= 1
+
+
+async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+        async with client_of(url) as client:
+            with pytest.raises(ModelError) as caught:
+                await client.complete(request())
+    assert str(caught.value) == (
+        f"The model at {url} can't be reached, or it hung up: check OPENAI_BASE_URL and the network."
+    )
+
+
+async def test_a_server_that_says_nothing_is_given_up_after_the_timeout(model: ModelServer) -> None:
+    model.script(Holds(""))
+    async with client_of(model.url, patience=0.2) as client:
+        with pytest.raises(ModelError, match=r"did not answer within 0\.2 seconds: try /retry"):
+            await client.complete(request())
+    await model.wait_for(lambda: model.disconnects == 1)
+
+
+@pytest.mark.parametrize("reply", [Holds("Half an"), Says("Half an", finish=None)])
+async def test_a_stream_that_breaks_or_stalls_in_the_middle_is_a_cut_off_answer(
+    model: ModelServer, reply: Reply
+) -> None:
+    model.script(reply)
+    async with client_of(model.url, patience=0.2) as client:
+        answer = await client.complete(request())
+    assert (answer.text, answer.finish, answer.usage) == ("Half an", Finish.CUT_OFF, None)
+
+
+async def test_a_stream_that_breaks_before_the_first_word_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Says("", finish=None))
+    with pytest.raises(ModelError, match="can't be reached, or it hung up"):
+        await client.complete(request())
+
+
+async def test_a_stream_that_is_not_json_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Garbles())
+    with pytest.raises(ModelError, match="sent something that can't be read"):
+        await client.complete(request())
+
+
+async def test_an_error_in_the_middle_of_a_stream_is_told(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Streams(({"error": {"message": "the GPU is on fire"}},)))
+    with pytest.raises(ModelError, match=r"The model scripted failed \(the GPU is on fire\)"):
+        await client.complete(request())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 8192 tokens, however you requested 9000",
+        "the request exceeds the available context size. try increasing the context size or enable context shift",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Your input exceeds the context window of this model.",
+        "'max_tokens' is too large: 4096. This model's maximum context length is 4096 tokens",
+    ],
+)
+async def test_every_way_to_say_that_a_request_is_too_long_is_understood(
+    client: OpenAIModel, model: ModelServer, said: str
+) -> None:
+    model.script(Fails(400, said))
+    with pytest.raises(ContextOverflow, match="try /compact"):
+        await client.complete(request())
+    assert len(model.requests) == 1
+
+
+async def test_too_many_tokens_in_a_minute_is_not_taken_for_too_long(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(*[Fails(429, "Rate limit reached: too many tokens per min")] * 3)
+    with pytest.raises(ModelError, match="takes no more requests for now"):
+        await client.complete(request())
+
+
+@pytest.mark.parametrize("status", [400, 422])
+async def test_a_parameter_that_is_refused_is_left_out_from_then_on(
+    client: OpenAIModel, model: ModelServer, status: int
+) -> None:
+    model.script(Fails(status, "Unsupported value: 'temperature'", param="temperature"))
+    assert (await client.complete(request())).text == "You said: Hello"
+    assert (await client.complete(request())).text == "You said: Hello"
+    assert ["temperature" in r.body for r in model.requests] == [True, False, False]
+
+
+async def test_a_reasoning_model_gets_the_newer_name_of_the_longest_answer(
+    client: OpenAIModel, model: ModelServer
+) -> None:
+    said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    model.script(Fails(400, said, param="max_tokens", code="unsupported_parameter"))
+    await client.complete(request())
+    assert model.requests[0].body["max_tokens"] == 500
+    assert model.requests[1].body["max_completion_tokens"] == 500
+    assert "max_tokens" not in model.requests[1].body
+
+
+async def test_a_refusal_that_names_its_parameter_only_in_words_is_understood(
+    client: OpenAIModel, model: ModelServer
+) -> None:
+    model.script(Fails(400, "stream_options: Extra inputs are not permitted"))
+    await client.complete(request())
+    assert "stream_options" not in model.requests[1].body
+    assert "temperature" in model.requests[1].body
+
+
+async def test_a_model_without_tools_is_talked_to_without_them(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Fails(400, "registry/library/gemma does not support tools"))
+    assert (await client.complete(request())).text == "You said: Hello"
+    assert ["tools" in r.body for r in model.requests] == [True, False]
+
+
+async def test_a_parameter_that_can_not_be_left_out_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(Fails(400, "Invalid value for messages", param="messages"))
+    with pytest.raises(ModelError, match="error 400"):
+        await client.complete(request())
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"choices": []},
+        {"choices": None},
+        {},
+        chunk({}),
+        chunk(None),
+        {"choices": [{"index": 0}]},
+        chunk({"role": "assistant", "content": None, "tool_calls": None}),
+        chunk({"content": ""}, finish=""),
+        chunk({"content": [{"type": "thinking", "thinking": "hm"}]}),
+        chunk({"reasoning_content": "let me think"}),
+        chunk({}, usage=None),
+        chunk({}, usage={}),
+        chunk({"tool_calls": []}),
+    ],
+)
+async def test_chunks_that_say_nothing_are_passed_over(
+    client: OpenAIModel, model: ModelServer, strange: object
+) -> None:
+    model.script(Streams((strange, chunk({"content": "Hi"}), strange, chunk({"content": "!"}, "stop"), strange)))
+    answer = await client.complete(request())
+    assert (answer.text, answer.finish) == ("Hi!", Finish.STOP)
+
+
+async def test_an_emoji_in_two_halves_is_put_together(client: OpenAIModel, model: ModelServer) -> None:
+    model.script(
+        Streams((chunk({"content": "Hi \ud83d"}), chunk({"content": "\ude00\ud83d"}), chunk({"content": "!"}, "stop")))
+    )
+    pieces: list[str] = []
+
+    async def take(piece: str) -> None:
+        piece.encode()
+        pieces.append(piece)
+
+    answer = await client.complete(request(), take)
+    assert answer.text == "".join(pieces) == "Hi 😀\ufffd!"
+
+
+async def test_usage_with_cached_tokens_is_read(client: OpenAIModel, model: ModelServer) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}
+    model.script(Streams((chunk({"content": "Hi"}, "stop"), {"choices": [], "usage": usage})))
+    assert (await client.complete(request())).usage == Usage(90, 3, 64)
+
+
+async def test_usage_of_nothing_is_no_usage(client: OpenAIModel, model: ModelServer) -> None:
+    zero = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    model.script(Streams((chunk({"content": "Hi"}, "stop", usage=zero),)))
+    assert (await client.complete(request())).usage is None
+
+
+def call(name: str | None, arguments: object, **more: object) -> dict[str, object]:
+    return {"function": {"name": name, "arguments": arguments}} | more
+
+
+LOOK_AT_A_AND_B = [("look", {"at": "a"}), ("look", {"at": "b"})]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [  # as the standard says: an index, the id and the name once
+            call("look", "", index=0, id="1"),
+            call(None, '{"at": ', index=0),
+            call(None, '"a"}', index=0),
+            call("look", '{"at": "b"}', index=1, id="2"),
+        ],
+        [  # mixed up
+            call("look", "", index=0, id="1"),
+            call("look", "", index=1, id="2"),
+            call(None, '{"at": "b"}', index=1),
+            call(None, '{"at": "a"}', index=0),
+        ],
+        [  # every call whole, all with one index
+            call("look", '{"at": "a"}', index=0, id="1"),
+            call("look", '{"at": "b"}', index=0, id="2"),
+        ],
+        [  # without an index
+            call("look", '{"at": "a"}', id="1"),
+            call("look", '{"at": "b"}', id="2"),
+        ],
+        [  # without an index or an id, in pieces
+            call("look", ""),
+            call(None, '{"at": "a"}'),
+            call("look", '{"at": "b"}'),
+        ],
+        [  # id and name in every chunk
+            call("look", '{"at": ', index=0, id="1"),
+            call("look", '"a"}', index=0, id="1"),
+            call("look", '{"at": "b"}', index=1, id="2"),
+        ],
+        [  # the arguments as an object
+            call("look", {"at": "a"}, index=0, id="1"),
+            call("look", {"at": "b"}, index=1, id="2"),
+        ],
+    ],
+)
+@pytest.mark.parametrize("finish", ["tool_calls", "stop"])
+async def test_tool_calls_are_put_together_however_they_come(
+    client: OpenAIModel, model: ModelServer, chunks: list[object], finish: str
+) -> None:
+    model.script(Streams((*(chunk({"tool_calls": [c]}) for c in chunks), chunk({}, finish))))
+    answer = await client.complete(request())
+    assert [(c.name, json.loads(c.arguments)) for c in answer.tool_calls] == LOOK_AT_A_AND_B
+    assert answer.finish is Finish.TOOL_CALLS
+    assert len({c.id for c in answer.tool_calls}) == 2
+    assert all(c.id for c in answer.tool_calls)
+
+
+async def test_a_tool_call_goes_back_with_its_id_and_the_tools_with_their_schema(
+    client: OpenAIModel, model: ModelServer
+) -> None:
+    now = FakeClock()()
+    history = [
+        Message(Role.USER, "Where?", now),
+        Message(Role.ASSISTANT, "", now, tool_calls=(ToolCall("c1", "look", '{"at": "a"}'),)),
+        Message(Role.TOOL, "here", now, tool_call_id="c1"),
+    ]
+    await client.complete(ModelRequest(history, tools=(TOOL,)))
+    sent = model.requests[0]
+    assert sent.messages[1]["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "a"}'}}
+    ]
+    assert sent.messages[2] == {"role": "tool", "content": "here", "tool_call_id": "c1"}
+    assert sent.body["tools"][0]["function"]["parameters"] == json.loads(TOOL.parameters)
+
+
+async def test_the_fallback_model_answers_when_the_first_can_not(start: OpenApp, model: ModelServer) -> None:
+    model.script(Fails(404), Says("I stand in."))
+    async with start(llm_fallback_model="spare") as app:
+        person = Person(app)
+        assert await person.says("Hello") == "I stand in."
+        rows = await app.database.rows("SELECT model FROM usage")
+    assert [r.body["model"] for r in model.requests] == ["scripted", "spare"]
+    assert [row["model"] for row in rows] == ["spare"]
+    assert person.channel.shown[-1] == "I stand in."
+
+
+async def test_when_the_fallback_fails_too_the_first_failure_is_said(start: OpenApp, model: ModelServer) -> None:
+    model.script(Fails(401), Fails(404))
+    async with start(llm_fallback_model="spare") as app:
+        assert "refuses the key" in await Person(app).says("Hello")
+
+
+async def test_summaries_are_made_by_the_fast_model(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_fast_model="quick") as app:
+        person = Person(app)
+        for n in range(3):
+            await person.says(f"Message {n}")
+        await person.says("/compact 1")
+    assert model.requests[-1].is_summary
+    assert model.requests[-1].body["model"] == "quick"
+    assert model.requests[-1].body["temperature"] == 0.3
+    assert model.requests[-1].body["max_tokens"] == 500
+
+
+async def test_the_tokens_of_each_call_are_recorded(app: App, person: Person, model: ModelServer) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}
+    model.script(
+        Calls((("memory_file", {"action": "read"}),)), Streams((chunk({"content": "Hi"}, "stop", usage=usage),))
+    )
+    await person.says("Hello")
+    rows = await app.database.rows("SELECT * FROM usage ORDER BY id")
+    assert [(r["purpose"], r["prompt_tokens"], r["completion_tokens"], r["cached_tokens"]) for r in rows] == [
+        ("turn", model.requests[0].tokens, 0, 0),
+        ("turn", 90, 3, 64),
+    ]
+    assert {r["session_id"] for r in rows} == {"console:local"}
+
+
+async def test_a_server_that_reports_no_tokens_is_counted_by_estimate(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.script(Streams((chunk({"content": "Good day to you"}, "stop"),)))
+    await person.says("Hello")
+    row = await app.database.row("SELECT prompt_tokens, completion_tokens FROM usage")
+    assert row is not None
+    assert row["prompt_tokens"] == pytest.approx(model.requests[0].tokens, rel=0.25)
+    assert row["completion_tokens"] == 4
+
+
+def costing(tokens: int, text: str = "Fine.") -> Streams:
+    usage = {"prompt_tokens": tokens, "completion_tokens": 0}
+    return Streams((chunk({"content": text}, "stop", usage=usage),))
+
+
+async def test_the_limit_of_the_day_is_said_and_ends_at_midnight(
+    start: OpenApp, model: ModelServer, clock: FakeClock
+) -> None:
+    model.script(costing(500))
+    async with start(daily_token_limit=500) as app:
+        person = Person(app)
+        assert await person.says("Hello") == "Fine."
+        said = await person.says("And again")
+        assert said == ("Today's limit of 500 tokens is used up: I answer again tomorrow, or raise DAILY_TOKEN_LIMIT.")
+        assert len(model.requests) == 1
+        clock.forward(hours=12)
+        assert await person.says("Good morning") == "You said: Good morning"
+
+
+async def test_work_in_the_background_counts_against_the_limit_of_the_day(start: OpenApp, model: ModelServer) -> None:
+    model.script(costing(10), costing(10), costing(1000, "A summary."))
+    async with start(daily_token_limit=500) as app:
+        person = Person(app)
+        await person.says("Hello")
+        await person.says("How are you?")
+        assert "summarised" in await person.says("/compact 1")
+        assert "limit of 500 tokens is used up" in await person.says("And again")
+        await person.says("/retry")
+        assert "extracted (no model made a summary)" in await person.says("/compact 1")
+    assert len(model.requests) == 3
+
+
+async def test_a_stop_closes_the_request(person: Person, model: ModelServer) -> None:
+    model.script(Holds("I think"))
+    await person.sends("Think hard")
+    await person.sees("I think")
+    await person.says("/stop")
+    await model.wait_for(lambda: model.disconnects == 1)

@@ -1,0 +1,63 @@
+"""The preview of an answer in a group, over real HTTP: whatever it leaves in the chat becomes the reply."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from telegram.ext import ExtBot
+
+from bot.telegram.preview import Preview
+from memory.log.sessions import Address
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+GROUP = -100500
+LONG = "This is an answer that is long enough to be shown before it is finished."
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[BotApiServer]:
+    """A local Telegram with a group."""
+    async with BotApiServer() as server:
+        server.register_chat(GROUP, chat_type="supergroup", name="Friends")
+        yield server
+
+
+@pytest.fixture
+async def preview(telegram: BotApiServer) -> AsyncIterator[Preview]:
+    """A preview in the group."""
+    async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
+        yield Preview(bot, Address("telegram", str(GROUP)), private=False)
+
+
+async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_message(
+    telegram: BotApiServer, preview: Preview
+) -> None:
+    late = asyncio.Event()
+    telegram.fault("sendMessage", late=late)
+    preview.show(LONG)
+    await telegram.wait_for(lambda: telegram.sent(GROUP))
+    closing = asyncio.create_task(preview.close())
+    await asyncio.sleep(0)
+    late.set()
+    await closing
+    assert preview.message_id == str(telegram.sent(GROUP)[0].message_id)
+
+
+async def test_a_preview_whose_message_was_refused_leaves_none(telegram: BotApiServer, preview: Preview) -> None:
+    telegram.fault("sendMessage", error_code=403, times=None)
+    preview.show(LONG)
+    await telegram.wait_for(lambda: any(call.method == "sendMessage" and call.response for call in telegram.calls))
+    await preview.close()
+    assert preview.message_id is None
+    assert telegram.sent(GROUP) == []
+
+
+async def test_a_preview_that_showed_nothing_ends_at_once(preview: Preview) -> None:
+    preview.show("short")
+    await preview.close()
+    assert preview.message_id is None

@@ -1,0 +1,231 @@
+"""Servers that refuse a part of a request: asked once more without it, and never again with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from config.models import ModelWindow
+from memory.messages import Message, Role
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.models.model import ModelRequest
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import NOTHING_LEARNED, Fails, Refuses, Says, Wrong
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ChatRequest, ModelServer
+
+QWEN = Refuses(Wrong.LATER_SYSTEM, "System message must be at the beginning.", 400)
+QWEN_LLAMA_CPP = Refuses(Wrong.LATER_SYSTEM, "raise_exception: System message must come first (jinja template)", 500)
+MISTRAL = Refuses(Wrong.SAME_ROLE, "Conversation roles must alternate user/assistant/user/assistant/...", 400)
+GEMMA = Refuses(Wrong.SYSTEM, "System role not supported", 400)
+LM_STUDIO = Refuses(Wrong.SYSTEM, "Error rendering prompt with jinja template: Only user and assistant", streamed=True)
+FORMAT = Refuses("response_format", "'response_format.type' must be 'json_schema' or 'text'", 400)
+UNUSABLE_FORMAT = Refuses("response_format", "not implemented", 501)
+STREAM_OPTIONS = Refuses("stream_options", "[{'type': 'extra_forbidden', 'loc': ['body', 'stream_options']}]", 422)
+NAMED = Refuses("stream_options", "Unrecognized request argument supplied", 400, param="stream_options")
+TOOLS = Refuses("tools", "registry.example/library/gemma does not support tools", 400)
+JINJA = Refuses("tools", "tools param requires --jinja flag", 500)
+TEMPERATURE = Refuses("temperature", "Unsupported value: 'temperature' does not support 0.7", 400, param="temperature")
+
+SERVERS = {
+    "no system message": (GEMMA,),
+    "no system message, and roles that alternate": (GEMMA, MISTRAL),
+    "no system message, said in the stream": (LM_STUDIO,),
+    "no response_format": (FORMAT,),
+    "no response_format, without a word": (UNUSABLE_FORMAT,),
+    "neither stream_options nor tools": (STREAM_OPTIONS, TOOLS),
+    "no stream_options by name, no tools by flag": (NAMED, JINJA),
+    "nothing optional at all": (FORMAT, STREAM_OPTIONS, TOOLS, TEMPERATURE, GEMMA, MISTRAL),
+    "no tools, without a word": (Refuses("tools"),),
+    "no system message, without a word": (Refuses(Wrong.SYSTEM),),
+    "neither tools nor temperature, without a word": (Refuses("tools"), Refuses("temperature")),
+}
+CONTENT_AS_IT_IS = {
+    "no later system message": (QWEN,),
+    "roles that alternate, and no later system message": (QWEN, MISTRAL),
+}
+"""Servers to which nothing that they refuse is ever sent."""
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK's backoff starts at a thousandth of a second."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
+
+
+@pytest.mark.parametrize("server", [*SERVERS, *CONTENT_AS_IT_IS])
+async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
+    start: OpenApp, model: ModelServer, server: str, tmp_path: Path
+) -> None:
+    model.refuses = (SERVERS | CONTENT_AS_IT_IS)[server]
+    model.otherwise = lambda request: Says("They spoke of bees." if request.is_summary else "I see.")
+    model.consolidation = lambda _: Says(NOTHING_LEARNED.replace("They talked.", "They spoke of hives."))
+    async with start() as app:
+        person = Person(app)
+        for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
+            assert await person.says(text) == "I see."
+        assert "summarised" in await person.says("/compact 2")
+        assert await person.says("Where do I live?") == "I see."
+        assert "conversation" in await person.says("/new")
+    history = next((tmp_path / "data" / "memory").rglob("HISTORY.md")).read_text(encoding="utf-8")
+    assert "They spoke of hives." in history
+    assert bool(model.refused) == (server in SERVERS)
+
+
+def accepted(model: ModelServer) -> list[ChatRequest]:
+    """The requests that the server liked."""
+    return [r for r in model.requests if not any(dislike.applies(r) for dislike in model.refuses)]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_refusal_is_asked_for_once_also_after_a_restart(
+    start: OpenApp, model: ModelServer, server: str
+) -> None:
+    model.refuses = SERVERS[server]
+
+    async def talk(person: Person) -> None:
+        consolidated = len(model.consolidations)
+        for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
+            await person.says(text)
+        await person.says("/new")
+        await model.wait_for(lambda: len(model.consolidations) > consolidated)
+        await person.says("Hello again")
+
+    async with start() as app:
+        await talk(Person(app))
+        once = len(model.refused)
+        await talk(Person(app))
+    assert 0 < once <= 25
+    async with start() as app:
+        await talk(Person(app))
+    assert len(model.refused) == once
+
+
+@pytest.mark.parametrize(
+    ("refuses", "roles", "requests"),
+    [
+        ((QWEN,), "system user assistant user", 2),
+        ((QWEN_LLAMA_CPP,), "system user assistant user", 4),  # the SDK repeats what fails with 500 by itself
+        ((MISTRAL,), "system user assistant user", 2),
+        ((Refuses(Wrong.LATER_SYSTEM, status=422),), "system user assistant user", 6),
+        ((GEMMA,), "user assistant user", 4),
+        ((LM_STUDIO,), "user assistant user", 6),
+    ],
+)
+async def test_messages_are_rearranged_no_more_than_a_server_needs(
+    model: ModelServer, refuses: tuple[Refuses, ...], roles: str, requests: int
+) -> None:
+    now = FakeClock()()
+    spoken = [(Role.SYSTEM, "rules"), (Role.SYSTEM, "memory"), (Role.USER, "one"), (Role.ASSISTANT, "two")]
+    spoken += [(Role.SYSTEM, "relevant"), (Role.USER, "three"), (Role.USER, "four")]
+    model.refuses = refuses
+
+    async def connect() -> Endpoint:
+        return Endpoint(model.url, "key")
+
+    client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
+    try:
+        await client.complete(ModelRequest([Message(role, text, now) for role, text in spoken]))
+    finally:
+        await client.close()
+    sent = model.requests[-1].messages
+    assert [message["role"] for message in sent] == roles.split()
+    assert "\n\n".join(message["content"] for message in sent) == "\n\n".join(text for _, text in spoken)
+    assert len(model.requests) == requests
+
+
+async def test_nothing_that_was_said_is_lost_where_the_messages_are_rearranged(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.otherwise = lambda _: Says("Bees, you say.")
+    sent: dict[str, list[Any]] = {}
+    for kind, refuses in (("free", ()), ("strict", (GEMMA, MISTRAL))):
+        model.refuses = refuses
+        async with start(mneme_data_dir=f"data-{kind}") as app:
+            person = Person(app)
+            await person.says("I keep bees.")
+            await person.says("What do I keep?")
+        sent[kind] = accepted(model)[-1].messages
+    assert [message["role"] for message in sent["strict"]] == ["user", "assistant", "user"]
+    written = "\n".join(message["content"] for message in sent["strict"])
+    for message in sent["free"]:
+        assert message["content"] in written
+
+
+async def test_a_model_without_tools_is_not_expected_to_write_any_calls(start: OpenApp, model: ModelServer) -> None:
+    model.refuses = (TOOLS,)
+    call = '{"name": "memory_recall", "arguments": {"query": "bees"}}'
+    model.script(Says(call))
+    async with start() as app:
+        assert await Person(app).says("Give me an example of JSON") == call
+
+
+async def test_an_error_that_is_about_nothing_in_the_request_costs_no_part_of_it(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.otherwise = lambda _: Fails(400, "the content filter has been triggered")
+    async with start() as app:
+        person = Person(app)
+        assert "answered with error 400" in await person.says("Something")
+        assert len(model.requests) == 2
+        model.otherwise = lambda _: Says("Fine.")
+        assert await person.says("Something else") == "Fine."
+    assert {"tools", "temperature", "stream_options"} <= model.requests[-1].body.keys()
+
+
+async def test_tools_that_are_only_too_long_for_now_are_not_given_up(start: OpenApp, model: ModelServer) -> None:
+    def strict(request: ChatRequest) -> Says | Fails:
+        return Fails(400, "no") if request.tokens > 7_000 and "tools" in request.body else Says("Fine.")
+
+    model.otherwise = strict
+    async with start() as app:
+        person = Person(app)
+        assert "answered with error 400" in await person.says("bees " * 6_000)
+        await person.says("/new")
+        assert await person.says("Hello") == "Fine."
+    assert "tools" in model.requests[-1].body
+
+
+async def test_what_was_left_out_on_the_strength_of_a_wrong_word_is_put_back(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.refuses = (Refuses("tools", "the temperature of max_tokens is not a stream_options", 400),)
+    async with start() as app:
+        await Person(app).says("Hello")
+        await Person(app).says("Hello again")
+    body = model.requests[-1].body
+    assert "tools" not in body
+    assert {"temperature", "stream_options"} <= body.keys()
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
+
+
+async def test_after_a_month_an_upgraded_server_is_tried_again(
+    start: OpenApp, model: ModelServer, clock: FakeClock
+) -> None:
+    model.refuses = (TOOLS,)
+    async with start() as app:
+        await Person(app).says("Hello")
+    model.refuses = ()
+    clock.forward(days=29)
+    async with start() as app:
+        await Person(app).says("Hello")
+    assert "tools" not in model.requests[-1].body
+    clock.forward(days=2)
+    async with start() as app:
+        await Person(app).says("Hello")
+    assert "tools" in model.requests[-1].body
+
+
+async def test_what_one_model_refuses_is_still_said_to_another(start: OpenApp, model: ModelServer) -> None:
+    model.refuses = (TEMPERATURE,)
+    async with start() as app:
+        await Person(app).says("Hello")
+    model.refuses = ()
+    async with start(llm_model="another") as app:
+        await Person(app).says("Hello")
+    assert "temperature" in model.requests[-1].body

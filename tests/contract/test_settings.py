@@ -1,0 +1,295 @@
+"""Settings: where they come from, what is refused and how that is said, and that `.env.example` tells the truth."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import tzlocal
+from pydantic import SecretStr
+
+from config.errors import ConfigurationError
+from config.settings import MemoryScope, Settings, load_settings, setting_names
+
+EXAMPLE = Path(__file__).parents[2] / ".env.example"
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """A setting in `.env.example`: the comment above it, whether its line is commented out, and its value."""
+
+    name: str
+    comment: str
+    commented_out: bool
+    value: str
+
+
+def documented() -> list[Documented]:
+    found, comment = [], ""
+    for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
+        if setting := re.fullmatch(r"(# )?([A-Z][A-Z0-9_]+)=(.*)", line):
+            found.append(Documented(setting[2], comment, setting[1] is not None, setting[3]))
+        comment = f"{comment} {line.removeprefix('#').strip()}" if line.startswith("#") and line != "#" else ""
+    return found
+
+
+def written(*lines: str, encoding: str = "utf-8") -> Path:
+    """A `.env` in the working directory."""
+    Path(".env").write_bytes("\n".join(lines).encode(encoding))
+    return Path(".env")
+
+
+def refused(*lines: str) -> str:
+    """The one sentence with which a `.env` is refused."""
+    with pytest.raises(ConfigurationError) as error:
+        load_settings(written(*lines))
+    sentence = str(error.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return sentence
+
+
+def test_another_file_can_be_named_as_the_units_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    written("LLM_MODEL=of-the-working-directory")
+    (tmp_path / "work.env").write_text("LLM_MODEL=of-the-unit", encoding="utf-8")
+    monkeypatch.setenv("MNEME_ENV_FILE", str(tmp_path / "work.env"))
+    assert load_settings().llm_model == "of-the-unit"
+
+
+def test_the_example_documents_every_setting_and_no_other() -> None:
+    assert [setting.name for setting in documented()] == setting_names()
+
+
+def test_the_example_says_first_how_it_is_used() -> None:
+    first = EXAMPLE.read_text(encoding="utf-8").splitlines()[0]
+    assert first == "# Copy this file to .env and fill in what you need, or run `mneme setup`, which asks for it."
+
+
+@pytest.mark.parametrize("setting", documented(), ids=lambda setting: setting.name)
+def test_each_setting_in_the_example_has_a_comment_and_says_what_happens_without_it(setting: Documented) -> None:
+    assert len(setting.comment) > 20
+    has_value = setting.commented_out and Settings.model_fields[setting.name.lower()].default is not None
+    assert has_value or "Default: " in setting.comment or "needed with" in setting.comment
+
+
+def test_there_is_no_setting_that_nothing_uses() -> None:
+    folders = (EXAMPLE.parent / room for room in ("bot", "pipeline", "config"))
+    text = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
+    assert [name for name in Settings.model_fields if not re.search(rf"(?:settings|self)\.{name}\b", text)] == []
+
+
+def test_the_example_as_it_is_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MNEME_DATA_DIR")
+    assert load_settings(EXAMPLE).model_fields_set == {"timezone"}  # which the tests themselves set
+
+
+def test_the_values_in_the_example_are_usable_and_defaults_are_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIMEZONE")
+    examples = {setting.name.lower() for setting in documented() if setting.commented_out}
+    settings = load_settings(written(*(f"{s.name}={s.value}" for s in documented()), "LLM_MODEL=a-model"))
+    for name, field in Settings.model_fields.items():
+        if name in examples and field.default_factory is None and field.default not in (None, {}):
+            assert getattr(settings, name) == field.default, name
+    assert settings.model_fields_set - {"mneme_data_dir"} == examples - {"mneme_data_dir"} | {"llm_model"}
+
+
+def test_without_any_settings_there_are_the_defaults() -> None:
+    settings = load_settings(Path("absent.env"))
+    assert settings.telegram_bot_token is None
+    assert settings.telegram_allowed_ids == frozenset()
+    assert not settings.has_endpoint
+    assert (settings.memory_window, settings.compaction_keep_last_messages, settings.memory_recent_days) == (50, 20, 7)
+    assert settings.memory_scope is MemoryScope.CHAT
+
+
+def test_the_environment_beats_the_file_and_the_file_beats_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    env_file = written("MEMORY_WINDOW=30", "MEMORY_RECENT_DAYS=3")
+    monkeypatch.setenv("MEMORY_WINDOW", "40")
+    settings = load_settings(env_file)
+    assert (settings.memory_window, settings.memory_recent_days, settings.turn_max_tool_calls) == (40, 3, 80)
+
+
+@pytest.mark.parametrize("empty", ["", " ", "''", '"  "'])
+def test_an_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, empty: str) -> None:
+    names = [n for n in setting_names() if n != "TIMEZONE"]
+    monkeypatch.delenv("MNEME_DATA_DIR")
+    assert load_settings(written(*(f"{name}={empty}" for name in names))).model_fields_set == {"timezone"}
+
+
+def test_an_empty_variable_leaves_the_files_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_WINDOW", "")
+    assert load_settings(written("MEMORY_WINDOW=30")).memory_window == 30
+
+
+def test_values_may_be_quoted_spaced_and_in_any_case() -> None:
+    settings = load_settings(
+        written(
+            "# a comment",
+            "export MEMORY_WINDOW = 30",
+            "LOG_LEVEL='Warning'  # loud enough",
+            'MEMORY_SCOPE="Shared"',
+            "lightrag_mode=Hybrid",
+            "MEMORY_ENABLED=No",
+            "TELEGRAM_BOT_TOKEN=' 123:abc '",
+            "TELEGRAM_ALLOWED_IDS= 12345 , -100678,,",
+        )
+    )
+    assert (settings.memory_window, settings.log_level, settings.lightrag_mode) == (30, "warning", "hybrid")
+    assert settings.memory_scope is MemoryScope.SHARED
+    assert settings.memory_enabled is False
+    assert settings.telegram_bot_token == SecretStr("123:abc")
+    assert settings.telegram_allowed_ids == {12345, -100678}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_of_a_windows_editor_is_read(encoding: str) -> None:
+    env_file = written("MEMORY_WINDOW=30\r", "LLM_MODEL=модель\r", encoding=encoding)
+    settings = load_settings(env_file)
+    assert (settings.memory_window, settings.llm_model) == (30, "модель")
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (
+            "TELEGRAM_BOT_TOKN=1",
+            ".env sets TELEGRAM_BOT_TOKN, which no setting is called: did you mean TELEGRAM_BOT_TOKEN?",
+        ),
+        ("OPENAI_KEY=1", "did you mean OPENAI_API_KEY?"),
+        ("colour=blue", ".env sets colour, which no setting is called: see .env.example for the ones there are."),
+    ],
+)
+def test_a_name_that_no_setting_has_is_refused_with_the_nearest(line: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(sentence) + "$"):
+        load_settings(written("MEMORY_WINDOW=30", line))
+
+
+def test_other_names_in_the_environment_are_none_of_our_business(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TELEGRAM_BOT_TOKN", "1")
+    load_settings(written("MEMORY_WINDOW=30"))
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not usable: a whole number is needed."),
+        ("MEMORY_WINDOW=7.5", "MEMORY_WINDOW is not usable: a whole number is needed."),
+        ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not usable: it should be greater than or equal to 2."),
+        ("LLM_TIMEOUT=soon", "LLM_TIMEOUT is not usable: a number is needed."),
+        ("LLM_TIMEOUT=0", "LLM_TIMEOUT is not usable: it should be greater than 0."),
+        ("LLM_TIMEOUT=inf", "LLM_TIMEOUT is not usable: it should be less than or equal to 3600."),
+        ("MEMORY_ENABLED=maybe", "MEMORY_ENABLED is not usable: true or false is needed."),
+        ("MEMORY_SCOPE=all", "MEMORY_SCOPE is not usable: it should be 'chat' or 'shared'."),
+        ("LOG_LEVEL=loud", "LOG_LEVEL is not usable: it should be 'debug', 'info', 'warning' or 'error'."),
+        ("TIMEZONE=Mars/Base", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
+        ("TIMEZONE=../etc/passwd", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
+        ("LIGHTRAG_URL=somewhere", "LIGHTRAG_URL is not usable: an address such as http://localhost:8080 is needed."),
+        (
+            "TELEGRAM_API_URL=localhost:8081",
+            "TELEGRAM_API_URL is not usable: an address that begins with http:// or https:// is needed.",
+        ),
+        ("TELEGRAM_PROXY=proxy", "TELEGRAM_PROXY is not usable: an address such as http://localhost:3128 is needed."),
+        (
+            "MNEME_DATA_DIR=~nobody-of-that-name/data",
+            "MNEME_DATA_DIR is not usable: there is no home folder for the ~ in it: give the whole path.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=policy",
+            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=policy=2=3",
+            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=policy=much",
+            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+        ),
+        (
+            "MEMORY_TYPE_WEIGHTS=note=2",
+            (
+                "MEMORY_TYPE_WEIGHTS is not usable: only these kinds have a weight: architecture, decision, fact,"
+                " pitfall, policy, preference, workflow."
+            ),
+        ),
+        ("MEMORY_TYPE_WEIGHTS=fact=0", "MEMORY_TYPE_WEIGHTS is not usable: a weight is above 0 and up to 100."),
+        ("MEMORY_TYPE_WEIGHTS=fact=nan", "MEMORY_TYPE_WEIGHTS is not usable: a weight is above 0 and up to 100."),
+        ("MEMORY_HALF_LIFE_DAYS=0", "MEMORY_HALF_LIFE_DAYS is not usable: it should be greater than or equal to 1."),
+        ("MEMORY_THRESHOLD=-1", "MEMORY_THRESHOLD is not usable: it should be greater than or equal to 0."),
+        ("MEMORY_THRESHOLD=nan", "MEMORY_THRESHOLD is not usable: it should be less than or equal to 1000."),
+        (
+            "MEMORY_TIDY_DAY=someday",
+            "MEMORY_TIDY_DAY is not usable: it should be 'mon', 'tue', 'wed', 'thu', 'fri', 'sat' or 'sun'.",
+        ),
+        ("MEMORY_TIDY_HOUR=24", "MEMORY_TIDY_HOUR is not usable: it should be less than or equal to 23."),
+        ("OPENAI_API_KEY=sk-1", "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use."),
+        (
+            "OPENAI_BASE_URL=http://localhost:8080/v1",
+            "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused_with_the_setting_and_what_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, line: str, sentence: str
+) -> None:
+    monkeypatch.delenv(line.partition("=")[0], raising=False)
+    assert refused(line) == sentence
+
+
+@pytest.mark.parametrize("ids", ["12, x", "12 13", "@olena", "12;13", "1_2", "٣", "1.5", "+12", "-", "9" * 20])
+def test_allowed_ids_are_numbers_and_nothing_like_them(ids: str) -> None:
+    assert refused(f"TELEGRAM_ALLOWED_IDS={ids}") == (
+        "TELEGRAM_ALLOWED_IDS is not usable: numeric ids of users and groups are needed, separated by commas, "
+        "such as 12345,-100678."
+    )
+
+
+@pytest.mark.parametrize("name", ["TELEGRAM_BOT_TOKEN", "OPENAI_API_KEY", "LIGHTRAG_API_KEY"])
+def test_a_secret_is_shown_neither_by_settings_nor_by_an_error(name: str) -> None:
+    env_file = written(f"{name}=open-sesame", "LLM_MODEL=m")
+    assert "open-sesame" not in repr(load_settings(env_file))
+    assert "open-sesame" not in refused(f"{name}=open-sesame", "LLM_MODEL=m", "MEMORY_WINDOW=open-sesame")
+
+
+@pytest.mark.parametrize("line", ["MEMORY_WINDOW", "MEMORY_WINDOW: 30", "= 30", "MEMORY WINDOW=30", "LLM_MODEL='a"])
+def test_a_line_that_is_no_setting_is_refused_by_its_number(line: str) -> None:
+    assert refused("# mine", "LOG_LEVEL=info", line) == "Line 3 of .env can't be read: write NAME=value."
+
+
+def test_a_file_in_another_encoding_is_refused() -> None:
+    written("LLM_MODEL=модель", encoding="cp1251")
+    with pytest.raises(ConfigurationError, match=r"^\.env can't be read: save it as UTF-8\.$"):
+        load_settings()
+
+
+def test_a_folder_in_the_place_of_the_file_is_refused() -> None:
+    Path(".env").mkdir()
+    with pytest.raises(ConfigurationError, match=r"^\.env can't be read: Is a directory\.$"):
+        load_settings()
+
+
+def test_the_data_folder_is_absolute_wherever_it_was_given_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MNEME_DATA_DIR")
+    assert load_settings(written("MNEME_DATA_DIR=data")).mneme_data_dir == tmp_path / "data"
+    assert load_settings(written("MNEME_DATA_DIR=~/data")).mneme_data_dir == tmp_path / "home" / "data"
+    assert load_settings(written("LOG_LEVEL=info")).mneme_data_dir.is_absolute()
+
+
+@pytest.mark.parametrize(("name", "zone"), [("Asia/Kathmandu", "Asia/Kathmandu"), ("local", "UTC"), (None, "UTC")])
+def test_without_a_zone_it_is_the_systems_or_utc_where_that_has_no_known_name(
+    monkeypatch: pytest.MonkeyPatch, name: str | None, zone: str
+) -> None:
+    monkeypatch.delenv("TIMEZONE")
+    monkeypatch.setattr(tzlocal, "get_localzone_name", lambda: name)
+    assert load_settings(written()).zone == ZoneInfo(zone)
+
+
+def test_settings_cannot_be_changed_once_read() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings(written()).memory_window = 3

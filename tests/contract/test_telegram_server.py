@@ -1,0 +1,899 @@
+"""The local Bot API server does what Telegram does, asked by the client Mneme uses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from telegram import (
+    Bot,
+    BotCommand,
+    BotCommandScopeAllPrivateChats,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    MessageEntity,
+    ReplyParameters,
+    Update,
+)
+from telegram.error import (
+    Conflict,
+    EndPointNotFound,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+from telegram.ext import ExtBot
+
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+
+ANN = 1001
+GROUP = -5005
+FORUM = -1009009
+KEYBOARD = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="undo:1")]])
+NOT_MODIFIED = (
+    "Bad Request: message is not modified: specified new message content and reply markup are exactly the "
+    "same as a current content and reply markup of the message"
+)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[BotApiServer]:
+    async with BotApiServer() as server:
+        server.register_chat(ANN)
+        server.register_chat(GROUP, chat_type="group", name="Friends")
+        yield server
+
+
+@pytest.fixture
+async def bot(server: BotApiServer) -> AsyncIterator[ExtBot[None]]:
+    async with ExtBot(BotApiServer.TOKEN, base_url=f"{server.url}/bot") as bot:
+        yield bot
+
+
+@pytest.fixture
+async def twin(server: BotApiServer) -> AsyncIterator[ExtBot[None]]:
+    async with ExtBot(BotApiServer.TOKEN, base_url=f"{server.url}/bot") as twin:
+        yield twin
+
+
+@pytest.fixture
+async def web(server: BotApiServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=f"{server.url}/bot{BotApiServer.TOKEN}/", trust_env=False) as web:
+        yield web
+
+
+async def refusal(server: BotApiServer, request: Awaitable[object]) -> str:
+    """How the server words its refusal of the request."""
+    with pytest.raises(TelegramError):
+        await request
+    response = server.calls[-1].response
+    assert response is not None
+    assert response["error_code"] == 400
+    return str(response["description"])
+
+
+async def raw_refusal(web: httpx.AsyncClient, method: str, **params: object) -> str:
+    """The same for a request the client would not send."""
+    response = await web.post(method, json=params)
+    assert response.status_code == 400
+    return str(response.json()["description"])
+
+
+def entity(kind: str, offset: object, length: object, **more: object) -> dict[str, object]:
+    return {"type": kind, "offset": offset, "length": length, **more}
+
+
+# -- who may ask, and for what
+
+
+async def test_the_right_token_learns_who_it_is(bot: ExtBot[None]) -> None:
+    me = await bot.get_me()
+    assert (me.id, me.username, me.is_bot) == (1234567, "mneme_test_bot", True)
+
+
+async def test_a_wrong_token_is_unauthorized(server: BotApiServer) -> None:
+    stranger = Bot("7654321:somebody-else", base_url=f"{server.url}/bot")
+    with pytest.raises(InvalidToken):
+        await stranger.initialize()
+    await stranger.shutdown()
+    expected = {"ok": False, "error_code": 401, "description": "Unauthorized"}
+    assert server.calls[-1].response == expected
+
+
+async def test_an_unknown_method_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+    with pytest.raises(EndPointNotFound):
+        await bot.do_api_request("makeCoffee")
+    assert server.calls[-1].response == {"ok": False, "error_code": 404, "description": "Not Found"}
+
+
+async def test_a_path_that_is_no_method_is_not_found(server: BotApiServer, web: httpx.AsyncClient) -> None:
+    assert (await web.get(f"{server.url}/")).status_code == 404
+
+
+async def test_method_names_may_be_in_any_case(server: BotApiServer, web: httpx.AsyncClient) -> None:
+    assert (await web.get("GETME")).json()["ok"]
+    assert server.calls[-1].method == "getMe"
+
+
+# -- parameters
+
+
+@pytest.mark.parametrize("encoding", ["query", "urlencoded", "multipart", "json"])
+async def test_parameters_may_arrive_in_each_encoding(
+    server: BotApiServer, web: httpx.AsyncClient, encoding: str
+) -> None:
+    entities = [entity("bold", 0, 2)]
+    form = {"chat_id": str(ANN), "text": "hé + ünï & 🦜", "entities": json.dumps(entities)}
+    ways: dict[str, dict[str, Any]] = {
+        "query": {"params": form},
+        "urlencoded": {"data": form},
+        "multipart": {"files": {name: (None, value) for name, value in form.items()}},
+        "json": {"json": {"chat_id": ANN, "text": form["text"], "entities": entities}},
+    }
+    response = await web.post("sendMessage", **ways[encoding])
+    assert response.json()["result"]["text"] == form["text"]
+    assert server.calls[-1].params == {"chat_id": ANN, "text": form["text"], "entities": entities}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "description"),
+    [
+        ("sendMessage", {"text": "hello"}, "chat_id is empty"),
+        ("sendMessage", {"chat_id": ANN}, "message text is empty"),
+        ("sendMessageDraft", {"chat_id": ANN, "text": "hello"}, "DRAFT_ID_INVALID"),
+        ("editMessageText", {"chat_id": ANN, "text": "hello"}, "message to edit not found"),
+        ("editMessageReplyMarkup", {"chat_id": ANN}, "message to edit not found"),
+        ("deleteMessage", {"chat_id": ANN}, "message identifier is not specified"),
+        ("sendChatAction", {"chat_id": ANN}, "wrong parameter action in request"),
+        (
+            "answerCallbackQuery",
+            {},
+            "query is too old and response timeout expired or query ID is invalid",
+        ),
+        ("setMyCommands", {}, "can't parse commands JSON object"),
+    ],
+)
+async def test_a_missing_parameter_is_refused(
+    web: httpx.AsyncClient, method: str, params: dict[str, object], description: str
+) -> None:
+    assert await raw_refusal(web, method, **params) == f"Bad Request: {description}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"chat_id=1001&text=%ED%A0%80", b"chat_id=1001&text=\xff", b'chat_id=1001&text=a&entities=["\\ud800"]'],
+    ids=["an encoded surrogate", "a stray byte", "a surrogate in JSON"],
+)
+async def test_strings_must_be_utf8(server: BotApiServer, web: httpx.AsyncClient, body: bytes) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    response = await web.post("sendMessage", content=body, headers=form)
+    assert response.status_code == 400
+    assert response.json()["description"] == "Bad Request: strings must be encoded in UTF-8"
+    assert server.sent(ANN) == []
+
+
+async def test_a_lone_surrogate_in_a_button_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
+    broken = InlineKeyboardMarkup([[InlineKeyboardButton("\ud83e", callback_data="x")]])
+    request = bot.send_message(ANN, "hello", reply_markup=broken)
+    assert await refusal(server, request) == "Bad Request: strings must be encoded in UTF-8"
+
+
+# -- updates
+
+
+async def test_what_a_user_says_arrives_as_an_update(server: BotApiServer, bot: ExtBot[None]) -> None:
+    update_id = server.user_says("hello", chat_id=1002, first_name="Bo", username="bo_b", language_code="de")
+    (update,) = await bot.get_updates()
+    assert update.update_id == update_id
+    assert update.message is not None
+    assert update.message.text == "hello"
+    assert update.message.message_id == server.message_id_of(update_id)
+    assert update.message.from_user is not None
+    assert (update.message.from_user.id, update.message.from_user.language_code) == (1002, "de")
+    assert update.message.chat.type == "private"
+
+
+async def test_numbers_of_updates_and_messages_grow(server: BotApiServer, bot: ExtBot[None]) -> None:
+    updates = [server.user_says(text, chat_id=ANN) for text in "abc"]
+    said = [server.message_id_of(update_id) for update_id in updates]
+    assert updates == [updates[0], updates[0] + 1, updates[0] + 2]
+    assert (await bot.send_message(ANN, "d")).message_id > said[2] > said[1] > said[0]
+
+
+async def test_updates_come_again_until_the_offset_passes_them(server: BotApiServer, bot: ExtBot[None]) -> None:
+    first, second, third = (server.user_says(text, chat_id=ANN) for text in "abc")
+    assert [update.update_id for update in await bot.get_updates(limit=2)] == [first, second]
+    assert [update.update_id for update in await bot.get_updates(offset=second)] == [second, third]
+    assert server.pending_update_ids == [second, third]
+    assert await bot.get_updates(offset=third + 1) == ()
+    assert await bot.get_updates() == ()
+
+
+async def test_a_negative_offset_keeps_only_the_last_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
+    *_, last = (server.user_says(text, chat_id=ANN) for text in "abc")
+    assert [update.update_id for update in await bot.get_updates(offset=-1)] == [last]
+    assert server.pending_update_ids == [last]
+
+
+async def test_a_long_poll_ends_when_somebody_writes(server: BotApiServer, bot: ExtBot[None]) -> None:
+    poll = asyncio.create_task(bot.get_updates(timeout=50))
+    await server.wait_for(lambda: server.polled)
+    update_id = server.user_says("hello", chat_id=ANN)
+    assert [update.update_id for update in await poll] == [update_id]
+
+
+async def test_a_long_poll_ends_empty_after_its_timeout(bot: ExtBot[None]) -> None:
+    assert await bot.get_updates(timeout=1) == ()
+
+
+async def test_only_allowed_updates_are_queued_from_then_on(server: BotApiServer, bot: ExtBot[None]) -> None:
+    await bot.get_updates(allowed_updates=[Update.MESSAGE])
+    said = server.user_says("hello", chat_id=ANN)
+    server.user_says("hallo", chat_id=ANN, edit_of=server.message_id_of(said))
+    assert [update.update_id for update in await bot.get_updates()] == [said]
+
+
+async def test_a_second_poller_ends_the_first_with_409(
+    server: BotApiServer, bot: ExtBot[None], twin: ExtBot[None]
+) -> None:
+    first = asyncio.create_task(bot.get_updates(timeout=50))
+    await server.wait_for(lambda: server.polled)
+    second = asyncio.create_task(twin.get_updates(timeout=50))
+    with pytest.raises(Conflict):
+        await first
+    (ended,) = [call for call in server.calls if call.error_code == 409]
+    assert ended.response is not None
+    assert ended.response["description"] == (
+        "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+    )
+    update_id = server.user_says("hello", chat_id=ANN)
+    assert [update.update_id for update in await second] == [update_id]
+
+
+async def test_a_client_that_leaves_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
+    poll = asyncio.create_task(bot.get_updates(timeout=50))
+    await server.wait_for(lambda: server.polled)
+    poll.cancel()
+    await server.wait_for(lambda: not server.polled)
+    update_id = server.user_says("hello", chat_id=ANN)
+    assert [update.update_id for update in await bot.get_updates(timeout=50)] == [update_id]
+    assert all(call.error_code is None for call in server.calls)
+
+
+async def test_a_process_killed_in_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
+    program = "import sys, urllib.request as web; web.urlopen(sys.argv[1])"
+    poll = f"{server.url}/bot{BotApiServer.TOKEN}/getUpdates?timeout=50"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, poll)
+    await server.wait_for(lambda: server.polled)
+    process.kill()
+    await process.wait()
+    await server.wait_for(lambda: not server.polled)
+    update_id = server.user_says("hello", chat_id=ANN)
+    assert [update.update_id for update in await bot.get_updates()] == [update_id]
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        b"POST /bot",
+        b"POST /bot/getMe HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab",
+        b"\x16\x03\x01\r\n\r\n",
+    ],
+    ids=["in the head", "in the body", "not HTTP"],
+)
+async def test_a_client_that_leaves_in_the_middle_does_no_harm(
+    server: BotApiServer, bot: ExtBot[None], fragment: bytes
+) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+    writer.write(fragment)
+    await writer.drain()
+    writer.transport.abort()
+    await bot.get_me()
+
+
+# -- what people can do
+
+
+async def test_commands_and_mentions_are_marked(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.user_says("/start@mneme_test_bot 🦜 @anybody a@b.example /no/path", chat_id=ANN)
+    (update,) = await bot.get_updates()
+    assert update.message is not None
+    assert update.message.parse_entities() == {
+        MessageEntity("bot_command", 0, 21): "/start@mneme_test_bot",
+        MessageEntity("mention", 25, 8): "@anybody",
+    }
+
+
+async def test_a_group_message_in_a_thread_replies_to_the_bot(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.user_says("hi", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7)
+    sent = await bot.send_message(FORUM, "yes?", message_thread_id=7)
+    server.user_says("again", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7, reply_to_bot=True)
+    _, update = await bot.get_updates()
+    message = update.message
+    assert message is not None
+    assert (message.message_thread_id, message.is_topic_message, message.chat.is_forum) == (7, True, True)
+    assert message.reply_to_message is not None
+    assert message.reply_to_message.message_id == sent.message_id
+    assert message.reply_to_message.from_user == bot.bot
+
+
+async def test_an_edited_message_keeps_its_number(server: BotApiServer, bot: ExtBot[None]) -> None:
+    said = server.message_id_of(server.user_says("helo", chat_id=ANN))
+    server.user_says("hello", chat_id=ANN, edit_of=said)
+    _, update = await bot.get_updates()
+    assert update.edited_message is not None
+    assert (update.edited_message.message_id, update.edited_message.text) == (said, "hello")
+    assert update.edited_message.edit_date is not None
+
+
+async def test_a_photo_comes_without_text(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.user_says(chat_id=ANN, photo=True, caption="look")
+    (update,) = await bot.get_updates()
+    assert update.message is not None
+    assert (update.message.text, update.message.caption, len(update.message.photo)) == (None, "look", 3)
+
+
+async def test_a_forwarded_message_says_where_it_is_from(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.user_says("as they said", chat_id=ANN, forwarded=True)
+    (update,) = await bot.get_updates()
+    assert update.message is not None
+    assert update.message.forward_origin is not None
+    assert update.message.forward_origin.type == "user"
+
+
+async def test_a_pressed_button_comes_with_its_message(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
+    server.user_presses("undo:1", sent.message_id, ANN, ANN)
+    (update,) = await bot.get_updates()
+    query = update.callback_query
+    assert query is not None
+    assert (query.data, query.message) == ("undo:1", sent)
+    assert await query.answer("undone")
+
+
+async def test_a_button_of_a_deleted_message_has_no_accessible_message(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
+    await bot.delete_message(ANN, sent.message_id)
+    server.user_presses("undo:1", sent.message_id, ANN, ANN)
+    (update,) = await bot.get_updates()
+    assert update.callback_query is not None
+    assert update.callback_query.message is not None
+    assert not update.callback_query.message.is_accessible
+
+
+async def test_what_telegram_could_not_do_is_an_error_of_the_test(server: BotApiServer) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        server.user_says("hello", chat_id=2002, user_id=ANN, chat_type="group")
+    with pytest.raises(ValueError, match="a group"):
+        server.user_says("hello", chat_id=GROUP, chat_type="group")
+    with pytest.raises(ValueError, match="a text or a photo"):
+        server.user_says("hello", chat_id=ANN, photo=True)
+    with pytest.raises(ValueError, match="never was"):
+        server.user_presses("undo", 99, ANN, ANN)
+
+
+# -- webhooks
+
+
+async def test_a_webhook_keeps_updates_from_being_polled(server: BotApiServer, bot: ExtBot[None]) -> None:
+    poll = asyncio.create_task(bot.get_updates(timeout=50))
+    await server.wait_for(lambda: server.polled)
+    await bot.set_webhook("https://example.org/hook")
+    with pytest.raises(Conflict, match="terminated by setWebhook request"):
+        await poll
+    with pytest.raises(Conflict) as conflict:
+        await bot.get_updates()
+    assert conflict.value.message == (
+        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
+    )
+    assert (await bot.get_webhook_info()).url == "https://example.org/hook"
+
+
+async def test_deleting_a_webhook_can_drop_what_is_pending(server: BotApiServer, bot: ExtBot[None]) -> None:
+    await bot.set_webhook("https://example.org/hook")
+    server.user_says("hello", chat_id=ANN)
+    assert (await bot.get_webhook_info()).pending_update_count == 1
+    await bot.delete_webhook()
+    assert len(await bot.get_updates()) == 1
+    await bot.delete_webhook(drop_pending_updates=True)
+    assert server.calls[-1].params["drop_pending_updates"] is True
+    assert await bot.get_updates() == ()
+
+
+async def test_a_webhook_needs_https(server: BotApiServer, bot: ExtBot[None]) -> None:
+    reason = await refusal(server, bot.set_webhook("http://example.org"))
+    assert reason == "Bad Request: bad webhook: An HTTPS URL must be provided for webhook"
+
+
+# -- sending
+
+
+async def test_a_sent_message_stands_in_the_chat(server: BotApiServer, bot: ExtBot[None]) -> None:
+    said = server.message_id_of(server.user_says("hello", chat_id=ANN))
+    sent = await bot.send_message(
+        ANN,
+        "hello 🦜 Ann",
+        entities=[MessageEntity("bold", 9, 3)],
+        reply_markup=KEYBOARD,
+        reply_parameters=ReplyParameters(said),
+    )
+    assert sent.from_user == bot.bot
+    assert sent.parse_entities() == {MessageEntity("bold", 9, 3): "Ann"}
+    (message,) = server.sent(ANN)
+    assert (message.message_id, message.text, message.edited) == (sent.message_id, "hello 🦜 Ann", False)
+    assert [(item.type, item.offset, item.length) for item in message.entities] == [("bold", 9, 3)]
+    assert (message.reply_to_message_id, message.reply_markup) == (said, KEYBOARD.to_dict())
+
+
+@pytest.mark.parametrize("text", ["", " ", " \n\t\n", "\u2003"])
+async def test_an_empty_text_is_refused(server: BotApiServer, bot: ExtBot[None], text: str) -> None:
+    assert await refusal(server, bot.send_message(ANN, text)) == "Bad Request: message text is empty"
+
+
+async def test_length_counts_utf16_units(server: BotApiServer, bot: ExtBot[None]) -> None:
+    await bot.send_message(ANN, "🦜" * 2048)
+    await bot.send_message(ANN, "é" * 4096)
+    request = bot.send_message(ANN, "🦜" * 2048 + "x")
+    assert await refusal(server, request) == "Bad Request: message is too long"
+
+
+async def test_an_overlong_edit_is_refused_in_other_words(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "short")
+    request = bot.edit_message_text("x" * 4097, ANN, sent.message_id)
+    assert await refusal(server, request) == "Bad Request: MESSAGE_TOO_LONG"
+
+
+async def test_blanks_around_a_text_are_trimmed_with_its_entities(server: BotApiServer, bot: ExtBot[None]) -> None:
+    entities = [MessageEntity("bold", 3, 7)]
+    sent = await bot.send_message(ANN, "\n a hello \n", entities=entities)
+    assert sent.text == "a hello"
+    assert [(item.offset, item.length) for item in sent.entities] == [(1, 6)]
+    request = bot.edit_message_text("a hello\n\n", ANN, sent.message_id, entities=[MessageEntity("bold", 1, 6)])
+    assert await refusal(server, request) == NOT_MODIFIED
+
+
+async def test_a_chat_nobody_wrote_from_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+    assert await refusal(server, bot.send_message(4004, "hello")) == "Bad Request: chat not found"
+    assert await refusal(server, bot.send_message("@someone", "hello")) == "Bad Request: chat not found"
+    server.user_says("hello", chat_id=4004)
+    await bot.send_message(4004, "hello")
+
+
+async def test_a_reply_needs_its_message_unless_it_may_do_without(server: BotApiServer, bot: ExtBot[None]) -> None:
+    request = bot.send_message(ANN, "hello", reply_parameters=ReplyParameters(99))
+    assert await refusal(server, request) == "Bad Request: message to be replied not found"
+    lenient = ReplyParameters(99, allow_sending_without_reply=True)
+    sent = await bot.send_message(ANN, "hello", reply_parameters=lenient)
+    assert sent.reply_to_message is None
+
+
+async def test_an_unknown_thread_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.register_chat(FORUM, chat_type="supergroup", name="Forum")
+    for request in (
+        bot.send_message(FORUM, "hello", message_thread_id=7),
+        bot.send_chat_action(FORUM, "typing", message_thread_id=7),
+    ):
+        assert await refusal(server, request) == "Bad Request: message thread not found"
+    server.register_thread(FORUM, 7)
+    await bot.send_message(FORUM, "hello", message_thread_id=7)
+    assert [message.thread_id for message in server.sent(FORUM)] == [7]
+
+
+async def test_only_real_chat_actions_are_shown(server: BotApiServer, bot: ExtBot[None]) -> None:
+    assert await bot.send_chat_action(ANN, "typing")
+    request = bot.send_chat_action(ANN, "thinking")
+    assert await refusal(server, request) == "Bad Request: wrong parameter action in request"
+
+
+async def test_a_button_needs_something_to_do(server: BotApiServer, bot: ExtBot[None]) -> None:
+    bare = InlineKeyboardMarkup([[InlineKeyboardButton("Undo")]])
+    assert "Text buttons are unallowed" in await refusal(server, bot.send_message(ANN, "hello", reply_markup=bare))
+
+
+async def test_button_data_has_at_most_64_bytes(server: BotApiServer, bot: ExtBot[None]) -> None:
+    fits = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="é" * 32)]])
+    await bot.send_message(ANN, "hello", reply_markup=fits)
+    over = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="é" * 32 + "x")]])
+    request = bot.send_message(ANN, "hello", reply_markup=over)
+    assert await refusal(server, request) == "Bad Request: BUTTON_DATA_INVALID"
+
+
+# -- entities
+
+
+async def test_nested_entities_are_accepted(server: BotApiServer, bot: ExtBot[None]) -> None:
+    entities = [
+        MessageEntity("code", 4, 4),
+        MessageEntity("bold", 0, 9),
+        MessageEntity("text_link", 0, 3, url="https://example.org"),
+        MessageEntity("italic", 9, 2),
+        MessageEntity("pre", 12, 3, language="py"),
+    ]
+    await bot.send_message(ANN, "one code ab pre", entities=entities)
+    (message,) = server.sent(ANN)
+    assert [item.type for item in message.entities] == ["bold", "text_link", "code", "italic", "pre"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        entity("sparkle", 0, 1),
+        entity("bold", "0", 1),
+        entity("bold", 0, 1.0),
+        entity("bold", 0, True),
+        entity("bold", -1, 2),
+        entity("bold", 0, 0),
+        entity("bold", 3, 4),
+        entity("bold", 0, 2),
+        entity("bold", 2, 1),
+        entity("text_link", 0, 1),
+        entity("text_mention", 0, 1, user=5),
+        entity("custom_emoji", 0, 1),
+        {"type": "bold", "length": 1},
+        "bold",
+    ],
+    ids=[
+        "an unknown type",
+        "an offset in text",
+        "a fraction",
+        "a truth value",
+        "before the text",
+        "without length",
+        "past the end",
+        "ends in a pair",
+        "starts in a pair",
+        "a link to nothing",
+        "a mention of nobody",
+        "no emoji",
+        "no offset",
+        "no object",
+    ],
+)
+async def test_a_broken_entity_is_refused(web: httpx.AsyncClient, broken: object) -> None:
+    reason = await raw_refusal(web, "sendMessage", chat_id=ANN, text="a🦜bc ", entities=[broken])
+    assert reason.startswith("Bad Request: can't parse entities: ")
+
+
+@pytest.mark.parametrize("value", [entity("bold", 0, 1), "[bold"])
+async def test_entities_must_be_a_list(web: httpx.AsyncClient, value: object) -> None:
+    reason = await raw_refusal(web, "sendMessage", chat_id=ANN, text="hello", entities=value)
+    assert reason == "Bad Request: can't parse entities: expected an Array of MessageEntity"
+
+
+@pytest.mark.parametrize(
+    ("entities", "reason"),
+    [
+        ([entity("bold", 0, 4), entity("italic", 2, 4)], "entities bold and italic overlap"),
+        ([entity("code", 0, 4), entity("bold", 1, 2)], "entity code can't contain bold"),
+        ([entity("pre", 0, 4), entity("code", 1, 2)], "entity pre can't contain code"),
+        (
+            [entity("blockquote", 0, 4), entity("bold", 0, 3), entity("blockquote", 1, 2)],
+            "entity blockquote can't be nested in blockquote",
+        ),
+    ],
+)
+async def test_badly_nested_entities_are_refused(web: httpx.AsyncClient, entities: list[object], reason: str) -> None:
+    refused = await raw_refusal(web, "sendMessage", chat_id=ANN, text="abcdefgh", entities=entities)
+    assert refused == f"Bad Request: can't parse entities: {reason}"
+
+
+# -- parse modes
+
+
+@pytest.mark.parametrize("character", "]()>#+-=|{}.!")
+async def test_markdown_v2_reserves_its_characters(server: BotApiServer, bot: ExtBot[None], character: str) -> None:
+    reason = await refusal(server, bot.send_message(ANN, f"a{character}b", parse_mode="MarkdownV2"))
+    assert reason == (
+        f"Bad Request: can't parse entities: Character '{character}' is reserved and must be escaped "
+        "with the preceding '\\'"
+    )
+    sent = await bot.send_message(ANN, f"a\\{character}b", parse_mode="MarkdownV2")
+    assert sent.text == f"a{character}b"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("🏟 🏟_abacaba", "Can't find end of Italic entity at byte offset 9"),
+        ("🏟 🏟_abac * asd ", "Can't find end of Bold entity at byte offset 15"),
+        ("🏟 🏟`", "Can't find end of Code entity at byte offset 9"),
+        ("🏟 🏟```a", "Can't find end of Pre entity at byte offset 9"),
+        ("||test\\|", "Can't find end of Spoiler entity at byte offset 0"),
+        ("[telegram\\.org](asd", "Can't find end of a URL at byte offset 15"),
+        (">*b\nld", "Can't find end of Bold entity at byte offset 1"),
+    ],
+)
+async def test_markdown_v2_must_be_closed(server: BotApiServer, bot: ExtBot[None], text: str, reason: str) -> None:
+    refused = await refusal(server, bot.send_message(ANN, text, parse_mode="MarkdownV2"))
+    assert refused == f"Bad Request: can't parse entities: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "plain", "expected"),
+    [
+        ("MarkdownV2", "*bold _both_* `a.b`", "bold both a.b", [("bold", 9), ("italic", 4), ("code", 3)]),
+        ("MarkdownV2", "```py\nx = [1]\n```", "x = [1]", [("pre", 7)]),
+        ("MarkdownV2", ">quoted\n>still\nnot", "quoted\nstill\nnot", [("blockquote", 13)]),
+        ("MarkdownV2", "[a\\.b](https://c.d/\\))", "a.b", [("text_link", 3)]),
+        ("MarkdownV2", "__u__ ~s~ ||p||", "u s p", [("underline", 1), ("strikethrough", 1), ("spoiler", 1)]),
+        (
+            "Markdown",
+            "*bold* snake\\_case. [a](https://b.c)",
+            "bold snake_case. a",
+            [("bold", 4), ("text_link", 1)],
+        ),
+        ("HTML", "<b>a &lt; <i>b</i></b> &amp; c", "a < b & c", [("bold", 5), ("italic", 1)]),
+        ("HTML", '<pre><code class="language-py">x</code></pre>', "x", [("pre", 1)]),
+        ("HTML", '<a href="https://a.b">c</a>', "c", [("text_link", 1)]),
+    ],
+)
+async def test_markup_becomes_entities(
+    bot: ExtBot[None], mode: str, text: str, plain: str, expected: list[tuple[str, int]]
+) -> None:
+    sent = await bot.send_message(ANN, text, parse_mode=mode)
+    assert sent.text == plain
+    assert [(item.type, item.length) for item in sent.entities] == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "reason"),
+    [
+        (
+            "Markdown",
+            "ünder_score",
+            "can't parse entities: Can't find end of the entity starting at byte offset 6",
+        ),
+        ("HTML", "a <c>b</c>", 'can\'t parse entities: Unsupported start tag "c" at byte offset 2'),
+        ("HTML", "<b>a", "can't parse entities: Can't find end tag corresponding to start tag \"b\""),
+        (
+            "HTML",
+            "<b>a</i>",
+            'can\'t parse entities: Unmatched end tag at byte offset 4, expected "</b>", found "</i>"',
+        ),
+        ("HTML", "1 < 2", "can't parse entities: Unclosed start tag at byte offset 2"),
+        ("BBCode", "[b]a[/b]", "unsupported parse_mode"),
+    ],
+)
+async def test_broken_markup_is_refused(
+    server: BotApiServer, bot: ExtBot[None], mode: str, text: str, reason: str
+) -> None:
+    assert await refusal(server, bot.send_message(ANN, text, parse_mode=mode)) == f"Bad Request: {reason}"
+
+
+# -- editing and deleting
+
+
+async def test_an_edit_replaces_text_and_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
+    await bot.edit_message_text("two", ANN, sent.message_id)
+    (message,) = server.sent(ANN)
+    assert (message.message_id, message.text, message.edited) == (sent.message_id, "two", True)
+    assert message.reply_markup is None
+
+
+async def test_an_edit_that_changes_nothing_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
+    for request in (
+        bot.edit_message_text("one", ANN, sent.message_id, reply_markup=KEYBOARD),
+        bot.edit_message_reply_markup(ANN, sent.message_id, reply_markup=KEYBOARD),
+    ):
+        assert await refusal(server, request) == NOT_MODIFIED
+    assert server.sent(ANN)[0].edited is False
+
+
+async def test_a_changed_entity_or_keyboard_alone_is_an_edit(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
+    await bot.edit_message_text(
+        "one", ANN, sent.message_id, entities=[MessageEntity("bold", 0, 3)], reply_markup=KEYBOARD
+    )
+    await bot.edit_message_reply_markup(ANN, sent.message_id)
+    (message,) = server.sent(ANN)
+    assert [item.type for item in message.entities] == ["bold"]
+    assert message.reply_markup is None
+
+
+async def test_only_own_messages_can_be_edited(server: BotApiServer, bot: ExtBot[None]) -> None:
+    said = server.message_id_of(server.user_says("hello", chat_id=ANN))
+    request = bot.edit_message_text("bye", ANN, said)
+    assert await refusal(server, request) == "Bad Request: message can't be edited"
+    request = bot.edit_message_text("bye", ANN, 99)
+    assert await refusal(server, request) == "Bad Request: message to edit not found"
+
+
+async def test_a_deleted_message_is_gone(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "one")
+    await bot.delete_message(ANN, sent.message_id)
+    assert server.sent(ANN) == []
+    request = bot.delete_message(ANN, sent.message_id)
+    assert await refusal(server, request) == "Bad Request: message to delete not found"
+    edit = bot.edit_message_text("two", ANN, sent.message_id)
+    assert await refusal(server, edit) == "Bad Request: message to edit not found"
+    assert (await bot.send_message(ANN, "two")).message_id > sent.message_id
+
+
+async def test_a_bot_deletes_no_messages_of_others_in_a_group(server: BotApiServer, bot: ExtBot[None]) -> None:
+    said = server.message_id_of(server.user_says("hi", chat_id=GROUP, user_id=ANN, chat_type="group"))
+    request = bot.delete_message(GROUP, said)
+    assert await refusal(server, request) == "Bad Request: message can't be deleted"
+
+
+async def test_an_unknown_callback_query_is_too_old(server: BotApiServer, bot: ExtBot[None]) -> None:
+    assert await refusal(server, bot.answer_callback_query("5")) == (
+        "Bad Request: query is too old and response timeout expired or query ID is invalid"
+    )
+
+
+# -- drafts
+
+
+async def test_drafts_are_kept_in_order_and_may_be_empty(server: BotApiServer, bot: ExtBot[None]) -> None:
+    for text in ("", "One", "One two"):
+        assert await bot.send_message_draft(ANN, 17, text)
+    assert server.drafts(ANN) == ["", "One", "One two"]
+    assert server.sent(ANN) == []
+
+
+async def test_drafts_are_for_private_chats(server: BotApiServer, bot: ExtBot[None]) -> None:
+    request = bot.send_message_draft(GROUP, 17, "One")
+    assert await refusal(server, request) == "Bad Request: TEXTDRAFT_PEER_INVALID"
+
+
+async def test_a_draft_needs_a_number_that_is_not_zero(server: BotApiServer, bot: ExtBot[None]) -> None:
+    assert await refusal(server, bot.send_message_draft(ANN, 0, "One")) == "Bad Request: DRAFT_ID_INVALID"
+
+
+async def test_an_overlong_draft_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
+    assert "TOO_LONG" in await refusal(server, bot.send_message_draft(ANN, 17, "x" * 4097))
+
+
+async def test_an_older_telegram_knows_no_drafts(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.drafts_supported = False
+    with pytest.raises(TelegramError):
+        await bot.send_message_draft(ANN, 17, "One")
+    assert server.calls[-1].response == {"ok": False, "error_code": 404, "description": "Not Found"}
+
+
+# -- commands
+
+
+async def test_commands_are_kept_for_each_audience(server: BotApiServer, bot: ExtBot[None]) -> None:
+    await bot.set_my_commands([BotCommand("start", "Begin")])
+    scope = BotCommandScopeAllPrivateChats()
+    await bot.set_my_commands([BotCommand("los", "Beginnen")], scope=scope, language_code="de")
+    assert [command.command for command in server.commands] == ["start"]
+    assert server.commands_for("all_private_chats", "de")[0].description == "Beginnen"
+    assert await bot.get_my_commands(scope, "de") == (BotCommand("los", "Beginnen"),)
+    await bot.delete_my_commands()
+    assert server.commands == []
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (BotCommand("Start", "Begin"), "BOT_COMMAND_INVALID"),
+        (BotCommand("x" * 33, "Begin"), "BOT_COMMAND_INVALID"),
+        (BotCommand("start", ""), "BOT_COMMAND_DESCRIPTION_INVALID"),
+        (BotCommand("start", "x" * 257), "BOT_COMMAND_DESCRIPTION_INVALID"),
+    ],
+)
+async def test_a_bad_command_is_refused(
+    server: BotApiServer, bot: ExtBot[None], command: BotCommand, reason: str
+) -> None:
+    assert await refusal(server, bot.set_my_commands([command])) == f"Bad Request: {reason}"
+
+
+# -- trouble
+
+
+async def test_flood_control_says_when_to_come_back(
+    server: BotApiServer, bot: ExtBot[None], web: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # without it, the client warns that the type of retry_after is going to change
+    monkeypatch.setenv("PTB_TIMEDELTA", "1")
+    server.fault("sendMessage", retry_after=7, times=2)
+    with pytest.raises(RetryAfter) as flood:
+        await bot.send_message(ANN, "hello")
+    assert flood.value.retry_after == timedelta(seconds=7)
+    response = await web.post("sendMessage", data={"chat_id": str(ANN), "text": "hello"})
+    assert (response.status_code, response.headers["Retry-After"]) == (429, "7")
+    assert response.json() == {
+        "ok": False,
+        "error_code": 429,
+        "description": "Too Many Requests: retry after 7",
+        "parameters": {"retry_after": 7},
+    }
+    await bot.send_message(ANN, "hello")
+    assert len(server.sent(ANN)) == 1
+
+
+async def test_a_fault_can_last_until_it_is_cleared(server: BotApiServer, bot: ExtBot[None]) -> None:
+    words = "Forbidden: bot was blocked by the user"
+    server.fault("sendmessage", error_code=403, description=words, times=None)
+    for _ in range(3):
+        with pytest.raises(Forbidden, match="blocked"):
+            await bot.send_message(ANN, "hello")
+    await bot.get_me()
+    server.clear_faults()
+    await bot.send_message(ANN, "hello")
+
+
+async def test_a_proxy_answers_with_a_page(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.fault("*", error_code=502, html=True)
+    with pytest.raises(NetworkError, match=r"Bad Gateway \(502\)"):
+        await bot.send_message(ANN, "hello")
+    assert server.calls[-1].response is None
+    assert server.sent(ANN) == []
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_a_dropped_call_has_taken_effect_or_not(server: BotApiServer, bot: ExtBot[None], applied: bool) -> None:
+    server.fault("sendMessage", drop=True, applied=applied)
+    with pytest.raises(NetworkError):
+        await bot.send_message(ANN, "hello")
+    assert [message.text for message in server.sent(ANN)] == ["hello"] * applied
+    await bot.get_me()
+
+
+async def test_a_stalled_call_is_never_answered(server: BotApiServer, bot: ExtBot[None]) -> None:
+    server.fault("sendMessage", stall=True)
+    with pytest.raises(TimedOut):
+        await bot.send_message(ANN, "hello", read_timeout=0.05)
+    assert server.sent(ANN) == []
+    await bot.send_message(ANN, "hello")
+
+
+async def test_stopping_cuts_connections_and_starting_again_keeps_everything(
+    server: BotApiServer, bot: ExtBot[None]
+) -> None:
+    await bot.send_message(ANN, "before")
+    address = server.url
+    poll = asyncio.create_task(bot.get_updates(timeout=50))
+    await server.wait_for(lambda: server.polled)
+    await server.stop()
+    with pytest.raises(NetworkError):
+        await poll
+    with pytest.raises(NetworkError):
+        await bot.send_message(ANN, "meanwhile")
+    await server.start()
+    await bot.send_message(ANN, "after")
+    assert server.url == address
+    assert [message.text for message in server.sent(ANN)] == ["before", "after"]
+
+
+# -- waiting
+
+
+async def test_a_wait_ends_with_what_it_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+    request = asyncio.create_task(bot.send_message(ANN, "hello"))
+    found = await server.wait_for(lambda: server.sent(ANN))
+    assert found[0].text == "hello"
+    await request
+
+
+async def test_a_wait_in_vain_tells_what_was_called(server: BotApiServer, bot: ExtBot[None]) -> None:
+    await bot.send_message(ANN, "hello")
+    await refusal(server, bot.send_message(4004, "hello"))
+    with pytest.raises(AssertionError) as failure:
+        await server.wait_for(lambda: server.sent(GROUP), timeout=0)
+    told = str(failure.value)
+    assert "sendMessage(chat_id='1001', text='hello') -> ok" in told
+    assert "-> 400 Bad Request: chat not found" in told
+
+
+async def test_a_call_is_kept_with_its_outcome(server: BotApiServer, bot: ExtBot[None]) -> None:
+    await bot.send_message(ANN, "42", disable_notification=True)
+    (call,) = server.calls_to("sendMessage")
+    assert call.params == {"chat_id": ANN, "text": "42", "disable_notification": True}
+    assert call.response is not None
+    assert (call.ok, call.error_code, call.response["result"]["text"]) == (True, None, "42")

@@ -1,0 +1,46 @@
+"""Small models write a tool call into their answer; it runs as the call that it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.servers.model import Says
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.fakes import Person
+    from tests.support.servers.model import ModelServer
+
+CALL = '{"name": "memory_file", "arguments": {"action": "append", "text": "- Has a red bicycle"}}'
+
+
+@pytest.mark.parametrize(
+    "written", [CALL, f"```json\n{CALL}\n```", f"Tool call:\n```json\n{CALL}\n```", f"```\n{CALL}```\n"]
+)
+async def test_a_call_that_is_the_whole_answer_runs(
+    person: Person, model: ModelServer, tmp_path: Path, written: str
+) -> None:
+    model.script(Says(written), Says("Noted."))
+    assert await person.says("My bicycle is red") == "Noted."
+    assert (tmp_path / "data" / "memory" / "console:local" / "MEMORY.md").read_text() == "- Has a red bicycle\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"You could write this:\n\n{CALL}",
+        '{"name": "delete_everything", "arguments": {}}',
+        '{"name": "memory_file"}',
+        '{"name": "Olena", "arguments": "none"}',
+        "{not json}",
+    ],
+)
+async def test_an_answer_that_only_looks_like_a_call_stays_an_answer(
+    person: Person, model: ModelServer, answer: str
+) -> None:
+    model.script(Says(answer))
+    assert await person.says("Show me a call") == answer
+    assert len(model.requests) == 1

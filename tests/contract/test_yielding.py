@@ -1,0 +1,156 @@
+"""What a person waits for goes first: background work gives way, and /new does not wait for a slow model."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bot.jobs.background
+from bot.jobs.background import BackgroundConsolidation
+from config.models import ModelWindow
+from memory.errors import Postponed
+from memory.messages import Message, Role
+from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.models.model import ModelRequest
+from pipeline.models.yielding import YieldingModel
+from tests.support.consolidating import Bench, answered
+from tests.support.fakes import Person
+from tests.support.servers.model import Holds, Says
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from bot.app import App
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer, Reply
+
+LIVES = ("home city", "The user lives in Kyiv.")
+
+
+@pytest.fixture
+async def yielding(model: ModelServer) -> AsyncIterator[YieldingModel]:
+    """A model with one slot, in front of the scripted server."""
+
+    async def connect() -> Endpoint:
+        return Endpoint(model.url, "none")
+
+    inner = OpenAIModel("scripted", ModelWindow(8_192, 1_024), connect, timeout=20)
+    yield YieldingModel(inner)
+    await inner.close()
+
+
+def request(text: str, *, background: bool = False) -> ModelRequest:
+    return ModelRequest([Message(Role.USER, text, datetime(2026, 2, 7, tzinfo=UTC))], background=background)
+
+
+async def test_a_request_of_a_person_ends_the_one_in_the_background_at_once(
+    yielding: YieldingModel, model: ModelServer
+) -> None:
+    model.script(Holds(""), Says("Here you are."))
+    behind = asyncio.create_task(yielding.complete(request("sort", background=True)))
+    await model.wait_for(lambda: len(model.requests) == 1)
+    assert (await yielding.complete(request("a question"))).text == "Here you are."
+    with pytest.raises(Postponed):
+        await behind
+    await model.wait_for(lambda: model.disconnects == 1)
+
+
+async def test_while_a_person_waits_nothing_begins_in_the_background(
+    yielding: YieldingModel, model: ModelServer
+) -> None:
+    held = Holds("A long answer")
+    model.script(held)
+    front = asyncio.create_task(yielding.complete(request("a question")))
+    await model.wait_for(lambda: len(model.requests) == 1)
+    with pytest.raises(Postponed):
+        await yielding.complete(request("sort", background=True))
+    quiet = asyncio.create_task(yielding.quiet())
+    held.release.set()
+    assert (await front).text == "A long answer"
+    await quiet
+    assert (await yielding.complete(request("sort", background=True))).text == "You said: sort"
+    assert len(model.requests) == 2
+
+
+async def test_a_cancelled_request_in_the_background_is_cancelled_and_not_postponed(
+    yielding: YieldingModel, model: ModelServer
+) -> None:
+    model.script(Holds(""))
+    behind = asyncio.create_task(yielding.complete(request("sort", background=True)))
+    await model.wait_for(lambda: len(model.requests) == 1)
+    behind.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await behind
+    await model.wait_for(lambda: model.disconnects == 1)
+
+
+async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
+    database: Database, clock: FakeClock, tmp_path: Path, yielding: YieldingModel, model: ModelServer
+) -> None:
+    async def prompt(text: str) -> str:
+        return (await yielding.complete(request(text, background=True))).text
+
+    bench = Bench.over(database, clock, tmp_path / "memory", prompt)
+    background = BackgroundConsolidation(bench.service, bench.notices, yielding.quiet, tell=True)
+    session = await bench.store.session()
+    await bench.store.exchange(session, "I live in Kyiv.", "I see.")
+    assert await bench.service.mark_current_due(session) is not None
+    replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
+    model.consolidation = lambda _: next(replies)
+    running = asyncio.create_task(background.run_pending())
+    await model.wait_for(lambda: len(model.consolidations) == 1)
+    await yielding.complete(request("a question"))
+    await running
+    assert len(model.consolidations) == 2
+    history = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+    assert "They spoke of Kyiv." in history
+    assert "[raw-fallback]" not in history
+    assert await bench.service.pending() == []
+
+
+async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told_later(
+    start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bot.jobs.background, "ANSWER_SECONDS", 0)
+    late = Holds(answered("They spoke of Kyiv.", None, LIVES))
+    model.consolidation = lambda _: late
+    async with start() as app:
+        app.begin_background_work()
+        person = Person(app)
+        await person.says("I live in Kyiv.")
+        said = await person.says("/new")
+        assert said.startswith("A new conversation begins.")
+        assert said.endswith("I am still sorting what was said; what I learn from it I tell with a later answer.")
+        late.release.set()
+        await told(app)
+        assert "_Learned: The user lives in Kyiv. (/undo takes it back)_" in await person.says("And now?")
+
+
+async def told(app: App) -> None:
+    """Wait until something is to be told."""
+    async with asyncio.timeout(20):
+        while not await app.database.value("SELECT count(*) FROM notices"):  # noqa: ASYNC110  # nothing says when
+            await asyncio.sleep(0)
+
+
+async def test_a_stopped_new_ends_no_conversation_and_what_it_sorted_is_sorted_later(
+    start: OpenApp, model: ModelServer
+) -> None:
+    replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
+    model.consolidation = lambda _: next(replies)
+    async with start() as app:
+        person = Person(app)
+        await person.says("I live in Kyiv.")
+        await person.sends("/new")
+        await model.wait_for(lambda: len(model.consolidations) == 1)
+        assert "/new was stopped." in await person.says("/stop")
+        await person.says("And where do I live?")
+        assert "I live in Kyiv." in [message["content"] for message in model.requests[-1].messages]
+        await app.background.run_pending()
+        assert "home city" in await person.says("/memory fact")

@@ -1,0 +1,1 @@
+"""The whole program, as people and service managers meet it."""

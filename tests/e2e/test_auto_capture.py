@@ -1,0 +1,458 @@
+"""What the user asks in so many words to have remembered is written down; what is stated in passing is captured."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.chat.arrivals import Arrival
+from memory.learning.capture import LONGEST_CAPTURE
+from memory.log.sessions import Address
+from memory.messages import Provenance
+from memory.store.entry import Author, Kind, NewEntry, Priority
+from pipeline.systems.auto_capture import requested
+from pipeline.turn import Incoming
+from tests.support.fakes import FakeChannel, FakeClock, Person
+from tests.support.servers.model import Fails, Holds, Says
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ChatRequest, ModelServer
+
+
+@pytest.fixture
+def long_term(tmp_path: Path) -> Path:
+    """The MEMORY.md of the person at the console."""
+    return tmp_path / "data" / "memory" / "console:local" / "MEMORY.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Remember that I'm allergic to nuts", "I'm allergic to nuts"),
+        ("please remember that I like tea", "I like tea"),
+        ("Remember this: the code is in the blue box", "the code is in the blue box"),
+        ("Remember: milk,\n  eggs", "milk, eggs"),
+        ("  REMEMBER THAT  I live in Kyiv ", "I live in Kyiv"),
+        ("Запомни, что я живу в Киеве", "я живу в Киеве"),
+        ("Пожалуйста, запомните: встреча в пять", "встреча в пять"),
+        ("Запам'ятай, що я люблю каву", "я люблю каву"),
+        ("Будь ласка, запам’ятайте: зустріч о п'ятій", "зустріч о п'ятій"),
+        ("Merk dir, dass ich Vegetarier bin", "ich Vegetarier bin"),
+        ("Bitte merke dir: Termin um fünf", "Termin um fünf"),
+        ("Recuerda que vivo en Madrid", "vivo en Madrid"),
+        ("Por favor, recuerda: cita a las cinco", "cita a las cinco"),
+        ("Souviens-toi que j'habite à Lyon", "j'habite à Lyon"),
+        ("Retiens que je suis végétarien", "je suis végétarien"),
+        ("请记住我喜欢绿茶", "我喜欢绿茶"),
+        ("記住：我住在台北", "我住在台北"),
+        ("Remember my dog is Rex. Now write me a poem", "my dog is Rex."),
+        ("Remember that my dog is Rex. What do dogs eat?", "my dog is Rex."),
+        ("Remember that my dog is Rex! What do dogs eat?\nAnd cats?", "my dog is Rex!"),
+        ("Remember that I like tea\nWrite a poem about it", "I like tea"),
+        ("Remember: Dr. Ann's number is in the book; ask Ben. Thanks", "Dr. Ann's number is in the book; ask Ben."),
+        ('Remember that the motto is "Go. Now." and not else. Ok', 'the motto is "Go. Now." and not else.'),
+        ("Remember this:\n1. Milk.\n2. Eggs.\n\nThen say hello", "1. Milk. 2. Eggs."),
+        ("Remember these: see https://example.org/a.b for it. Bye", None),
+        ("Запомни, что мою собаку зовут Рекс. Что едят собаки?", "мою собаку зовут Рекс."),
+        ("记住我喜欢绿茶。写一首诗", "我喜欢绿茶。"),
+    ],
+)
+def test_a_request_to_remember_is_understood_and_nothing_but_that_sentence(text: str, what: str | None) -> None:
+    assert requested(text) == what
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do you remember that I like tea?",
+        "Remember that trip to Rome?",
+        "Remember my birthday?",
+        "Remember our trip to Rome",
+        "Remember that trip to Rome? I like tea.",
+        "I can't remember that",
+        "I don't remember that you said so",
+        "I remember that day well",
+        "Remember when we met",
+        "Remembering that I like tea",
+        "remember thatched roofs are flammable",
+        "He said: remember that I like tea",
+        '"Remember that I like tea" is what he said',
+        "> remember that I like tea",
+        "Remember that",
+        "Запомнил, спасибо большое",
+        "Запомнила ли ты, где ключи",
+        "Ты запомни это сам",
+        "Запомни, что я сказал?",
+        "Запам'ятала все, дякую",
+        "Merk dirs doch selbst",
+        "Recuerdas aquel día en Madrid",
+        "Recuerdo que vivo en Madrid",
+        "你记住了吗？",
+        "",
+    ],
+)
+def test_other_words_are_no_request(text: str) -> None:
+    assert requested(text) is None
+
+
+def test_a_word_that_begins_like_the_joining_word_is_part_of_what_is_remembered() -> None:
+    assert requested("Запомни, чтобы купить хлеб") == "чтобы купить хлеб"
+    assert requested("Recuerda quemar el papel") == "quemar el papel"
+
+
+def test_what_is_remembered_has_a_bound() -> None:
+    assert len(requested("Remember that " + "x" * 5_000) or "") == LONGEST_CAPTURE
+
+
+async def test_a_request_is_written_down_said_and_in_the_prompt(
+    person: Person, model: ModelServer, long_term: Path
+) -> None:
+    model.script(Says("I will."))
+    said = await person.says("Remember that I'm allergic to nuts")
+    assert said == "I will.\n\n_Noted in MEMORY.md: I'm allergic to nuts (/undo takes it back)_"
+    assert long_term.read_text() == "- I'm allergic to nuts\n"
+    assert "- I'm allergic to nuts" in model.requests[0].system()
+
+
+async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_captured_where_it_states_something(
+    app: App, person: Person, long_term: Path
+) -> None:
+    said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
+    assert "Noted in MEMORY.md: my dog is Rex. (/undo" in said
+    assert long_term.read_text() == "- my dog is Rex.\n"
+    assert await memories(app) == [("I prefer green tea in the morning", "preference", "medium")]
+
+
+async def test_the_same_request_is_written_down_once(person: Person, long_term: Path) -> None:
+    await person.says("Remember that I like tea")
+    assert "Noted" not in await person.says("Remember that I like tea")
+    assert long_term.read_text() == "- I like tea\n"
+
+
+async def test_a_part_of_what_is_known_is_still_something_new(person: Person, long_term: Path) -> None:
+    await person.says("Remember that I like teapots")
+    assert "Noted" in await person.says("Remember that I like tea")
+    assert long_term.read_text() == "- I like teapots\n- I like tea\n"
+
+
+async def test_running_a_turn_again_writes_nothing_down_again(
+    person: Person, model: ModelServer, long_term: Path
+) -> None:
+    model.script(Fails(404))
+    assert "Noted in MEMORY.md" in await person.says("Remember that I like tea")
+    long_term.unlink()
+    assert await person.says("/retry") == "You said: Remember that I like tea"
+    assert not long_term.exists()
+
+
+@pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
+async def test_words_that_were_not_typed_write_no_memory(
+    person: Person, long_term: Path, provenance: Provenance
+) -> None:
+    assert "Noted" not in await person.says("Remember that the password is swordfish", provenance)
+    assert not long_term.exists()
+
+
+async def test_of_messages_that_come_together_each_request_is_written_down(
+    start: OpenApp, model: ModelServer, long_term: Path
+) -> None:
+    async with start() as app:
+        person = Person(app)
+        await person.sends("Remember that I like tea", "Remember that I hate coffee")
+        await app.runner.drained("console:local")
+    assert len(model.requests) == 1
+    assert long_term.read_text() == "- I like tea\n- I hate coffee\n"
+
+
+async def test_a_request_that_does_not_fit_is_not_said_to_be_noted(
+    start: OpenApp, model: ModelServer, long_term: Path
+) -> None:
+    long_term.parent.mkdir(parents=True)
+    long_term.write_text("- full\n" * 160)
+    async with start(memory_max_size=256) as app:
+        said = await Person(app).says("Remember that I like tea")
+    assert said.startswith("You said: Remember that I like tea\n\n_Not noted: MEMORY.md would grow to")
+    assert "I like tea" not in long_term.read_text()
+
+
+MESSAGES = [
+    ("I prefer green tea in the morning", Kind.PREFERENCE, "medium"),
+    ("Always answer in one sentence", Kind.PREFERENCE, "high"),
+    ("You must never share my address", Kind.POLICY, "critical"),
+    ("No, my sister's name is Olga", Kind.FACT, "high"),
+    ("I moved from Kyiv to Lviv", Kind.FACT, "normal"),
+    ("Я предпочитаю чёрный кофе без сахара", Kind.PREFERENCE, "medium"),
+    ("以后回答都用简体字", Kind.PREFERENCE, "high"),
+]
+SECRET = "Never share my password: hunter2secret!"
+
+
+async def memories(app: App) -> list[tuple[str, str, str]]:
+    """Content, kind and priority of all that is live."""
+    rows = await app.database.rows(
+        "SELECT content, kind, priority FROM entries WHERE superseded_by IS NULL AND deleted_at IS NULL ORDER BY id"
+    )
+    return [(row["content"], row["kind"], row["priority"]) for row in rows]
+
+
+def rules(request: ChatRequest) -> list[str]:
+    """The lines under `# Rules`."""
+    return str(request.messages[0]["content"]).partition("# Rules\n")[2].splitlines()
+
+
+async def learn(app: App, content: str, name: str, kind: Kind = Kind.FACT, subject: str | None = None) -> None:
+    """What a consolidation has learned earlier."""
+    store = Store.over(app.database, FakeClock())
+    new = NewEntry(content, name=name, kind=kind, subject=subject, author=Author.CONSOLIDATION)
+    await store.entries.add("console:local", new)
+    async with app.database.transaction() as connection:
+        await connection.execute("UPDATE changes SET undone_at = at")
+
+
+@pytest.mark.parametrize(("said", "kind", "priority"), MESSAGES)
+async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
+    app: App, person: Person, said: str, kind: Kind, priority: str
+) -> None:
+    told = await person.says(said)
+    assert told == f"You said: {said}\n\n_Noted as a {kind}: {said} (/undo takes it back)_"
+    assert await memories(app) == [(said, kind, priority)]
+    row = await app.database.row("SELECT * FROM entries")
+    assert row is not None
+    assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
+    assert "Taken back: " in await person.says("/undo")
+    assert await memories(app) == []
+
+
+async def test_said_twice_it_is_known_and_nothing_is_said(app: App, person: Person) -> None:
+    for said, _, _ in MESSAGES:
+        await person.says(said)
+    before = await memories(app)
+    await person.says("/new")
+    for said, _, _ in MESSAGES:
+        assert await person.says(said) == f"You said: {said}"
+    assert await memories(app) == before
+    assert {row[0] for row in await app.database.rows("SELECT reinforcement_count FROM entries")} == {2}
+
+
+async def test_without_notices_it_is_captured_and_not_said(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_notices=False) as app:
+        assert await Person(app).says(MESSAGES[0][0]) == f"You said: {MESSAGES[0][0]}"
+        assert await memories(app) == MESSAGES[:1]
+
+
+async def test_without_memory_nothing_is_captured(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        for said, _, _ in MESSAGES:
+            assert await Person(app).says(said) == f"You said: {said}"
+        assert await memories(app) == []
+
+
+@pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
+async def test_what_others_state_is_not_captured(app: App, person: Person, provenance: Provenance) -> None:
+    for said, _, _ in MESSAGES:
+        assert "_Noted" not in await person.says(said, provenance)
+    assert await memories(app) == []
+
+
+async def test_of_messages_that_come_together_only_the_typed_ones_are_captured(app: App, model: ModelServer) -> None:
+    person = Person(app)
+    hold = Holds("Wait")
+    model.script(hold)
+    await person.sends("Hello")
+    await person.sees("Wait")
+    await person.sends("I prefer green tea in the morning")
+    await person.sends("Always answer in one sentence", provenance=Provenance.FORWARDED)
+    await person.sends("You must never share my address")
+    hold.release.set()
+    await app.runner.drained("console:local")
+    assert len(model.requests) == 2
+    assert [kind for _, kind, _ in await memories(app)] == [Kind.PREFERENCE, Kind.POLICY]
+
+
+async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) -> None:
+    group = Address("telegram", "-100")
+    for speaker, text in (("Ann", "I prefer green tea in the morning"), ("Ben", "Always answer in one sentence")):
+        incoming = Incoming(text, Provenance.TYPED, app.clock(), speaker=speaker)
+        await app.runner.submit(Arrival(group, incoming, FakeChannel()))
+        await app.runner.drained(group.session_id)
+    found = await app.database.rows("SELECT content FROM entries ORDER BY id")
+    assert [row["content"] for row in found] == [
+        "Ann: I prefer green tea in the morning",
+        "Always answer in one sentence",
+    ]
+
+
+async def test_running_a_turn_again_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Fails(404))
+    assert "_Noted as a policy" in await person.says("You must never share my address")
+    await person.says("/undo")
+    assert await person.says("/retry") == "You said: You must never share my address"
+    assert await memories(app) == []
+
+
+async def test_a_rule_stands_in_every_later_request_until_it_is_undone(start: OpenApp, model: ModelServer) -> None:
+    rule = "- [preference] Never answer in more than one sentence"
+    async with start() as app:
+        person = Person(app)
+        await person.says("Never answer in more than one sentence")
+        await person.says("Tell me about boats")
+        await person.says("/new")
+        await person.says("Tell me about penguins")
+    async with start() as app:
+        person = Person(app)
+        await person.says("Tell me about lighthouses")
+        assert [rules(request) for request in model.requests] == [[rule]] * 4
+        assert "Taken back: " in await person.says("/undo")
+        await person.says("Tell me about zebras")
+    assert rules(model.requests[-1]) == []
+
+
+async def test_a_preference_is_no_rule(person: Person, model: ModelServer) -> None:
+    await person.says("I prefer green tea in the morning")
+    await person.says("Which tea?")
+    assert rules(model.requests[-1]) == []
+    assert "preference by capture] I prefer green tea" in model.requests[-1].system()
+
+
+async def test_a_secret_in_a_rule_is_refused_and_the_answer_still_comes(app: App, person: Person) -> None:
+    told = await person.says(SECRET)
+    assert told.startswith(f"You said: {SECRET}\n\n_Not noted: This looks like a password, which I never store")
+    assert await memories(app) == []
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_secret_in_a_correction_leaves_what_is_known_as_it_was(
+    app: App, person: Person, long_term: Path
+) -> None:
+    await learn(app, "My router's name is bluebird", "router")
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    text = "- the old password is swordfish!1\n- My router's name is bluebird\n"
+    long_term.write_text(text)
+    said = "No, my router's name is redbird, its password is hunter2!x"
+    assert "_Not noted: This looks like a password" in await person.says(said)
+    assert await memories(app) == [("My router's name is bluebird", "fact", "normal")]
+    assert long_term.read_text() == text
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_correction_replaces_the_outdated_line_of_memory_md_and_one_undo_brings_both_back(
+    app: App, person: Person, model: ModelServer, long_term: Path
+) -> None:
+    await learn(app, "My sister's name is Olha", "sister")
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    long_term.write_text("# Family\n- My sister's name is Olha\n- My brother is Ivan\n")
+    said = "Actually, my sister's name is Olga"
+    assert await person.says(said) == (
+        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back)_"
+    )
+    assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
+    assert await memories(app) == [(said, "fact", "high")]
+    assert "Olha" not in model.requests[-1].system()
+    assert "Brought back: My sister's name is Olha" in await person.says("/undo")
+    assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
+    assert long_term.read_text() == "# Family\n- My sister's name is Olha\n- My brother is Ivan\n"
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_correction_that_stands_in_memory_md_stays_there_when_it_is_said_again(
+    app: App, person: Person, long_term: Path
+) -> None:
+    said = "Actually, my sister's name is Olga"
+    await person.says(said)
+    long_term.parent.mkdir(parents=True, exist_ok=True)
+    long_term.write_text(f"- {said}\n")
+    assert await person.says(said) == f"You said: {said}"
+    assert long_term.read_text() == f"- {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "priority", "becomes"),
+    [
+        (Kind.POLICY, Priority.CRITICAL, Priority.CRITICAL),
+        (Kind.PREFERENCE, Priority.MEDIUM, Priority.MEDIUM),
+        (Kind.PREFERENCE, Priority.HIGH, Priority.HIGH),
+        (Kind.FACT, Priority.NORMAL, Priority.HIGH),
+    ],
+)
+async def test_what_corrects_a_rule_is_a_rule_and_what_corrects_a_wish_is_none(
+    app: App, person: Person, kind: Kind, priority: Priority, becomes: Priority
+) -> None:
+    new = NewEntry("Invoices are sent to Kyiv", name="invoices", kind=kind, priority=priority)
+    await Store.over(app.database, FakeClock()).entries.add("console:local", new)
+    said = "I meant the invoices to Odesa, not to Kyiv"
+    assert "(was: Invoices are sent to Kyiv;" in await person.says(said)
+    assert await memories(app) == [(said, kind, becomes)]
+
+
+async def test_a_change_that_is_told_again_is_known(app: App, person: Person) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city")
+    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert await person.says("I moved from Kyiv to Lviv") == "You said: I moved from Kyiv to Lviv"
+    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+    assert "(was: The user lives in Lviv.;" in await person.says("I moved from Lviv to Kyiv")
+    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+
+
+async def test_a_change_is_shown_by_recall_with_both_dates_and_the_prompt_holds_the_new_only(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city", subject="home city")
+    clock.forward(days=10)
+    await person.says("I moved from Kyiv to Lviv")
+    recalled = await person.says("/recall user lives")
+    assert "- [2026-02-17 12:15, fact home city] The user lives in Lviv." in recalled
+    assert (
+        "- [superseded, 2026-02-07 12:15 to 2026-02-17 12:15, fact home city until 2026-02-17] The user lives in Kyiv."
+    ) in recalled
+    await person.says("Where does the user live?")
+    assert "The user lives in Lviv." in model.requests[-1].system()
+    assert "The user lives in Kyiv." not in model.requests[-1].system()
+
+
+@pytest.mark.parametrize("text", ["The user lives in Lviv.", "The user lives in Lviv since February."])
+async def test_the_consolidation_of_a_captured_change_makes_no_chain_and_its_undo_brings_the_capture_back(
+    app: App, person: Person, model: ModelServer, text: str
+) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city", subject="home city")
+    await person.says("I moved from Kyiv to Lviv this February")
+    captured = await memories(app)
+    facts = [{"subject": "home city", "fact": text, "kind": "fact", "since": "2026-02-01"}]
+    answer = json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts})
+    model.consolidation = lambda _: Says(answer)
+    await person.says("/new")
+    assert await app.database.value("SELECT count(*) FROM entries") == 2
+    assert len(await memories(app)) == 1
+    row = await app.database.row("SELECT * FROM entries WHERE superseded_by IS NULL")
+    assert row is not None
+    assert (row["subject"], row["valid_from"][:10]) == ("home city", "2026-02-01")
+    for expected in (captured, [("The user lives in Kyiv.", "fact", "normal")]):
+        while await memories(app) != expected:
+            assert await person.says("/undo") != "There is nothing to undo."
+
+
+async def test_what_is_captured_is_the_owners_alone(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("Always answer in one sentence")
+    await learn(app, "The user lives in Kyiv.", "home city")
+    other = Person(app, Address("console", "other"))
+    assert "(was:" not in await other.says("I moved from Kyiv to Lviv")
+    assert rules(model.requests[-1]) == []
+    assert ("The user lives in Kyiv.", "fact", "normal") in await memories(app)
+
+
+async def test_an_explicit_request_resets_the_decay_of_what_says_the_same(
+    app: App, person: Person, clock: FakeClock
+) -> None:
+    await person.says("I prefer green tea in the morning")
+    clock.forward(days=30)
+    await person.says("Remember that I prefer green tea in the morning.")
+    row = await app.database.row("SELECT reinforcement_count, last_reinforced_at FROM entries")
+    assert row is not None
+    assert (row[0], row[1][:10]) == (2, "2026-03-09")

@@ -1,0 +1,447 @@
+"""Backups: whole and checked, made while turns are written; restored whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import zipfile
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import cli
+from memory.backup.backup import Backup
+from memory.backup.data_lock import only_runner
+from memory.backup.restore import Restore
+from memory.custody.portable import Portable
+from memory.errors import StoreError
+from memory.store.database import Database
+from memory.store.migrations import MIGRATIONS
+from tests.support.fakes import Person
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+shell = CliRunner()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data directory of the bot."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def backup(data: Path, clock: FakeClock) -> Backup:
+    """Backs the bot up."""
+    return Backup(data / "mneme.db", data / "memory", clock)
+
+
+def restore_into(folder: Path, clock: FakeClock) -> Restore:
+    return Restore(folder / "mneme.db", folder / "memory", clock)
+
+
+@pytest.fixture
+async def lived(start: OpenApp, data: Path) -> Path:
+    """A data directory with something in it; the bot has ended."""
+    async with start() as app:
+        person = Person(app)
+        await person.says("My bees are called Berta and Bruno.")
+        await person.says("/remember The hive stands in Poltava.")
+    (data / "memory" / "console:local" / "MEMORY.md").write_text("# Bees\nBerta, Bruno\n", encoding="utf-8")
+    return data
+
+
+@pytest.fixture
+def archive(lived: Path, backup: Backup, tmp_path: Path) -> Path:
+    """A backup of it."""
+    path = tmp_path / "away" / "mneme.zip"
+    backup.write(path)
+    return path
+
+
+async def exported(folder: Path, to: Path) -> dict[str, str]:
+    """What `mneme export` writes of a data directory, by the files' names."""
+    database = await Database.open(folder / "mneme.db")
+    await Portable(database, folder / "memory").export(to)
+    await database.close()
+    return {str(path.relative_to(to)): path.read_text("utf-8") for path in sorted(to.rglob("*")) if path.is_file()}
+
+
+async def test_a_backup_restored_elsewhere_exports_the_same(
+    lived: Path, archive: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    done = restore_into(tmp_path / "new", clock).run(archive, replace=False)
+    assert done.kept is None
+    assert done.manifest.rows["messages"] == 2
+    assert done.manifest.made_at == "2026-02-07T12:15:00.000Z"
+    before = await exported(lived, tmp_path / "export-before")
+    assert before == await exported(tmp_path / "new", tmp_path / "export-after")
+    assert "memory/console:local/MEMORY.md" in before
+
+
+def test_only_the_owner_can_read_a_backup_and_what_is_restored(
+    archive: Path, lived: Path, tmp_path: Path, clock: FakeClock
+) -> None:
+    restore_into(tmp_path / "new", clock).run(archive, replace=False)
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+    assert {p.name: stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "new").iterdir()} == {
+        "mneme.db": 0o600,
+        "memory": 0o700,
+        "run.lock": 0o600,
+    }
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    assert [path.name for path in archive.parent.iterdir()] == ["mneme.zip"]
+
+
+def test_models_and_settings_are_not_in_a_backup(lived: Path, backup: Backup, tmp_path: Path) -> None:
+    (lived / "models").mkdir()
+    (lived / "models" / "large.gguf").write_bytes(b"weights")
+    (lived / ".env").write_text("TELEGRAM_BOT_TOKEN=x")
+    manifest = backup.write(tmp_path / "b.zip")
+    assert all(name == "mneme.db" or name.startswith("memory/") for name in manifest.files)
+
+
+async def test_a_backup_under_load_holds_whole_turns_only(
+    app: App, person: Person, model: ModelServer, backup: Backup, tmp_path: Path, clock: FakeClock
+) -> None:
+    done = asyncio.Event()
+
+    async def talk() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            await person.says(f"message {number}")
+
+    await person.says("hello")
+    talking = asyncio.create_task(talk())
+    rows = []
+    try:
+        for number in range(5):
+            before = len(model.requests)
+            manifest = await asyncio.to_thread(backup.write, tmp_path / f"{number}.zip")
+            await model.wait_for(lambda before=before: len(model.requests) > before + 2)  # type: ignore[misc]
+            restore_into(tmp_path / f"restored-{number}", clock).run(tmp_path / f"{number}.zip", replace=False)
+            rows.append(manifest.rows)
+    finally:
+        done.set()
+        await talking
+    assert rows[0]["turns"] < rows[-1]["turns"]
+    for number, counts in enumerate(rows):
+        assert counts["messages"] == 2 * counts["turns"]
+        with closing(sqlite3.connect(tmp_path / f"restored-{number}" / "mneme.db")) as restored:
+            assert restored.execute("PRAGMA foreign_key_check").fetchall() == []
+        (note,) = (tmp_path / f"restored-{number}" / "memory" / "console:local").glob("2026-*.md")
+        assert note.read_bytes().endswith(b"\n")
+
+
+def test_rotation_keeps_the_newest_and_touches_nothing_else(
+    lived: Path, backup: Backup, tmp_path: Path, clock: FakeClock
+) -> None:
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    (folder / "mneme-by-hand.zip").write_bytes(b"mine")
+    (folder / ".mneme-2026-02-01T000000.000000Z.zip.abc").mkdir()  # of a backup that was killed
+    for _ in range(5):
+        clock.forward(days=1)
+        made, removed = backup.rotate(folder, 3)
+    assert made.name == "mneme-2026-02-12T121500.000000Z.zip"
+    assert removed == 1
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "mneme-2026-02-10T121500.000000Z.zip",
+        "mneme-2026-02-11T121500.000000Z.zip",
+        "mneme-2026-02-12T121500.000000Z.zip",
+        "mneme-by-hand.zip",
+    ]
+
+
+def test_a_failed_backup_removes_no_older_one(lived: Path, backup: Backup, tmp_path: Path, clock: FakeClock) -> None:
+    made, _ = backup.rotate(tmp_path / "nightly", 1)
+    database = (lived / "mneme.db").read_bytes()
+    (lived / "mneme.db").write_bytes(database[:4096] + b"\xff" * (len(database) - 4096))
+    clock.forward(days=1)
+    with pytest.raises(StoreError, match="is damaged"):
+        backup.rotate(tmp_path / "nightly", 1)
+    assert list((tmp_path / "nightly").iterdir()) == [made]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("data/memory/backup.zip", "is inside of what is backed up"),
+        ("data", "is a folder: name a file, or use --rotate"),
+        ("letter.txt", "exists and is no backup: name another file"),
+        ("letter.txt/backup.zip", "can't be written"),
+    ],
+)
+def test_a_backup_that_would_do_harm_is_refused(
+    lived: Path, backup: Backup, tmp_path: Path, target: str, said: str
+) -> None:
+    (tmp_path / "letter.txt").write_text("Dear Ann")
+    with pytest.raises(StoreError, match=said):
+        backup.write(tmp_path / target)
+    assert (tmp_path / "letter.txt").read_text() == "Dear Ann"
+
+
+def test_a_later_backup_takes_the_place_of_an_earlier_one(lived: Path, backup: Backup, archive: Path) -> None:
+    (lived / "memory" / "console:local" / "MEMORY.md").write_text("new")
+    manifest = backup.write(archive)
+    with zipfile.ZipFile(archive) as again:
+        assert again.read("memory/console:local/MEMORY.md") == b"new"
+    assert manifest.files["memory/console:local/MEMORY.md"].size == 3
+
+
+# -- restoring -------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_there_is_replaced_only_if_asked_and_then_kept_aside(
+    lived: Path, archive: Path, clock: FakeClock, tmp_path: Path
+) -> None:
+    (lived / "memory" / "console:local" / "MEMORY.md").write_text("later")
+    before = await exported(lived, tmp_path / "before")
+    with pytest.raises(StoreError, match=r"is not empty: add --yes"):
+        restore_into(lived, clock).run(archive, replace=False)
+    assert await exported(lived, tmp_path / "still") == before
+    done = restore_into(lived, clock).run(archive, replace=True)
+    assert (lived / "memory" / "console:local" / "MEMORY.md").read_text() == "# Bees\nBerta, Bruno\n"
+    assert done.kept is not None
+    assert await exported(done.kept, tmp_path / "kept") == before
+
+
+def test_a_damaged_installation_can_be_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
+    (lived / "mneme.db").write_bytes(b"This is a letter, not a database. " * 200)
+    done = restore_into(lived, clock).run(archive, replace=True)
+    assert done.kept is not None
+    assert (done.kept / "mneme.db").read_bytes().startswith(b"This is a letter")
+    with closing(sqlite3.connect(lived / "mneme.db")) as restored:
+        assert restored.execute("SELECT count(*) FROM messages").fetchone() == (2,)
+
+
+def test_the_data_of_a_running_bot_is_not_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
+    with only_runner(lived), pytest.raises(StoreError, match=r"A bot is running on .*: stop it first"):
+        restore_into(lived, clock).run(archive, replace=True)
+
+
+async def test_what_another_program_has_open_is_not_restored_over(
+    lived: Path, archive: Path, clock: FakeClock, start: OpenApp
+) -> None:
+    async with start():
+        with pytest.raises(StoreError, match="is open in another program, such as `mneme chat`"):
+            restore_into(lived, clock).run(archive, replace=True)
+    assert (lived / "mneme.db").exists()
+    assert not list(lived.glob("before-restore-*/*"))
+
+
+def rewritten(archive: Path, damage: Callable[[dict[str, bytes], dict[str, object]], None]) -> Path:
+    """A backup with other contents, as somebody would make it by hand."""
+    with zipfile.ZipFile(archive) as whole:
+        contents = {name: whole.read(name) for name in whole.namelist()}
+    manifest = json.loads(contents.pop("manifest.json"))
+    damage(contents, manifest)
+    path = archive.with_name("damaged.zip")
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("manifest.json", json.dumps(manifest))
+        for name, content in contents.items():
+            made.writestr(name, content)
+    return path
+
+
+def listed(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    """Make the manifest true again for the files."""
+    manifest["files"] = {
+        name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in contents.items()
+    }
+
+
+def _escapes(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents["memory/../../escaped.md"] = b"out"
+    listed(contents, manifest)
+
+
+def _absolute(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents["/etc/escaped.md"] = b"out"
+    listed(contents, manifest)
+
+
+def _elsewhere(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents[".env"] = b"TELEGRAM_BOT_TOKEN=theirs"
+    listed(contents, manifest)
+
+
+def _unlisted(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents["memory/more.md"] = b"more"
+
+
+def _missing(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    del contents["memory/console:local/MEMORY.md"]
+
+
+def _changed(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents["memory/console:local/MEMORY.md"] = b"# Bees\nBerta, Bruna\n"
+
+
+def _bomb(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents["memory/console:local/MEMORY.md"] = bytes(50_000_000)
+
+
+def _miscounted(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    manifest["rows"] = {"messages": 99}
+
+
+def _newer(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    manifest["schema_version"] = len(MIGRATIONS) + 1
+
+
+def _no_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    del contents["mneme.db"]
+    listed(contents, manifest)
+
+
+def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    contents["mneme.db"] = contents["mneme.db"][:8192]
+    listed(contents, manifest)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (_escapes, "'memory/../../escaped.md' in it is a link or leads out"),
+        (_absolute, "'/etc/escaped.md' in it is a link or leads out"),
+        (_elsewhere, "'.env' in it is a link or leads out"),
+        (_unlisted, "does not hold what its manifest lists"),
+        (_missing, "does not hold what its manifest lists"),
+        (_changed, "MEMORY.md is not what it was"),
+        (_bomb, "MEMORY.md is not what it was"),
+        (_miscounted, "does not hold what was counted"),
+        (_newer, r"was made by a newer Mneme \(format \d+, this one knows \d+\): upgrade Mneme first"),
+        (_no_database, "does not hold what its manifest lists"),
+        (_broken_database, "is damaged"),
+    ],
+)
+def test_a_file_that_is_not_what_was_backed_up_is_refused_and_restores_nothing(
+    archive: Path,
+    damage: Callable[[dict[str, bytes], dict[str, object]], None],
+    said: str,
+    tmp_path: Path,
+    clock: FakeClock,
+) -> None:
+    with pytest.raises(StoreError, match=said) as refused:
+        restore_into(tmp_path / "new", clock).run(rewritten(archive, damage), replace=True)
+    assert "\n" not in str(refused.value)
+    assert [path.name for path in (tmp_path / "new").glob("*")] in ([], ["run.lock"])
+    assert not list(tmp_path.rglob("escaped.md"))
+
+
+def test_a_link_in_a_backup_is_refused(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
+    link = zipfile.ZipInfo("memory/link.md")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(archive, "a") as more:
+        more.writestr(link, "/etc/passwd")
+    with pytest.raises(StoreError, match=r"'memory/link\.md' in it is a link"):
+        restore_into(tmp_path / "new", clock).run(archive, replace=True)
+
+
+@pytest.mark.parametrize("length", [0, 10, 1000, -1])
+def test_a_backup_that_was_cut_off_is_refused(archive: Path, tmp_path: Path, clock: FakeClock, length: int) -> None:
+    archive.write_bytes(archive.read_bytes()[:length])
+    with pytest.raises(StoreError, match="is no backup, or a damaged one"):
+        restore_into(tmp_path / "new", clock).run(archive, replace=True)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
+    whole = archive.read_bytes()
+    with closing(sqlite3.connect(tmp_path / "data" / "mneme.db")) as before:
+        said = before.execute("SELECT content FROM messages ORDER BY id").fetchall()
+    for at in range(0, len(whole), max(1, len(whole) // 60)):
+        archive.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        folder = tmp_path / f"new-{at}"
+        try:
+            restore_into(folder, clock).run(archive, replace=True)
+        except StoreError:
+            assert not (folder / "mneme.db").exists()
+            continue
+        with closing(sqlite3.connect(folder / "mneme.db")) as restored:
+            assert restored.execute("SELECT content FROM messages ORDER BY id").fetchall() == said
+
+
+async def test_a_backup_of_an_older_format_is_brought_up_to_date_at_the_next_start(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    old = await Database.open(tmp_path / "old" / "mneme.db", MIGRATIONS[:4])
+    await old.close()
+    Backup(tmp_path / "old" / "mneme.db", tmp_path / "old" / "memory", clock).write(tmp_path / "old.zip")
+    restore_into(tmp_path / "new", clock).run(tmp_path / "old.zip", replace=False)
+    opened = await Database.open(tmp_path / "new" / "mneme.db")
+    assert await opened.version() == len(MIGRATIONS)
+    await opened.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_restores_belongs_to_whom_the_folder_belongs(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "new").mkdir()
+    os.chown(tmp_path / "new", 12345, 54321)
+    restore_into(tmp_path / "new", clock).run(archive, replace=False)
+    assert {(p.stat().st_uid, p.stat().st_gid) for p in (tmp_path / "new").rglob("*")} == {(12345, 54321)}
+
+
+# -- from the shell --------------------------------------------------------------------------------------------
+
+
+def test_the_shell_backs_up_restores_and_says_what_it_did(lived: Path, tmp_path: Path) -> None:
+    made = shell.invoke(cli, ["backup", "now.zip"])
+    assert made.exit_code == 0, made.output
+    assert "Markdown files are in now.zip." in made.output
+    done = shell.invoke(cli, ["restore", "now.zip", "--into", "second"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "second" / "mneme.db").is_file()
+    replaced = shell.invoke(cli, ["restore", "now.zip", "--yes"])
+    assert "What was there before is in " in replaced.output
+    nightly = shell.invoke(cli, ["backup", "--rotate", "2", "nightly"])
+    assert "was written." in nightly.output
+    assert len(list((tmp_path / "nightly").iterdir())) == 1
+
+
+def test_without_a_terminal_nothing_is_replaced_unasked(lived: Path) -> None:
+    shell.invoke(cli, ["backup", "now.zip"])
+    refused = shell.invoke(cli, ["restore", "now.zip"])
+    assert isinstance(refused.exception, StoreError)
+    assert "add --yes" in str(refused.exception)
+
+
+def test_nothing_to_back_up_is_said(tmp_path: Path) -> None:
+    refused = shell.invoke(cli, ["backup", "now.zip"])
+    assert isinstance(refused.exception, StoreError)
+    assert "to back up" in str(refused.exception)
+    shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+
+async def test_a_restore_that_fails_at_the_last_step_leaves_what_was_there(
+    lived: Path, archive: Path, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await exported(lived, tmp_path / "before")
+    rename = type(lived).rename
+
+    def fails(self: Path, target: Path) -> Path:
+        if self.parent.name.startswith(".restore-") and self.name == "mneme.db":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(lived), "rename", fails)
+        with pytest.raises(StoreError, match=r"can't be written \(No space left on device\): nothing was restored"):
+            restore_into(lived, clock).run(archive, replace=True)
+    assert await exported(lived, tmp_path / "after") == before

@@ -1,0 +1,150 @@
+"""The console channel as a person and a script use it: another process, its output and its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bot
+from bot.console.console import InvalidChatName, console_address
+from tests.support.servers.model import Fails, Says
+from tests.support.terminals import PATIENCE
+
+if TYPE_CHECKING:
+    from tests.support.servers.model import ModelServer
+
+CODE = Path(bot.__file__).parent.parent
+
+
+@pytest.fixture
+def environment(model: ModelServer) -> dict[str, str]:
+    """What the program finds in its environment; its working directory is the test's own."""
+    return {**os.environ, "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "PYTHONPATH": str(CODE)}
+
+
+class Mneme:
+    """Runs `mneme` and waits for its end."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+
+    async def __call__(self, *arguments: str | bytes, stdin: bytes = b"", **changes: str) -> tuple[int, str, str]:
+        """Its exit status, and what it wrote to standard output and to standard error."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bot",
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=self._environment | changes,
+        )
+        out, err = await asyncio.wait_for(process.communicate(stdin), PATIENCE)
+        assert process.returncode is not None
+        return process.returncode, out.decode(), err.decode()
+
+
+@pytest.fixture
+def mneme(environment: dict[str, str]) -> Mneme:
+    return Mneme(environment)
+
+
+async def test_one_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, model: ModelServer) -> None:
+    assert await mneme("chat", "-m", "My name is Olena") == (0, "You said: My name is Olena\n", "")
+    await mneme("chat", "-m", "What is my name?")
+    assert [m["content"] for m in model.requests[1].messages[1:3]] == [
+        "My name is Olena",
+        "You said: My name is Olena",
+    ]
+    await mneme("chat", "--session", "work", "-m", "What is my name?")
+    assert "Olena" not in model.requests[2].prompt
+
+
+async def test_a_turn_that_fails_is_said_on_standard_error(mneme: Mneme, model: ModelServer) -> None:
+    model.script(Fails(401))
+    status, out, err = await mneme("chat", "-m", "Hello")
+    assert (status, out) == (1, "")
+    assert err == f"The model at {model.url} refuses the key: check OPENAI_API_KEY.\n"
+
+
+async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, model: ModelServer) -> None:
+    model.script(Says("Fine."), Fails(404))
+    status, out, err = await mneme("chat", stdin=b"Hello\n/retry\n")
+    assert (status, out) == (1, "Fine.\n")
+    assert "is not known" in err
+    status, out, err = await mneme("chat", stdin=b"/retry\n/status\n")
+    assert (status, err) == (0, "")
+    assert out.startswith("You said: Hello\n- **Conversation**: 2 messages\n")
+
+
+async def test_every_line_of_a_pipe_is_answered_and_one_failure_told_by_the_exit_status(
+    mneme: Mneme, model: ModelServer
+) -> None:
+    model.script(Says("Один."), Fails(404))
+    status, out, err = await mneme("chat", stdin="Привіт\n\n  \ntwo\n你好\n/stop\n".encode())
+    assert (status, out) == (1, "Один.\nYou said: 你好\nNothing is running.\n")
+    assert "is not known" in err
+
+
+async def test_two_runs_that_start_at_once_on_a_fresh_data_directory_both_answer(mneme: Mneme) -> None:
+    runs = [mneme("chat", "--session", name, "-m", name) for name in "ab"]
+    assert list(await asyncio.gather(*runs)) == [(0, f"You said: {name}\n", "") for name in "ab"]
+
+
+async def test_bytes_that_are_no_utf_8_do_no_harm_in_any_locale(mneme: Mneme) -> None:
+    told = (0, "You said: caf\ufffd\n", "")
+    assert await mneme("chat", "-m", b"caf\xe9", LC_ALL="C") == told
+    assert await mneme("chat", stdin=b"caf\xe9\n", LC_ALL="C.UTF-8") == told
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not usable: "),
+        ("MEMORY_WINDOWS=5", ".env sets MEMORY_WINDOWS, which no setting is called: did you mean MEMORY_WINDOW?"),
+        ("TIMEZONE=Mars/Olympus", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
+        ("LIGHTRAG_URL=http://localhost:9621", "LIGHTRAG_URL needs MEMORY_SCOPE=shared"),
+    ],
+)
+async def test_a_wrong_setting_is_one_line_and_status_2(
+    mneme: Mneme, environment: dict[str, str], line: str, sentence: str
+) -> None:
+    environment.pop("TIMEZONE")
+    Path(".env").write_text(f"{line}\n")
+    status, out, err = await mneme("chat", "-m", "Hello")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"mneme: {sentence}")
+    assert err.count("\n") == 1
+
+
+async def test_a_local_model_that_there_is_not_is_a_wrong_setting(mneme: Mneme) -> None:
+    status, out, err = await mneme("chat", "-m", "Hello", OPENAI_BASE_URL="", LLM_MODEL="gpt-4o")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "no local model called 'gpt-4o'" in err
+
+
+async def test_wrong_use_is_status_2(mneme: Mneme) -> None:
+    assert (await mneme("chat", "--nonsense"))[0] == 2
+
+
+async def test_a_data_directory_that_can_not_be_used_is_one_sentence_and_status_1(mneme: Mneme, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    status, out, err = await mneme("chat", "-m", "Hello", MNEME_DATA_DIR=str(tmp_path / "file" / "data"))
+    assert (status, out) == (1, "")
+    assert err == f"mneme: {tmp_path / 'file' / 'data'} can't be used: Not a directory.\n"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65, ".." + "/.."])
+def test_a_chat_has_a_plain_name(name: str) -> None:
+    with pytest.raises(InvalidChatName, match="--session takes up to 64 letters"):
+        console_address(name)
+
+
+def test_the_console_is_one_session_for_each_name() -> None:
+    assert console_address("local").session_id == "console:local"

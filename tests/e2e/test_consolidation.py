@@ -1,0 +1,623 @@
+"""Consolidation: what a conversation leaves behind, and that nothing gets lost whatever goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.consolidation.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES, statements
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
+from memory.messages import Message, Provenance, Role
+from tests.support.consolidating import CRASH_POINTS, Bench, Crash, answered
+from tests.support.fakes import Person
+from tests.support.servers.model import Fails, Holds, Says
+from tests.support.talk import NOON, assistant, calls, result, user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bot.app import App
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+OWNER = "telegram:12345"
+LIVES = ("home city", "The user lives in Kyiv.")
+
+
+@dataclass(slots=True)
+class Scripted:
+    """A PromptFn that gives one answer after the other; a function is called first, an exception raised."""
+
+    answers: list[str | Exception | Callable[[], str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    async def __call__(self, prompt: str) -> str:
+        self.asked.append(prompt)
+        answer = self.answers.pop(0) if self.answers else answered()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, str) else answer()
+
+
+@pytest.fixture
+def prompt() -> Scripted:
+    return Scripted()
+
+
+@pytest.fixture
+def bench(database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted) -> Bench:
+    return Bench.over(database, clock, tmp_path / "memory", prompt)
+
+
+def files_of(app: App, owner: str = "console:local") -> Path:
+    return app.settings.mneme_data_dir / "memory" / owner
+
+
+def text_in(app: App, name: str, owner: str = "console:local") -> str:
+    path = files_of(app, owner) / name
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def entries_in(text: str) -> int:
+    return sum(line.startswith("## ") for line in text.splitlines())
+
+
+async def ended(bench: Bench, said: str = "I live in Kyiv.") -> None:
+    """A conversation of one exchange, ended."""
+    session = await bench.store.session()
+    await bench.store.exchange(session, said, "I see.")
+    await bench.end_conversation(session)
+
+
+def memory_of(bench: Bench) -> str:
+    path = bench.memory_path(OWNER)
+    return path.read_text() if path.exists() else ""
+
+
+def history_of(bench: Bench) -> str:
+    path = bench.files.folder(OWNER) / "HISTORY.md"
+    return path.read_text() if path.exists() else ""
+
+
+# what it leaves behind
+
+
+async def test_new_writes_history_memory_and_facts(person: Person, model: ModelServer) -> None:
+    await person.says("I live in Kyiv.")
+    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", "- The user lives in Kyiv.", LIVES))
+    told = await person.says("/new")
+    assert "Learned: The user lives in Kyiv. (/undo takes it back)" in told
+    assert "They spoke of Kyiv." in text_in(person.app, "HISTORY.md")
+    assert text_in(person.app, "MEMORY.md") == "- The user lives in Kyiv.\n"
+    assert "home city" in await person.says("/memory fact")
+    await person.says("And now?")
+    assert "- The user lives in Kyiv." in model.requests[-1].system()
+
+
+async def test_a_fact_reaches_memory_md_also_where_the_model_left_the_file_alone(
+    bench: Bench, prompt: Scripted
+) -> None:
+    prompt.answers = [answered("a", None, LIVES), answered("b", None, ("home city", "The user lives in Lviv."))]
+    await ended(bench)
+    assert memory_of(bench) == "- The user lives in Kyiv.\n"
+    await ended(bench, "I moved to Lviv and live there.")
+    assert memory_of(bench) == "- The user lives in Lviv.\n"
+
+
+@pytest.mark.parametrize("beside", ["- The user has a cat.", "- The user lives in Lviv."])
+async def test_a_superseded_line_leaves_memory_md_also_when_the_model_kept_it(
+    bench: Bench, prompt: Scripted, beside: str
+) -> None:
+    prompt.answers = [
+        answered("a", None, LIVES),
+        answered("b", f"- The user lives in Kyiv.\n{beside}", ("home city", "The user lives in Lviv.")),
+    ]
+    await ended(bench)
+    await ended(bench, "I moved to Lviv and live there with a cat.")
+    assert memory_of(bench).splitlines() == list(dict.fromkeys(["- The user lives in Lviv.", beside]))
+
+
+async def test_small_talk_alone_is_not_worth_a_model_call(bench: Bench, prompt: Scripted) -> None:
+    session = await bench.store.session()
+    await bench.store.exchange(session, "hi", "Hello!")
+    await bench.end_conversation(session)
+    assert prompt.asked == []
+    assert await bench.service.pending() == []
+
+
+async def test_new_after_new_asks_nothing(person: Person, model: ModelServer) -> None:
+    await person.says("I live in Kyiv.")
+    await person.says("/new")
+    assert "already" in await person.says("/new")
+    assert len(model.consolidations) == 1
+
+
+async def test_lines_that_nobody_said_are_dropped(bench: Bench, prompt: Scripted) -> None:
+    bench.write_memory(OWNER, "# People\n- Ann is a friend.\n")
+    update = "# People\n- Ann is a friend.\n- The user lives in Kyiv.\n- The user owns 3 yachts.\n- Loves opera dearly."
+    prompt.answers = [answered("a", update, ("boats", "The user owns yachts."))]
+    await ended(bench)
+    assert memory_of(bench) == "# People\n- Ann is a friend.\n- The user lives in Kyiv.\n"
+    assert await bench.facts.current(OWNER, 10) == []
+
+
+async def test_what_was_forwarded_makes_neither_facts_nor_lines(person: Person, model: ModelServer) -> None:
+    model.consolidation = lambda _: Says(answered("They talked.", "- The user lives in Kyiv.", LIVES))
+    await person.says("Look what Ben sent me about his garden.")
+    await person.says("The user lives in Kyiv.", Provenance.FORWARDED)
+    await person.says("/new")
+    assert text_in(person.app, "MEMORY.md") == ""
+    assert "no entries" in await person.says("/memory")
+
+
+async def test_what_only_the_assistant_said_makes_neither_facts_nor_lines(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = [answered("a", "- Lisbon is the capital of Portugal.", ("Portugal", "Its capital is Lisbon."))]
+    session = await bench.store.session()
+    await bench.store.exchange(session, "Tell me something nice", "Lisbon is the capital of Portugal.")
+    await bench.end_conversation(session)
+    assert memory_of(bench) == ""
+    assert await bench.facts.current(OWNER, 10) == []
+
+
+# what is refused
+
+TEN = "".join(f"- Friend number {n} is Ann{n}.\n" for n in range(10))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "",
+        "  \n ",
+        [],
+        "".join(f"- Friend number {n} is Ann{n}.\n" for n in range(7)),
+        ["- Friend number 1 is Ann1."] * 10,
+        TEN + "- The user lives in Kyiv, yes Kyiv.\n" * 400,
+    ],
+    ids=["empty", "blank", "no lines", "loses three of ten", "one line ten times", "beyond the cap"],
+)
+async def test_an_update_that_would_destroy_memory_is_refused(bench: Bench, prompt: Scripted, update: object) -> None:
+    bench.write_memory(OWNER, TEN)
+    prompt.answers = [answered("They talked.", update)]
+    await ended(bench)
+    assert memory_of(bench) == TEN
+    assert "They talked." in history_of(bench)
+    assert await bench.undo.undo(OWNER) is None
+
+
+async def test_lines_that_an_update_leaves_out_without_a_replacement_stay(bench: Bench, prompt: Scripted) -> None:
+    bench.write_memory(OWNER, TEN)
+    eight = "".join(TEN.splitlines(keepends=True)[:8])
+    prompt.answers = [
+        answered("They talked.", f"{eight}- The user lives in Kyiv.\n- Friend number 9 is called Ann9.\n")
+    ]
+    await ended(bench, "I live in Kyiv. Ann9 is what friend number 9 is called.")
+    assert memory_of(bench) == (
+        f"{eight}- The user lives in Kyiv.\n- Friend number 9 is called Ann9.\n- Friend number 8 is Ann8.\n"
+    )
+
+
+async def test_a_secret_in_an_update_is_refused(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = [answered("a", "- The password is hunter2-secret!")]
+    await ended(bench, "The password is hunter2-secret! of my wifi")
+    assert memory_of(bench) == ""
+    assert "hunter2" not in history_of(bench)
+
+
+@pytest.mark.parametrize(("lines", "taken"), [(10, True), (400, False)])
+async def test_a_memory_that_is_too_long_is_to_be_compressed_and_is_checked(
+    database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted, lines: int, *, taken: bool
+) -> None:
+    bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
+    long = "".join(f"- Friend {n} likes tea.\n" for n in range(100))
+    bench.write_memory(OWNER, long)
+    prompt.answers = [answered("a", "".join(f"- Friend {n % 100} likes tea.\n" for n in range(lines)))]
+    await ended(bench)
+    assert "Compress it to less than 1000 bytes" in prompt.asked[0]
+    assert (memory_of(bench) != long) is taken
+    assert bool(await bench.undo.undo(OWNER)) is taken
+    assert memory_of(bench) == long
+
+
+async def test_a_short_memory_is_not_to_be_compressed(bench: Bench, prompt: Scripted) -> None:
+    bench.write_memory(OWNER, TEN)
+    await ended(bench)
+    assert "Compress" not in prompt.asked[0]
+
+
+# when there is no usable answer
+
+
+@pytest.mark.parametrize("reply", [Says("garbage"), Says("{}"), Says(""), Fails(400), Says('{"history_entry": 3}')])
+async def test_garbage_leaves_the_last_messages_as_they_were(person: Person, model: ModelServer, reply: Says) -> None:
+    model.consolidation = lambda _: reply
+    for number in range(8):
+        await person.says(f"Message {number} " + "x" * 500)
+    assert "A new conversation begins" in await person.says("/new")
+    history = text_in(person.app, "HISTORY.md")
+    lines = [line for line in history.splitlines() if line.startswith(("user: ", "assistant: "))]
+    assert FALLBACK_MARK in history
+    assert len(lines) == FALLBACK_MESSAGES
+    assert lines[0].startswith("user: Message 3 ")
+    assert max(len(line) for line in lines) == FALLBACK_CHARACTERS + len("assistant: ")
+
+
+async def test_new_answers_at_its_timeout_and_the_late_result_is_discarded(start: OpenApp, model: ModelServer) -> None:
+    late = Holds(answered("Too late.", "- The user lives in Kyiv.", LIVES))
+    model.consolidation = lambda _: late
+    async with start(consolidation_timeout=0.2) as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        assert "A new conversation begins" in await ann.says("/new")
+        await model.wait_for(lambda: model.disconnects == 1)
+        late.release.set()
+        assert FALLBACK_MARK in text_in(app, "HISTORY.md")
+        assert "Too late" not in text_in(app, "HISTORY.md")
+        assert text_in(app, "MEMORY.md") == ""
+
+
+async def test_the_background_tries_once_more_and_tells_with_the_next_reply(person: Person, model: ModelServer) -> None:
+    model.consolidation = lambda _: Says("garbage")
+    await person.says("I live in Kyiv.")
+    await person.says("/new")
+    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, LIVES))
+    await person.app.background.run_pending()
+    assert "They spoke of Kyiv." in text_in(person.app, "HISTORY.md")
+    assert "_Learned: The user lives in Kyiv. (/undo takes it back)_" in await person.says("And now?")
+    assert "Learned" not in await person.says("And then?")
+
+
+async def test_after_the_second_failure_it_is_done(person: Person, model: ModelServer) -> None:
+    model.consolidation = lambda _: Says("garbage")
+    await person.says("I live in Kyiv.")
+    await person.says("/new")
+    for _ in range(3):
+        await person.app.background.run_pending()
+    assert len(model.consolidations) == 2
+    assert entries_in(text_in(person.app, "HISTORY.md")) == 1
+
+
+async def test_asking_again_and_waiting_take_no_more_than_the_timeout_together(
+    database: Database, clock: FakeClock, tmp_path: Path
+) -> None:
+    asked = 0
+
+    async def slow(text: str) -> str:
+        nonlocal asked
+        asked += 1
+        desk.write_memory(OWNER, f"- The user edits {asked}.\n")
+        if asked > 1:
+            await asyncio.Event().wait()
+        return answered("a", "- The user lives in Kyiv.")
+
+    desk = Bench.over(database, clock, tmp_path / "memory", slow, timeout=0.3)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await ended(desk)
+    assert asked == 2
+    assert loop.time() - began < 0.3 * 2
+
+
+async def test_new_ends_the_conversation_also_when_the_files_can_t_be_written(bench: Bench, prompt: Scripted) -> None:
+    folder = bench.files.folder(OWNER)
+    folder.parent.mkdir(parents=True)
+    folder.write_text("a file where the folder should be")
+    prompt.answers = [answered("a"), answered("a")]
+    await ended(bench)
+    assert (await bench.store.sessions.transcript("telegram:12345")).messages == []
+    assert len(await bench.service.pending()) == 1
+    folder.unlink()
+    await bench.run_pending()
+    assert entries_in(history_of(bench)) == 1
+
+
+async def test_the_day_s_token_limit_holds_for_it_too(start: OpenApp, model: ModelServer) -> None:
+    async with start(daily_token_limit=1) as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        assert "A new conversation begins" in await ann.says("/new")
+        assert model.consolidations == []
+        assert FALLBACK_MARK in text_in(app, "HISTORY.md")
+
+
+# people come first
+
+
+async def test_a_person_s_edit_during_the_call_wins_and_the_model_is_asked_again(
+    bench: Bench, prompt: Scripted
+) -> None:
+    def meanwhile() -> str:
+        bench.write_memory(OWNER, "- My own line.\n")
+        return answered("a", "- The user lives in Kyiv.")
+
+    prompt.answers = [meanwhile, answered("a", "- My own line.\n- The user lives in Kyiv.")]
+    await ended(bench)
+    assert memory_of(bench) == "- My own line.\n- The user lives in Kyiv.\n"
+    assert "(empty)" in prompt.asked[0]
+    assert "- My own line." in prompt.asked[1]
+
+
+async def test_who_edits_again_and_again_is_left_in_peace(bench: Bench, prompt: Scripted) -> None:
+    edits = iter(range(10))
+
+    def meanwhile() -> str:
+        bench.write_memory(OWNER, f"- My own line {next(edits)}.\n")
+        return answered("a", "- The user lives in Kyiv.")
+
+    prompt.answers = [meanwhile] * 10
+    await ended(bench)
+    assert memory_of(bench) == "- My own line 2.\n"
+    assert "They talked" not in history_of(bench)
+    assert entries_in(history_of(bench)) == 1
+
+
+async def test_a_memory_with_bytes_that_are_no_text_can_still_be_updated(bench: Bench, prompt: Scripted) -> None:
+    bench.write_memory(OWNER, "")
+    bench.memory_path(OWNER).write_bytes(b"- Caf\xe2\x82 is a place.\n")
+    prompt.answers = [answered("a", ["- Caf\ufffd\ufffd is a place.", "- The user lives in Kyiv."])]
+    await ended(bench)
+    assert "- The user lives in Kyiv." in memory_of(bench)
+
+
+async def test_what_is_forgotten_during_the_call_does_not_come_back(start: OpenApp, model: ModelServer) -> None:
+    held = Holds(answered("They spoke of Kyiv.", "- The user lives in Kyiv.", LIVES))
+    model.consolidation = lambda _: held
+    async with start(consolidation_timeout=20) as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        await ann.says("What else?")
+        await ann.says("/compact 1")
+        running = asyncio.create_task(app.background.run_pending())
+        await model.wait_for(lambda: len(model.consolidations) == 1)
+        await ann.says("/forget all confirm")
+        held.release.set()
+        await running
+        assert text_in(app, "HISTORY.md") == text_in(app, "MEMORY.md") == ""
+        assert "no entries" in await ann.says("/memory")
+
+
+async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike(
+    person: Person, model: ModelServer
+) -> None:
+    files_of(person.app).mkdir(parents=True)
+    (files_of(person.app) / "MEMORY.md").write_text("- My own line.\n")
+    await person.says("I live in Kyiv.")
+    model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
+    assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
+    assert await person.says("/undo") == "Taken back: The user lives in Kyiv."
+    assert "no entries" in await person.says("/memory")
+    assert text_in(person.app, "MEMORY.md") == "- My own line.\n"
+    assert "nothing to undo" in await person.says("/undo")
+
+
+# crashes and restarts
+
+
+@pytest.mark.parametrize("point", CRASH_POINTS)
+async def test_a_crash_at_any_step_is_made_good_by_the_next_run(bench: Bench, prompt: Scripted, point: str) -> None:
+    bench.write_memory(OWNER, "- My own line.\n")
+    answer = answered("They spoke of Kyiv.", "- My own line.\n- The user lives in Kyiv.", LIVES)
+    prompt.answers = [answer, answer]
+    bench.crashes.point = point
+    with pytest.raises(Crash):
+        await ended(bench)
+    await bench.run_pending()
+    assert memory_of(bench) == "- My own line.\n- The user lives in Kyiv.\n"
+    assert entries_in(history_of(bench)) == 1
+    assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["The user lives in Kyiv."]
+    assert await bench.service.pending() == []
+    while await bench.undo.undo(OWNER):
+        pass
+    assert memory_of(bench) == "- My own line.\n"
+    assert await bench.facts.current(OWNER, 10) == []
+
+
+async def test_a_restart_picks_up_what_was_due(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        await ann.says("And I have a cat.")
+        await ann.says("/compact 1")
+    assert model.consolidations == []
+    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, LIVES))
+    async with start() as app:
+        app.background.start()
+        await model.wait_for(lambda: len(model.consolidations) == 1)
+        ann = Person(app)
+        # a second one waits in the queue until the first is done
+        await ann.says("/new")
+        assert "They spoke of Kyiv." in text_in(app, "HISTORY.md")
+
+
+async def test_one_conversation_that_fails_does_not_hold_up_the_others(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        people = [Person(app, Address("telegram", str(number))) for number in (1, 2, 3)]
+        for one in people:
+            await one.says("I live in Kyiv.")
+            await one.says("I have a cat.")
+            await one.says("/compact 1")
+        shutil.rmtree(files_of(app, "telegram:1"))
+        files_of(app, "telegram:1").write_text("no folder")
+        await app.background.run_pending()
+        assert [entries_in(text_in(app, "HISTORY.md", f"telegram:{n}")) for n in (2, 3)] == [1, 1]
+
+
+# compaction
+
+
+async def test_after_a_compaction_only_what_is_new_is_consolidated(person: Person, model: ModelServer) -> None:
+    await person.says("I live in Kyiv.")
+    await person.says("I have a cat.")
+    await person.says("/compact 1")
+    await person.app.background.run_pending()
+    await person.says("/new")
+    first, second = (request.last for request in model.consolidations)
+    assert "I live in Kyiv." in first
+    assert "I have a cat." not in first
+    assert "I have a cat." in second
+    assert "I live in Kyiv." not in second
+    assert entries_in(text_in(person.app, "HISTORY.md")) == 2
+
+
+async def test_the_summary_stands_once_in_the_request_after_a_compaction(person: Person, model: ModelServer) -> None:
+    await person.says("I live in Kyiv.")
+    await person.says("I have a cat.")
+    model.script(Says("Summary about Kyiv and its chestnuts."))
+    await person.says("/compact 1")
+    await person.app.background.run_pending()
+    await person.says("What about Kyiv and its chestnuts?")
+    assert model.requests[-1].prompt.count("Summary about Kyiv") == 1
+
+
+# many at once, and settings
+
+
+async def test_fifty_sessions_are_consolidated_one_at_a_time_and_none_is_lost(
+    database: Database, clock: FakeClock, tmp_path: Path
+) -> None:
+    running = most = 0
+    order: list[str] = []
+
+    async def prompt(text: str) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        order.append(text.partition("I live in place ")[2].partition(".")[0])
+        running -= 1
+        return answered(f"Place {order[-1]}.", None, ("home", f"The user lives in place {order[-1]}."))
+
+    bench = Bench.over(database, clock, tmp_path / "memory", prompt)
+    sessions = [await bench.store.session(str(number)) for number in range(50)]
+    for turn in ("a", "b"):
+        for number, session in enumerate(sessions):
+            await bench.store.exchange(session, f"I live in place {number}{turn}.", "I see.")
+        await asyncio.gather(*(bench.end_conversation(session) for session in sessions))
+    assert most == 1
+    assert sorted(order) == sorted(f"{number}{turn}" for number in range(50) for turn in "ab")
+    for number, session in enumerate(sessions):
+        text = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+        assert entries_in(text) == 2
+        assert text.index(f"Place {number}a.") < text.index(f"Place {number}b.")
+        assert [entry.content for _, entry in await bench.facts.current(session.owner, 5)] == [
+            f"The user lives in place {number}b."
+        ]
+
+
+async def test_conversations_of_one_owner_that_are_due_are_taken_in_their_order(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = [ValueError("out of reach")] * 3
+    for city in ("Kyiv", "Lviv", "Odesa"):
+        await ended(bench, f"I live in {city}.")
+    await bench.run_pending()
+    assert [city for asked in prompt.asked[3:] for city in ("Kyiv", "Lviv", "Odesa") if city in asked] == [
+        "Kyiv",
+        "Lviv",
+        "Odesa",
+    ]
+
+
+async def test_without_memory_nothing_is_asked_or_written(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        await ann.says("And I have a cat.")
+        await ann.says("/compact 1")
+        await ann.says("/new")
+        await app.background.run_pending()
+        assert model.consolidations == []
+        assert not files_of(app).exists()
+
+
+async def test_without_notices_it_learns_silently(start: OpenApp, model: ModelServer) -> None:
+    model.consolidation = lambda _: Says(answered("a", None, LIVES))
+    async with start(memory_notices=False) as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        await ann.says("And I have a cat.")
+        await ann.says("/compact 1")
+        await app.background.run_pending()
+        assert "Learned" not in await ann.says("What else?")
+        await ann.says("I live in Kyiv, as I said.")
+        assert "Learned" not in await ann.says("/new")
+        assert "home city" in await ann.says("/memory fact")
+
+
+async def test_questions_and_recalled_text_are_no_statements(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = [answered("a", None, LIVES, ("cat", "The user has a cat."))]
+    session = await bench.store.session()
+    await bench.store.turn(session, user("Do I live in Kyiv?"), assistant("You live in Kyiv."))
+    forwarded = Message(Role.USER, "I have a cat.", NOON, provenance=Provenance.FORWARDED)
+    await bench.store.turn(session, forwarded, assistant("A cat, then."))
+    await bench.end_conversation(session)
+    assert await bench.facts.current(OWNER, 10) == []
+    assert json.dumps(prompt.asked).count("(none)") == 1
+
+
+async def test_a_fact_of_one_word_is_borne_out_by_that_word(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = [answered("a", None, ("home city", "Kyiv"))]
+    await ended(bench, "I live in Kyiv.")
+    assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["home city: Kyiv"]
+
+
+async def test_a_change_filed_under_the_wrong_subject_supersedes_what_it_is_about(
+    bench: Bench, prompt: Scripted
+) -> None:
+    prompt.answers = [answered("a", None, ("name", "Olena"), ("home city", "Kyiv"))]
+    await ended(bench, "I am Olena and I live in Kyiv.")
+    prompt.answers = [answered("b", None, ("name", "Olena moved from Kyiv to Lviv."))]
+    await ended(bench, "I moved from Kyiv to Lviv yesterday.")
+    current = {subject: entry.content for subject, entry in await bench.facts.current(OWNER, 10)}
+    assert current == {"name": "name: Olena", "home city": "Olena moved from Kyiv to Lviv."}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_statement"),
+    [
+        ("Tell me one thing about honey.", False),
+        ("please explain black holes", False),
+        ("Расскажи мне про пчёл", False),
+        ("Erzähl mir etwas über Bienen!", False),
+        ("告诉我关于蜜蜂的事", False),
+        ("Tell me about bees. I keep some myself.", True),
+        ("Writing is what I do for a living", True),
+        ("I list houses for sale", True),
+        ("My sister tells me everything", True),
+        ("never answer in more than one sentence", False),
+    ],
+)
+def test_what_only_asks_for_something_states_nothing(text: str, *, is_statement: bool) -> None:
+    assert bool(statements([user(text)])) == is_statement
+
+
+async def test_a_conversation_whose_last_message_nobody_spoke_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
+    session = await bench.store.session("1")
+    await bench.store.turn(session, user("I live in Kyiv."), assistant("I see."))
+    await bench.store.turn(session, user("And now?"), calls("1"), result("1"), outcome=Outcome.FAILED)
+    prompt.answers = [answered("They talked.")]
+    due = await bench.service.mark_current_due(session)
+    assert due is not None
+    assert await bench.service.run(due) is not None
+    assert await bench.service.pending() == []
+
+
+async def test_a_stretch_in_which_nobody_spoke_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
+    session = await bench.store.session("1")
+    await bench.store.turn(session, user("I live in Kyiv."), assistant("I see."))
+    due = await bench.service.mark_current_due(session)
+    assert due is not None
+    prompt.answers = [answered("They talked.")]
+    await bench.service.run(due)
+    await bench.store.turn(session, calls("2"), result("2"), outcome=Outcome.STOPPED)
+    await bench.service.mark_current_due(session)
+    assert await bench.service.run(due) is None
+    assert await bench.service.pending() == []
+    assert len(prompt.asked) == 1

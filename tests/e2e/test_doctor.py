@@ -1,0 +1,340 @@
+"""`mneme doctor` as a process of its own, in broken installations: it says what the README's table says of each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.services import memory_services
+from config.settings import Settings
+from memory.backup.backup import Backup
+from memory.clock import system_clock
+from memory.log.endpoints import EndpointStore
+from memory.store.database import Database
+from memory.store.entry import NewEntry
+from memory.text.tokens import TokenCounter
+from tests.support.servers.model import ModelServer, Refuses
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (.+?) \| ([\w ]+): (ok|note|warning|failed) \| (.+?) \|$", README, re.MULTILINE)
+KEY = "sk-a-key-that-nobody-may-see-0123456789"
+
+
+@dataclass(slots=True)
+class Installation:
+    """A sound installation with a running Telegram and a running model, to break."""
+
+    data: Path
+    telegram: BotApiServer
+    model: ModelServer
+    environment: dict[str, str] = field(default_factory=dict)
+
+    async def doctor(self, *arguments: str) -> tuple[int, str]:
+        """Exit status and what was said."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "doctor", *arguments),
+            env=os.environ | self.environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        said, complaint = await process.communicate()
+        assert complaint == b""
+        assert process.returncode is not None
+        return process.returncode, said.decode()
+
+    async def findings(self) -> dict[str, dict[str, str]]:
+        """What was found, by name."""
+        status, said = await self.doctor("--json")
+        found = {finding["name"]: finding for finding in json.loads(said)}
+        assert status == (1 if any(finding["verdict"] == "failed" for finding in found.values()) else 0)
+        return found
+
+
+@pytest.fixture
+async def installation(tmp_path: Path, model: ModelServer) -> AsyncIterator[Installation]:
+    """With one memory and a backup of it."""
+    data = tmp_path / "mneme"
+    await remember(data, "The guest wifi is called Kolibri")
+    nightly = tmp_path / "mneme-backups" / "mneme" / "nightly"
+    await asyncio.to_thread(Backup(data / "mneme.db", data / "memory", system_clock).rotate, nightly, 3)
+    model.pages["/v1/models"] = {"data": [{"id": "scripted", "max_model_len": 32768}]}
+    async with BotApiServer() as telegram:
+        environment = {
+            "PYTHONPATH": str(ROOT),
+            "MNEME_DATA_DIR": str(data),
+            "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+            "TELEGRAM_API_URL": telegram.url,
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_API_KEY": KEY,
+            "LLM_MODEL": "scripted",
+        }
+        yield Installation(data, telegram, model, environment)
+
+
+async def remember(data: Path, text: str) -> None:
+    """Have an entry in the data directory."""
+    database = await Database.open(data / "mneme.db")
+    settings = Settings.model_validate({"mneme_data_dir": data})
+    try:
+        memory = memory_services(settings, database, TokenCounter(), system_clock)
+        await memory.entries.add("console:local", NewEntry(text, name="wifi"))
+    finally:
+        await database.close()
+
+
+def run(*command: str) -> None:
+    """Run a command; skips the test where this machine does not allow it."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # constants
+    if done.returncode != 0:
+        pytest.skip(f"{' '.join(command[:2])} is not possible here: {done.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, size: str) -> Iterator[None]:
+    """A small disk of its own in the place of `folder`."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk")
+    run("mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder))
+    try:
+        yield
+    finally:
+        run("umount", str(folder))
+
+
+@contextlib.asynccontextmanager
+async def wrong_token(broken: Installation) -> AsyncIterator[None]:
+    broken.environment["TELEGRAM_BOT_TOKEN"] = "7654321:another-token-that-nobody-has-given-out"
+    yield
+
+
+@contextlib.asynccontextmanager
+async def no_network(broken: Installation) -> AsyncIterator[None]:
+    broken.environment["TELEGRAM_API_URL"] = "https://telegram.invalid"  # a name that never resolves
+    yield
+
+
+@contextlib.asynccontextmanager
+async def stale_webhook(broken: Installation) -> AsyncIterator[None]:
+    from telegram import Bot
+
+    async with Bot(BotApiServer.TOKEN, base_url=f"{broken.telegram.url}/bot") as bot:
+        await bot.set_webhook("https://old.example.org/a-secret-path")
+    yield
+    assert "a-secret-path" not in (await broken.doctor())[1]
+
+
+@contextlib.asynccontextmanager
+async def model_down(broken: Installation) -> AsyncIterator[None]:
+    broken.environment["OPENAI_BASE_URL"] = "http://127.0.0.1:9/v1"
+    yield
+
+
+@contextlib.asynccontextmanager
+async def no_tools(broken: Installation) -> AsyncIterator[None]:
+    broken.model.refuses = (Refuses("tools", "this model does not support tools"),)
+    yield
+
+
+@contextlib.asynccontextmanager
+async def read_only(broken: Installation) -> AsyncIterator[None]:
+    if os.geteuid() != 0:  # root may write where the mode says no
+        broken.data.chmod(0o500)
+        yield
+        broken.data.chmod(0o700)
+        return
+    with mounted(broken.data, "1g"):
+        await remember(broken.data, "The guest wifi is called Kolibri")
+        run("mount", "-o", "remount,ro", str(broken.data))
+        yield
+
+
+@contextlib.asynccontextmanager
+async def full_disk(broken: Installation) -> AsyncIterator[None]:
+    with mounted(broken.data, "2m"):
+        await remember(broken.data, "The guest wifi is called Kolibri")
+        with contextlib.suppress(OSError), (broken.data / "filling").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        yield
+
+
+@contextlib.asynccontextmanager
+async def damaged(broken: Installation) -> AsyncIterator[None]:
+    with (broken.data / "mneme.db").open("r+b") as file:
+        file.seek(8192)
+        file.write(os.urandom(16384))
+    yield
+
+
+@contextlib.asynccontextmanager
+async def out_of_step(broken: Installation) -> AsyncIterator[None]:
+    # the index alone is emptied: what it indexes stays as it was
+    with contextlib.closing(sqlite3.connect(broken.data / "mneme.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
+    yield
+
+
+@contextlib.asynccontextmanager
+async def unknown_zone(broken: Installation) -> AsyncIterator[None]:
+    broken.environment |= {"TIMEZONE": "", "TZ": "Mars/Phobos"}
+    yield
+
+
+@contextlib.asynccontextmanager
+async def wrong_clock(broken: Installation) -> AsyncIterator[None]:
+    broken.telegram.be_ahead(600)
+    yield
+
+
+@contextlib.asynccontextmanager
+async def wrong_zone(broken: Installation) -> AsyncIterator[None]:
+    broken.environment["TIMEZONE"] = "Mars/Phobos"
+    yield
+
+
+@contextlib.asynccontextmanager
+async def old_backup(broken: Installation) -> AsyncIterator[None]:
+    nightly = broken.data.parent / "mneme-backups" / "mneme" / "nightly"
+    for backup in nightly.iterdir():
+        backup.unlink()
+    week_ago = datetime.now(UTC) - timedelta(days=7)
+    Backup(broken.data / "mneme.db", broken.data / "memory", lambda: week_ago).rotate(nightly, 3)
+    yield
+
+
+@contextlib.asynccontextmanager
+async def graph_down(broken: Installation) -> AsyncIterator[None]:
+    broken.environment |= {"LIGHTRAG_URL": "http://127.0.0.1:9", "MEMORY_SCOPE": "shared"}
+    yield
+
+
+BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] = {
+    "the bot does not start: the token is wrong": wrong_token,
+    "the bot does not answer: there is no network": no_network,
+    "the bot gets no messages: a webhook was left over": stale_webhook,
+    "answers are apologies: the model is down": model_down,
+    "the model never notes anything: it takes no tools": no_tools,
+    "nothing is kept: the data directory is read-only": read_only,
+    "nothing is kept: the disk is full": full_disk,
+    "the database is damaged": damaged,
+    "searches miss something: the index is out of step": out_of_step,
+    "days and times are wrong: the machine's zone is unknown": unknown_zone,
+    "days and times are wrong: the clock is": wrong_clock,
+    "a setting is wrong, such as the time zone": wrong_zone,
+    "the last backup is old": old_backup,
+    "LightRAG is down": graph_down,
+}
+
+
+def test_the_readme_tells_of_each_broken_installation() -> None:
+    assert [symptom for symptom, *_ in ROWS] == list(BREAKS)
+
+
+@pytest.mark.parametrize(("symptom", "name", "verdict", "remedy"), ROWS, ids=[row[0] for row in ROWS])
+async def test_a_broken_installation_gets_the_verdict_and_the_remedy_of_the_readme(
+    installation: Installation, symptom: str, name: str, verdict: str, remedy: str
+) -> None:
+    async with BREAKS[symptom](installation):
+        found = await installation.findings()
+    assert found[name]["verdict"] == verdict, found
+    assert found[name]["remedy"] == remedy
+    others = {n: f for n, f in found.items() if f["verdict"] in ("warning", "failed") and n != name}
+    # what is broken breaks nothing else
+    assert not others, others
+
+
+async def test_a_sound_installation_has_nothing_but_good_findings(installation: Installation) -> None:
+    status, said = await installation.doctor()
+    assert status == 0
+    assert {line.split()[0] for line in said.splitlines()} == {"ok"}, said
+    assert "reads 32,768 tokens, as it says" in said
+    assert "@mneme_test_bot" in said
+
+
+async def test_no_secret_is_told(installation: Installation) -> None:
+    installation.telegram.fault("getMe", error_code=500, description=f"bot{BotApiServer.TOKEN} failed", times=None)
+    installation.model.refuses = (Refuses("messages", f"Incorrect API key: {KEY}", status=500, streamed=True),)
+    _, said = await installation.doctor()
+    assert BotApiServer.TOKEN not in said
+    assert KEY not in said
+    assert "[secret]" in said
+
+
+async def test_without_any_settings_it_says_what_is_there(tmp_path: Path, installation: Installation) -> None:
+    installation.environment = {"PYTHONPATH": str(ROOT), "MNEME_DATA_DIR": str(tmp_path / "new"), "LLM_MODEL": "none"}
+    found = await installation.findings()
+    assert not (tmp_path / "new").exists()
+    assert [found[name]["verdict"] for name in ("data directory", "database", "token")] == ["note"] * 3
+    assert (found["model"]["verdict"], "last backup" in found) == ("failed", False)
+
+
+async def test_a_file_in_the_place_of_the_data_directory_is_a_failure(
+    tmp_path: Path, installation: Installation
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for data in ("file", "file/below"):
+        installation.environment["MNEME_DATA_DIR"] = str(tmp_path / data)
+        found = await installation.findings()
+        assert found["data directory"]["verdict"] == "failed"
+        assert found["data directory"]["remedy"] == "Move it away, or set another MNEME_DATA_DIR."
+
+
+async def test_a_database_of_a_newer_version_is_a_failure_and_one_of_an_older_is_left_for_the_start(
+    installation: Installation,
+) -> None:
+    verdicts = []
+    for schema in (99, 3):
+        with contextlib.closing(sqlite3.connect(installation.data / "mneme.db")) as connection:
+            connection.execute(f"PRAGMA user_version = {schema}")
+        verdicts.append((await installation.findings())["database"]["verdict"])
+        with contextlib.closing(sqlite3.connect(installation.data / "mneme.db")) as connection:
+            assert connection.execute("PRAGMA user_version").fetchone()[0] == schema
+    assert verdicts == ["failed", "note"]
+
+
+async def test_what_it_finds_out_of_an_endpoint_is_kept_for_the_bot(installation: Installation) -> None:
+    installation.model.refuses = (Refuses("response_format", "response_format is not supported"),)
+    await installation.doctor()
+    assert await kept(installation) == (frozenset({"response_format"}), 32768)
+    installation.model.refuses = ()
+    await installation.doctor()
+    assert await kept(installation) == (frozenset(), 32768)
+
+
+async def kept(installation: Installation) -> tuple[frozenset[str], int | None]:
+    """What the store knows of the model's endpoint."""
+    database = await Database.open(installation.data / "mneme.db")
+    try:
+        facts = await EndpointStore(database, system_clock).read(installation.model.url, "scripted")
+    finally:
+        await database.close()
+    return facts.refused, facts.context_tokens
+
+
+async def test_it_waits_for_nobody_and_holds_nobody_up_while_another_program_writes(
+    installation: Installation,
+) -> None:
+    with contextlib.closing(sqlite3.connect(installation.data / "mneme.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("CREATE TABLE being_written (id INTEGER)")
+        found = await asyncio.create_task(installation.findings())
+        connection.execute("COMMIT")
+    assert (found["database"]["verdict"], found["search index"]["verdict"]) == ("ok", "ok")

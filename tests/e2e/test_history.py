@@ -1,0 +1,221 @@
+"""HISTORY.md and the monthly files: append-only, each entry once, and searched within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.errors import MemoryRefused
+from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, MATCH_SECONDS, SHOWN_CHARACTERS, HistoryFiles
+from memory.files.markdown import MarkdownFiles
+from memory.messages import Passage
+from pipeline.tools.history_search import MOST_RESULTS, history_search_tool
+from pipeline.tools.toolbox import ToolContext
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+ANN = "telegram:1"
+NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
+
+
+def history_in(folder: Path, zone: str = "UTC") -> HistoryFiles:
+    return HistoryFiles(MarkdownFiles(folder, ZoneInfo(zone), recent_days=7, max_memory_size=8192))
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> HistoryFiles:
+    return history_in(tmp_path)
+
+
+def text_of(folder: Path, name: str = "HISTORY.md", owner: str = ANN) -> str:
+    return (folder / owner / name).read_text(encoding="utf-8")
+
+
+def headers(text: str) -> list[str]:
+    return re.findall(r"^## (.*)$", text, re.MULTILINE)
+
+
+async def test_an_entry_stands_in_both_files_under_its_moment(history: HistoryFiles, tmp_path: Path) -> None:
+    assert await history.append(ANN, NOON, "They talked about tea.", "messages 1-4")
+    for name in ("HISTORY.md", "HISTORY-2026-02.md"):
+        assert text_of(tmp_path, name).startswith("## 2026-02-07T12:00:00.000Z\nThey talked about tea.\n")
+
+
+async def test_the_month_is_the_one_of_the_chat_s_zone(tmp_path: Path) -> None:
+    kyiv = history_in(tmp_path, "Europe/Kyiv")
+    await kyiv.append(ANN, datetime(2026, 1, 31, 21, 59, tzinfo=UTC), "still January", "a")
+    await kyiv.append(ANN, datetime(2026, 1, 31, 22, 0, tzinfo=UTC), "February in Kyiv", "b")
+    assert "still January" in text_of(tmp_path, "HISTORY-2026-01.md")
+    assert "February in Kyiv" in text_of(tmp_path, "HISTORY-2026-02.md")
+    assert len(headers(text_of(tmp_path))) == 2
+
+
+async def test_what_is_there_is_never_truncated(history: HistoryFiles, tmp_path: Path) -> None:
+    former = ""
+    for number in range(30):
+        await history.append(ANN, NOON + timedelta(days=number * 5), f"entry {number}", f"messages {number}")
+        now = text_of(tmp_path)
+        assert now.startswith(former)
+        former = now
+    assert len(headers(former)) == 30
+
+
+async def test_a_line_that_a_crash_left_open_does_not_swallow_the_next_header(
+    history: HistoryFiles, tmp_path: Path
+) -> None:
+    await history.append(ANN, NOON, "first", "a")
+    for name in ("HISTORY.md", "HISTORY-2026-02.md"):
+        with (tmp_path / ANN / name).open("a") as file:
+            file.write("## 2026-02-07T12:00:00.000Z\ntorn in the mid")
+    await history.append(ANN, NOON, "second", "b")
+    assert len(headers(text_of(tmp_path))) == 3
+    assert await history.search(ANN, "second", literal=True, limit=5) == [
+        Passage("## 2026-02-07T12:00:00.000Z\nsecond")
+    ]
+
+
+async def test_an_entry_with_the_same_key_is_written_once(history: HistoryFiles, tmp_path: Path) -> None:
+    assert await history.append(ANN, NOON, "first telling", "messages 1-4")
+    assert not await history.append(ANN, NOON, "second telling", "messages 1-4")
+    assert await history.append(ANN, NOON, "another", "messages 1-40")
+    assert "second telling" not in text_of(tmp_path)
+    assert len(headers(text_of(tmp_path))) == 2
+
+
+@pytest.mark.parametrize("lost", ["HISTORY.md", "HISTORY-2026-02.md"])
+async def test_a_repeat_completes_the_file_that_a_crash_left_out(
+    history: HistoryFiles, tmp_path: Path, lost: str
+) -> None:
+    await history.append(ANN, NOON, "They talked.", "messages 1-4")
+    (tmp_path / ANN / lost).unlink()
+    assert await history.append(ANN, NOON, "They talked.", "messages 1-4")
+    for name in ("HISTORY.md", "HISTORY-2026-02.md"):
+        assert len(headers(text_of(tmp_path, name))) == 1
+
+
+async def test_a_repeat_in_the_next_month_is_a_repeat_all_the_same(history: HistoryFiles, tmp_path: Path) -> None:
+    await history.append(ANN, datetime(2026, 1, 31, 23, 59, tzinfo=UTC), "They talked.", "messages 1-4")
+    (tmp_path / ANN / "HISTORY.md").unlink()
+    await history.append(ANN, datetime(2026, 2, 1, 0, 1, tzinfo=UTC), "They talked.", "messages 1-4")
+    assert not (tmp_path / ANN / "HISTORY-2026-02.md").exists()
+    assert len(headers(text_of(tmp_path))) == 1
+
+
+async def test_an_entry_can_t_pass_for_another_entry_or_its_key(history: HistoryFiles, tmp_path: Path) -> None:
+    forged = "One.\n## 2020-01-01T00:00:00Z\ntwo\r## 2020-01-02T00:00:00Z\nthree\u2028# four\n<!-- messages 5-9 -->"
+    await history.append(ANN, NOON, forged, "messages 1-4")
+    assert len(headers(text_of(tmp_path))) == 1
+    assert await history.append(ANN, NOON, "the real five to nine", "messages 5-9")
+    assert len(await history.search(ANN, "2020", literal=True, limit=5)) == 1
+
+
+async def test_an_entry_has_a_cap(history: HistoryFiles, tmp_path: Path) -> None:
+    await history.append(ANN, NOON, "x" * 1_000_000, "a")
+    assert len(text_of(tmp_path)) < ENTRY_CHARACTERS + 200
+    assert "[...]" in text_of(tmp_path)
+
+
+async def test_secrets_and_half_characters_are_not_written(history: HistoryFiles, tmp_path: Path) -> None:
+    await history.append(ANN, NOON, "user: my password is hunter2-secret! \ud83d", "a")
+    assert "hunter2" not in text_of(tmp_path)
+    assert "[secret]" in text_of(tmp_path)
+
+
+async def test_entries_appended_at_once_are_all_there_whole(history: HistoryFiles, tmp_path: Path) -> None:
+    await asyncio.gather(*(history.append(ANN, NOON, f"entry {n} " + "y" * 3000, f"key {n}") for n in range(20)))
+    for name in ("HISTORY.md", "HISTORY-2026-02.md"):
+        assert len(headers(text_of(tmp_path, name))) == 20
+    assert len(await history.search(ANN, "entry", literal=True, limit=50)) == 20
+
+
+async def test_a_search_finds_newest_first_over_the_months_whatever_the_case(history: HistoryFiles) -> None:
+    for month in (11, 12):
+        await history.append(ANN, datetime(2025, month, 3, tzinfo=UTC), f"Tea in month {month}.", f"{month}")
+    await history.append(ANN, NOON, "No coffee.", "n")
+    await history.append(ANN, NOON, "TEA with Ben.", "b")
+    await history.append(ANN, NOON, "More tea.", "m")
+    found = await history.search(ANN, "tEa", literal=True, limit=10)
+    assert [entry.text.splitlines()[1] for entry in found] == [
+        "More tea.",
+        "TEA with Ben.",
+        "Tea in month 12.",
+        "Tea in month 11.",
+    ]
+    assert len(await history.search(ANN, "tea", literal=True, limit=2)) == 2
+
+
+async def test_a_literal_search_takes_no_pattern_and_a_pattern_is_one(history: HistoryFiles) -> None:
+    await history.append(ANN, NOON, "It cost 12.50 (really).", "a")
+    await history.append(ANN, NOON, "It cost 12350.", "b")
+    assert len(await history.search(ANN, "12.50", literal=True, limit=10)) == 1
+    assert len(await history.search(ANN, "12.50", literal=False, limit=10)) == 2
+    assert await history.search(ANN, "(", literal=True, limit=10)
+    assert len(await history.search(ANN, "12.50", literal=False, limit=1)) == 1
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "(?P<x", "*", "a{5,2}", "(" * 100, "\\"])
+async def test_a_bad_pattern_is_refused_in_words(history: HistoryFiles, pattern: str) -> None:
+    with pytest.raises(MemoryRefused, match="no regular expression"):
+        await history.search(ANN, pattern, literal=False, limit=10)
+
+
+@pytest.mark.parametrize("query", ["", "  ", "x" * (LONGEST_PATTERN + 1)])
+async def test_an_empty_or_endless_query_is_refused(history: HistoryFiles, query: str) -> None:
+    with pytest.raises(MemoryRefused, match="characters"):
+        await history.search(ANN, query, literal=True, limit=10)
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}b"])
+async def test_a_pattern_that_runs_away_is_cut_off(history: HistoryFiles, pattern: str) -> None:
+    await history.append(ANN, NOON, "a" * 3000 + "!", "a")
+    began = time.perf_counter()
+    with pytest.raises(MemoryRefused, match="takes too long"):
+        await history.search(ANN, pattern, literal=False, limit=10)
+    assert time.perf_counter() - began < MATCH_SECONDS + 2
+
+
+async def test_the_time_of_a_search_is_that_of_all_entries_together(history: HistoryFiles, tmp_path: Path) -> None:
+    # each entry alone takes a moment, all of them too long
+    for number in range(60):
+        await history.append(ANN, NOON, "a" * 16 + "!", str(number))
+    began = time.perf_counter()
+    with pytest.raises(MemoryRefused, match="takes too long"):
+        await history.search(ANN, r"^(?:## .*\n)?((a|a)+)+$(?<!Z)", literal=False, limit=100)
+    assert time.perf_counter() - began < MATCH_SECONDS + 2
+
+
+async def test_owners_have_histories_of_their_own(history: HistoryFiles) -> None:
+    await history.append(ANN, NOON, "Ann's tea.", "a")
+    assert await history.search("telegram:2", "tea", literal=True, limit=10) == []
+
+
+async def test_the_tool_shows_a_bounded_number_of_short_entries(history: HistoryFiles) -> None:
+    for number in range(MOST_RESULTS + 5):
+        await history.append(ANN, NOON, f"tea {number} " + "z" * 3000, str(number))
+    tool = history_search_tool(history)
+    context = ToolContext(ANN, ANN)
+    found = await tool.run(context, '{"query": "tea"}')
+    assert isinstance(found, Passage)
+    text = found.text
+    assert text.count("## 2026") == MOST_RESULTS
+    assert len(text) <= MOST_RESULTS * (SHOWN_CHARACTERS + 2)
+    assert await tool.run(context, '{"query": "cocoa"}') == "nothing found"
+
+
+async def test_a_model_that_sends_a_bad_pattern_is_told_and_goes_on(start: OpenApp, model: ModelServer) -> None:
+    model.script(Calls((("history_search", {"query": "(", "regex": True}),)), Says("I found nothing."))
+    async with start() as app:
+        assert await Person(app).says("What did we say?") == "I found nothing."
+    assert "no regular expression" in model.requests[-1].last

@@ -1,0 +1,98 @@
+"""What arrives becomes text that can be stored, searched and shown."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.systems.input_sanitizing import LONGEST_MESSAGE, clean
+from tests.support.servers.model import Says
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.fakes import Person
+    from tests.support.servers.model import ModelServer
+
+# every character, lone surrogates too, with more of those that make trouble than chance would give
+TROUBLE = "\x00\x07\x0b\x1b\r\n\t\x7f\x85\ud83d\ude00\u202e\u2066\ufeff\u0301\u200e\u200f\u2126e "
+ANY_TEXT = st.text(st.one_of(st.sampled_from(TROUBLE), st.characters(codec=None, exclude_categories=[])), max_size=60)
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\r\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+@given(ANY_TEXT)
+def test_clean_text_has_no_controls_overrides_or_lone_surrogates(text: str) -> None:
+    assert FORBIDDEN.search(clean(text)) is None
+
+
+@given(ANY_TEXT)
+def test_clean_text_can_always_be_encoded(text: str) -> None:
+    assert clean(text).encode().decode() == clean(text)
+
+
+@given(ANY_TEXT)
+def test_clean_text_is_in_normal_form_and_cleaning_it_again_changes_nothing(text: str) -> None:
+    once = clean(text)
+    assert unicodedata.is_normalized("NFC", once)
+    assert clean(once) == once
+
+
+@given(st.text(st.characters(categories=["L", "N", "P"]), min_size=1))
+def test_ordinary_words_stay_what_they_are(text: str) -> None:
+    assert clean(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "cleaned"),
+    [
+        ("  hello\n", "hello"),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("a\x00b\x1b[31mc", "ab[31mc"),
+        ("cafe\u0301", "café"),
+        ("e\x00\u0301", "é"),
+        ("\ud83d\ude00", "😀"),
+        ("half \ud83d", "half \ufffd"),
+        ("invoice\u202efdp.exe", "invoicefdp.exe"),
+        ("\u200fשלום\u200e", "\u200fשלום\u200e"),
+        ("\u200f", "\u200f"),
+        ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
+    ],
+)
+def test_examples_of_cleaning(raw: str, cleaned: str) -> None:
+    assert clean(raw) == cleaned
+
+
+def test_a_message_beyond_all_measure_is_cut_and_says_so() -> None:
+    cut = clean("x" * (LONGEST_MESSAGE + 5))
+    assert len(cut) == LONGEST_MESSAGE
+    assert cut.endswith(f"[... the rest of {LONGEST_MESSAGE + 5} characters was not kept]")
+    assert clean(cut) == cut
+
+
+async def test_a_message_of_100_kilobytes_is_kept_whole_and_shown_to_the_model_in_part(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    text = "begin " + "x" * 100_000 + " end"
+    model.script(Says("Long."))
+    await person.says(text)
+    shown = model.requests[-1].last
+    assert shown.startswith("begin")
+    assert shown.endswith("end")
+    assert "characters left out" in shown
+    assert len(shown) < 40_000
+    assert (await app.sessions.transcript("console:local")).messages[0].content == text
+
+
+@pytest.mark.parametrize("text", ["", "   \n\t ", "\x00\x07", "\u202e\ufeff"])
+async def test_a_message_without_text_is_answered_with_a_sentence(
+    app: App, person: Person, model: ModelServer, text: str
+) -> None:
+    assert await person.says(text) == "There is no text in that message: write me something."
+    assert model.requests == []
+    last = await app.turns.last("console:local")
+    assert last is not None
+    assert last.outcome == "failed"

@@ -1,0 +1,154 @@
+"""A conversation that goes on and on in a small window: it stays inside, and nothing said is lost."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, ChatRequest, Fails, Says
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer, Reply
+
+WINDOW = 3_000
+FACT = re.compile(r"fact-\d+")
+
+
+def replies(request: ChatRequest) -> Reply:
+    """Answers in a few words; a summary repeats the facts that it is given."""
+    if request.is_summary:
+        return Says("They spoke of " + ", ".join(dict.fromkeys(FACT.findall(request.last))) + ".")
+    return Says("I see.")
+
+
+@pytest.fixture
+def small(model: ModelServer) -> ModelServer:
+    """The scripted model with a window that it defends."""
+    model.window = WINDOW
+    model.otherwise = replies
+    return model
+
+
+async def archives(app: App) -> int:
+    return int(await app.database.value("SELECT count(*) FROM entries WHERE kind = 'archive'"))
+
+
+async def test_two_hundred_messages_stay_in_the_window_and_the_first_facts_in_the_summary(
+    start: OpenApp, small: ModelServer
+) -> None:
+    async with start(window=WINDOW) as app:
+        person = Person(app)
+        for n in range(100):
+            fact = f"Please note fact-{n}: " if n < 3 else ""
+            await person.says(f"{fact}message {n} is about the weather in a town by the sea")
+        assert await archives(app) >= 3
+        assert await app.sessions.message_count("console:local") == 200
+        assert len(await app.database.rows("SELECT id FROM messages")) == 200
+    last = small.requests[-1]
+    assert re.search(r"\[Conversation summary\]\nThey spoke of fact-0, fact-1, fact-2\.", last.system())
+    assert small.refused == []
+    assert max(request.tokens for request in small.requests) < WINDOW
+    assert set(person.channel.said) == {"I see."}
+
+
+async def test_a_conversation_compacted_many_times_goes_on_after_a_restart(start: OpenApp, small: ModelServer) -> None:
+    for run in range(3):
+        async with start(window=WINDOW) as app:
+            for n in range(20):
+                await Person(app).says(f"fact-{run} again, message {n} is about the weather in a town by the sea")
+    for fact in ("fact-0", "fact-1", "fact-2"):
+        assert fact in small.requests[-1].system() + str(small.requests[-1].messages)
+    assert small.refused == []
+
+
+async def test_the_message_window_compacts_too(start: OpenApp, model: ModelServer) -> None:
+    model.otherwise = replies
+    async with start(memory_window=10, compaction_keep_last_messages=4) as app:
+        for n in range(30):
+            await Person(app).says(f"fact-{n}")
+        assert await archives(app) == 6
+    for request in model.requests:
+        assert len(request.messages) <= 14
+
+
+async def test_a_message_of_100_kilobytes_neither_overflows_nor_stays_for_ever(
+    start: OpenApp, small: ModelServer
+) -> None:
+    async with start(window=WINDOW) as app:
+        person = Person(app)
+        await person.says("My bicycle is fact-1")
+        assert await person.says("A log file: " + "error at line 17; " * 6_000) == "I see."
+        for n in range(10):
+            await person.says(f"message {n}")
+    assert small.refused == []
+    assert small.requests[1].prompt.count("error at line 17") > 40
+    # what the daily note, the summary and the search show of it
+    assert small.requests[-1].prompt.count("error at line 17") <= 40
+
+
+async def test_many_chinese_messages_stay_in_the_window(start: OpenApp, small: ModelServer) -> None:
+    async with start(window=WINDOW) as app:
+        for n in range(60):
+            assert "I see." in await Person(app).says(
+                f"第{n}条消息：" + "我们明天去公园散步，然后在河边的小店里喝绿茶。" * 3
+            )
+        assert await archives(app) >= 2
+    assert small.refused == []
+
+
+@pytest.mark.parametrize("language", ["слово за словом ", "palabra por palabra ", "שלום וברכה "])
+async def test_long_messages_in_other_scripts_stay_in_the_window(
+    start: OpenApp, small: ModelServer, language: str
+) -> None:
+    async with start(window=WINDOW) as app:
+        for _ in range(20):
+            assert await Person(app).says(language * 60) == "I see."
+    assert small.refused == []
+
+
+async def test_a_conversation_full_of_tools_never_loses_half_of_a_call(start: OpenApp, small: ModelServer) -> None:
+    def calls_tools(request: ChatRequest) -> Reply:
+        if request.is_summary or request.messages[-1]["role"] == "tool":
+            return replies(request)
+        read = ("memory_file", {"action": "read", "text": f"{len(small.requests)}"})
+        return Calls((read, ("memory_file", {"action": "append", "text": f"- line {len(small.requests)}"}), read))
+
+    small.otherwise = calls_tools
+    async with start(window=WINDOW) as app:
+        for n in range(40):
+            assert await Person(app).says(f"message {n} is about the weather in a town by the sea") == "I see."
+        assert await archives(app) >= 3
+    assert small.refused == []
+
+
+async def test_when_no_summary_can_be_made_the_user_is_told_and_the_conversation_goes_on(
+    start: OpenApp, small: ModelServer
+) -> None:
+    small.otherwise = lambda request: Fails(400) if request.is_summary else Says("I see.")
+    async with start(window=WINDOW) as app:
+        said = [
+            await Person(app).says(f"fact-{n}: message {n} is about the weather in a town by the sea")
+            for n in range(40)
+        ]
+    told = [text for text in said if "no summary could be made" in text]
+    assert told
+    assert all(text.startswith("I see.\n\n_The conversation grew long") for text in told)
+    assert "The user said:" in small.requests[-1].system()
+    assert "fact-0" in small.requests[-1].system()
+    assert small.refused == []
+
+
+async def test_compaction_can_be_turned_off_and_the_oldest_messages_leave_the_view(
+    start: OpenApp, small: ModelServer
+) -> None:
+    async with start(window=WINDOW, compaction_enabled=False) as app:
+        for n in range(60):
+            await Person(app).says(f"message {n} is about the weather in a town by the sea " * 3)
+        assert await archives(app) == 0
+    assert small.refused == []
+    assert small.requests[-1].last.startswith("message 59")

@@ -1,0 +1,312 @@
+"""`mneme memory`, `recall`, `export`, `import`, `reindex`: memory from the shell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.cli.main import main
+from memory.store.database import Database
+from memory.store.entry import NewEntry
+from tests.support.fakes import FakeClock
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from tests.support.servers.model import ModelServer
+
+ROOT = Path(__file__).parents[2]
+MINE, THEIRS = "console:local", "telegram:1"
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+
+class Shell:
+    """Runs `mneme` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        self._monkeypatch.setattr(sys, "argv", ["mneme", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = self._capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    def done(self, *arguments: str) -> str:
+        """Standard output of what must succeed."""
+        status, out, err = self.run(*arguments)
+        assert (status, err) == (0, "")
+        return out
+
+    def json(self, *arguments: str) -> Any:
+        """What `--json` prints."""
+        return json.loads(self.done(*arguments, "--json"))
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """A shell."""
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data directory, in which somebody in Telegram has a note and a conversation."""
+
+    async def fill() -> None:
+        database = await Database.open(tmp_path / "data" / "mneme.db")
+        store = Store.over(database, FakeClock())
+        await store.entries.add(THEIRS, NewEntry("The lighthouse is red", name="lighthouse"))
+        await store.exchange(await store.session("1"), "Which lighthouse is red?", "That of Odesa.")
+        await database.close()
+
+    asyncio.run(fill())
+    return tmp_path / "data"
+
+
+def test_the_five_operations_and_undo(shell: Shell) -> None:
+    added = shell.json("memory", "add", "key", "at Ann's", "--kind", "fact")
+    assert added == {
+        "name": "key",
+        "aliases": [],
+        "kind": "fact",
+        "content": "at Ann's",
+        "tags": [],
+        "scope": None,
+        "priority": "normal",
+        "owner": MINE,
+        "author": "user",
+        "created_at": added["created_at"],
+        "superseded_by": None,
+    }
+    assert shell.json("memory", "rename", "key", "door key")["aliases"] == ["key"]
+    assert shell.json("memory", "alias", "key", "spare")["aliases"] == ["key", "spare"]
+    assert shell.json("memory", "write", "spare", "at Olena's")["content"] == "at Olena's"
+    assert shell.json("memory", "show", "KEY") == shell.json("memory", "list")[0]
+    assert shell.json("memory", "remove", "key")["name"] == "door key"
+    assert shell.json("memory", "list") == []
+    for operation, names in (
+        ("remove", ["door key"]),
+        ("write", ["door key"]),
+        ("alias", ["door key"]),
+        ("rename", ["key"]),
+        ("add", ["key"]),
+    ):
+        assert shell.json("memory", "undo") == {"operation": operation, "author": "user", "names": names}
+    assert shell.json("memory", "undo") is None
+    assert shell.done("memory", "undo") == "There is nothing to undo.\n"
+
+
+def test_for_people_the_entry_is_written_out(shell: Shell) -> None:
+    assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, by user, ")
+    assert shell.done("memory", "list") == f"{MINE}  note  key  at Ann's\n"
+    assert shell.done("memory", "undo") == "Taken back: at Ann's\n"
+
+
+def test_recall_prints_objects_of_seven_fields(shell: Shell, data: Path) -> None:
+    note, *messages = sorted(shell.json("recall", "red lighthouse"), key=lambda hit: hit["kind"] == "message")
+    assert note == {
+        "name": "lighthouse",
+        "kind": "note",
+        "content": "The lighthouse is red",
+        "score": note["score"],
+        "created_at": "2026-02-07T12:15:00.000Z",
+        "owner": THEIRS,
+        "source": "user",
+    }
+    assert [(m["name"], m["kind"], m["content"], m["source"]) for m in messages] == [
+        (None, "message", "Which lighthouse is red?", "user"),
+        (None, "message", "That of Odesa.", "assistant"),
+    ]
+    assert all(isinstance(hit["score"], float) and hit["score"] > 0 for hit in (note, *messages))
+
+
+def test_recall_takes_owner_kind_and_limit(shell: Shell, data: Path) -> None:
+    shell.done("memory", "add", "mine", "a lighthouse")
+    assert {hit["owner"] for hit in shell.json("recall", "lighthouse")} == {MINE, THEIRS}
+    assert [hit["name"] for hit in shell.json("recall", "lighthouse", "--owner", MINE)] == ["mine"]
+    assert len(shell.json("recall", "lighthouse", "--kind", "message")) == 2
+    assert len(shell.json("recall", "lighthouse", "--limit", "1")) == 1
+    assert shell.json("recall", "zebra") == []
+    assert shell.json("recall", "\"' NOT (") == []
+    assert "[2026-02-07 12:15, note lighthouse] The lighthouse is red" in shell.done("recall", "lighthouse")
+
+
+def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data: Path) -> None:
+    assert shell.json("memory", "show", "lighthouse")["owner"] == THEIRS
+    assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]
+    assert shell.json("memory", "list", "--owner", MINE) == []
+    status, _, err = shell.run("memory", "remove", "lighthouse")
+    assert (status, err) == (1, "mneme: Nothing is called 'lighthouse': see /memory for what there is.\n")
+    assert shell.json("memory", "add", "lighthouse", "mine")["owner"] == MINE
+    assert shell.json("memory", "show", "lighthouse")["owner"] == MINE
+    assert shell.json("memory", "show", "lighthouse", "--owner", THEIRS)["content"] == "The lighthouse is red"
+    assert shell.json("memory", "write", "lighthouse", "It is white", "--owner", THEIRS)["content"] == "It is white"
+    assert shell.json("memory", "undo", "--owner", THEIRS)["operation"] == "write"
+
+
+def test_with_a_shared_memory_the_shell_writes_the_shared_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_SCOPE", "shared")
+    assert shell.json("memory", "add", "key", "x")["owner"] == "shared"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("memory", "show", "nobody"), "mneme: Nothing is called 'nobody'"),
+        (("memory", "write", "nobody", "x"), "mneme: Nothing is called 'nobody'"),
+        (("memory", "add", "", "x"), "mneme: A name can't be empty"),
+        (("memory", "add", "x", " "), "mneme: There is nothing to remember in an empty text"),
+        (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
+        (("memory", "add", "x", "my password is hunter22"), "mneme: This looks like a password, which I never store"),
+        (("import", "nowhere"), "mneme: nowhere holds no whole export"),
+        (("export", "out", "--owner", "telegram:9"), "mneme: There is nothing of telegram:9"),
+    ],
+)
+def test_what_fails_leaves_with_1_and_one_sentence(
+    shell: Shell, data: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    status, out, err = shell.run(*arguments)
+    assert (status, out) == (1, "")
+    assert err.startswith(says)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("memory", "add", "x"),
+        ("memory", "paint"),
+        ("memory", "add", "x", "y", "--kind", "poem"),
+        ("recall",),
+        ("recall", "x", "--limit", "0"),
+        ("recall", "x", "--colour"),
+    ],
+)
+def test_wrong_use_leaves_with_2(shell: Shell, arguments: tuple[str, ...]) -> None:
+    status, out, err = shell.run(*arguments)
+    assert (status, out) == (2, "")
+    assert "Usage" in err
+
+
+def test_wrong_configuration_leaves_with_2(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_SCOPE", "nobody")
+    status, _, err = shell.run("memory", "list")
+    assert status == 2
+    assert err.startswith("mneme: MEMORY_SCOPE")
+
+
+@pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
+def test_each_command_explains_itself(shell: Shell, command: str) -> None:
+    assert "Usage" in shell.done(command, "--help")
+
+
+def test_export_and_import(shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "rows and the Markdown files are in one" in shell.done("export", "one")
+    assert "is not empty: name a new folder" in shell.run("export", "one")[2]
+    assert "This installation is not empty" in shell.run("import", "one")[2]
+    before = shell.json("recall", "lighthouse")
+    monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
+    # looking around in a new installation leaves it empty
+    shell.json("memory", "undo")
+    shell.run("memory", "show", "nobody")
+    assert "were restored from one" in shell.done("import", "one")
+    assert shell.json("recall", "lighthouse") == before
+    shell.done("export", "two")
+    for path in (tmp_path / "one" / "rows").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / "rows" / path.name).read_bytes()
+
+
+def test_the_export_of_one_owner(shell: Shell, data: Path, tmp_path: Path) -> None:
+    shell.done("memory", "add", "mine", "a lighthouse")
+    shell.done("export", "one", "--owner", MINE)
+    assert "a lighthouse" in (tmp_path / "one" / "entries" / MINE / "note.md").read_text()
+    assert "telegram" not in "".join(path.read_text() for path in (tmp_path / "one" / "rows").iterdir())
+
+
+def test_reindex_and_migrate(shell: Shell, data: Path) -> None:
+    before = shell.json("recall", "lighthouse")
+    assert shell.done("reindex") == "The search index was made anew.\n"
+    assert shell.json("recall", "lighthouse") == before
+    assert shell.done("migrate").startswith(f"{data / 'mneme.db'} has format ")
+
+
+async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer, tmp_path: Path) -> None:
+    async def mneme(*arguments: str) -> tuple[int | None, str, str]:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", *arguments, env=environment, cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        return process.returncode, out.decode(), err.decode()
+
+    status, _, err = await mneme("memory", "add", "gate", "The gate code is a prime number")
+    assert (status, err) == (0, "")
+    status, out, err = await mneme("chat", "-m", "What is the gate code?")
+    assert (status, err) == (0, "")
+    assert out == "You said: What is the gate code?\n"
+    assert "note gate] The gate code is a prime number" in model.requests[-1].system()
+    status, out, _ = await mneme("chat", "-m", "/undo")
+    assert (status, out) == (0, "Taken back: The gate code is a prime number\n")
+    status, out, err = await mneme("memory", "show", "gate")
+    assert (status, out, err) == (1, "", "mneme: Nothing is called 'gate': see /memory for what there is.\n")
+    status, _, _ = await mneme("memory", "paint")
+    assert status == 2
+
+
+def test_a_query_that_is_a_name_or_an_alias_finds_its_entry_first(shell: Shell) -> None:
+    shell.done("memory", "add", "wifi", "The guests use Kolibri")
+    shell.done("memory", "alias", "wifi", "network")
+    for number in range(3):
+        shell.done("memory", "add", f"note {number}", "The network is down, the network is up, network, wifi")
+    assert shell.json("recall", "network")[0]["name"] == "wifi"
+    assert shell.json("recall", "WiFi")[0]["name"] == "wifi"
+
+
+def test_a_message_that_says_no_more_than_the_query_is_no_hit(shell: Shell, data: Path) -> None:
+    assert [hit["content"] for hit in shell.json("recall", "which lighthouse is red?")] == [
+        "The lighthouse is red",
+        "That of Odesa.",
+    ]
+
+
+@pytest.mark.parametrize("command", [("recall", "key"), ("memory", "list"), ("memory", "add", "key", "at Ann's")])
+def test_a_kind_that_there_is_not_is_refused_with_those_there_are(shell: Shell, command: tuple[str, ...]) -> None:
+    status, out, err = shell.run(*command, "--kind", "bogus")
+    assert (status, out) == (2, "")
+    assert "bogus" in err
+    assert "preference" in err
+
+
+def test_when_there_is_nothing_it_is_said(shell: Shell) -> None:
+    assert shell.run("recall", "anything") == (0, "", "Nothing was found.\n")
+    assert shell.run("memory", "list") == (0, "", "Nothing was found.\n")
+    assert shell.json("recall", "anything") == []
+
+
+def test_scores_are_readable(shell: Shell, data: Path) -> None:
+    for hit in shell.json("recall", "red lighthouse"):
+        assert len(f"{hit['score']}".replace(".", "").partition("e")[0].strip("0")) <= 3
+    shares = [int(line.partition("%")[0]) for line in shell.done("recall", "red lighthouse").splitlines()]
+    assert shares[0] == 100
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] > 0
+
+
+def test_the_version_and_the_help_are_there_at_once(shell: Shell) -> None:
+    assert re.fullmatch(r"mneme \d+\.\d+\.\d+\n", shell.done("--version"))
+    text = shell.done("--help")
+    places = [text.index(word) for word in ("Talk", "chat", "Memory", "recall", "Upkeep", "backup")]
+    assert places == sorted(places)
+    assert 'mneme chat -m "' in text

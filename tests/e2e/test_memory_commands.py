@@ -1,0 +1,201 @@
+"""/memory /remember /recall /forget /undo, as somebody at a channel uses them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.log.sessions import Address
+from memory.store.entry import NewEntry
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+
+async def remember(person: Person, *texts: str) -> None:
+    for text in texts:
+        assert (await person.says(f"/remember {text}")).startswith("Remembered as ")
+
+
+async def test_remember_keeps_a_note_and_says_under_which_name(person: Person) -> None:
+    assert await person.says("/remember The spare key is at Ann's") == (
+        "Remembered as **spare-key-ann**: The spare key is at Ann's"
+    )
+    assert await person.says("/memory spare-key-ann") == (
+        "**spare-key-ann**\n\nThe spare key is at Ann's\n\n_note, by user, 2026-02-07 12:15 UTC_"
+    )
+
+
+async def test_remember_keeps_line_breaks(person: Person) -> None:
+    await remember(person, "shopping list:\n- flour\n- eggs")
+    assert "shopping list:\n- flour\n- eggs\n" in await person.says("/memory shopping-list-flour")
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("/remember", "/remember takes what to remember"),
+        ("/remember my card is 4111 1111 1111 1111", "This looks like a card number, which I never store"),
+        (f"/remember {'long ' * 5000}", "An entry holds at most 20,000 characters, and this has 24,999: shorten it."),
+        ("/recall", "/recall takes what to look for"),
+        ("/recall nothing at all", "I found nothing about that."),
+        ("/recall \"' OR *", "I found nothing about that."),
+        ("/forget", "/forget takes the name of an entry"),
+        ("/forget nobody", "Nothing is called 'nobody': see /memory for what there is."),
+        ("/undo", "There is nothing to undo."),
+        ("/memory", "I keep no entries yet: /remember TEXT makes one"),
+        ("/memory nobody", "Nothing is called 'nobody'"),
+        ("/memory note", "note: 0, page 1 of 1."),
+        ("/memory note 2", "There is no page 2 of note: choose one from 1 to 1."),
+        (f"/memory note {'9' * 5000}", "Nothing is called 'note 999"),
+        ("/memory \ud800 \x00", "Nothing is called"),
+    ],
+)
+async def test_what_can_not_be_done_is_said_in_one_sentence(person: Person, command: str, answer: str) -> None:
+    assert (await person.says(command)).startswith(answer)
+
+
+async def test_recall_finds_exchanges_notes_and_archives(person: Person, model: ModelServer) -> None:
+    model.script(Says("It is white."))
+    await person.says("What colour is the lighthouse?")
+    await remember(person, "lighthouse keeper: Taras")
+    assert set((await person.says("/recall lighthouse")).splitlines()) == {
+        "- [2026-02-07 12:15, conversation] User: What colour is the lighthouse? | Assistant: It is white.",
+        "- [2026-02-07 12:15, note lighthouse-keeper-taras] lighthouse keeper: Taras",
+    }
+
+
+async def test_an_archive_that_compact_wrote_is_recalled(person: Person, model: ModelServer) -> None:
+    for number in range(4):
+        await person.says(f"number {number}")
+    model.script(Says("We spoke of docker health checks."))
+    assert "archive-2026-02-07-docker-health-checks" in await person.says("/compact 2")
+    assert "archive archive-2026-02-07-docker-health-checks] We spoke of docker health checks." in await person.says(
+        "/recall docker"
+    )
+
+
+async def test_forget_removes_one_entry_and_undo_brings_it_back(person: Person) -> None:
+    await remember(person, "spare key")
+    assert await person.says("/forget Spare-Key") == "Forgotten: **spare-key** (/undo brings it back)."
+    assert await person.says("/recall spare") == "I found nothing about that."
+    assert await person.says("/undo") == "Brought back: spare key"
+    assert "spare-key" in await person.says("/recall spare")
+    assert await person.says("/undo") == "Taken back: spare key"
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_forget_all_asks_first(app: App, person: Person) -> None:
+    await person.says("hello there, lighthouse")
+    await remember(person, "spare key")
+    question = "This deletes 2 messages, 1 entry and 1 file for good, without undo. To do it send: /forget all confirm"
+    for asked in ("/forget all", "/forget ALL"):
+        assert await person.says(asked) == question
+    assert "spare-key" in await person.says("/recall spare")
+    assert await person.says("/forget all  Confirm") == "Everything is forgotten: 2 messages, 1 entry and 1 file."
+    assert await person.says("/recall spare lighthouse") == "I found nothing about that."
+    assert await person.says("/undo") == "There is nothing to undo."
+    assert (await person.says("/memory")).startswith("I keep no entries yet")
+
+
+async def test_an_entry_whose_name_begins_with_all_can_be_forgotten(person: Person, model: ModelServer) -> None:
+    model.script(Calls((("note_add", {"name": "all hands", "content": "on Monday"}),)), Says("ok"))
+    await person.says("The all hands is on Monday")
+    assert await person.says("/forget all hands") == "Forgotten: **all hands** (/undo brings it back)."
+
+
+async def test_memory_counts_kinds_and_pages_through_them(person: Person, clock: FakeClock) -> None:
+    for number in range(25):
+        await remember(person, f"spare key number{number:02}")
+    assert (await person.says("/memory")).startswith("- note: 25\n\n/memory KIND lists one kind")
+    first = await person.says("/memory NOTE")
+    assert first.startswith("note: 25, page 1 of 3. /memory note 2 shows more.\n\n- **spare-key-number24**: spare key")
+    assert len(first.splitlines()) == 12
+    last = await person.says("/memory note 3")
+    assert last.splitlines()[0] == "note: 25, page 3 of 3."
+    assert [line[4:22] for line in last.splitlines()[2:]] == [f"spare-key-number0{n}" for n in (4, 3, 2, 1, 0)]
+    assert await person.says("/memory note 4") == "There is no page 4 of note: choose one from 1 to 3."
+
+
+async def test_an_entry_is_shown_with_where_it_came_from(person: Person, model: ModelServer) -> None:
+    model.script(
+        Calls((("note_add", {"name": "tea 2", "content": "Ann likes tea"}),)),
+        Calls((("note_alias", {"name": "tea 2", "alias": "Ann's tea"}),)),
+        Says("Noted."),
+    )
+    await person.says("Ann likes tea, note it")
+    assert await person.says("/memory tea 2") == (
+        "**tea 2** (also Ann's tea)\n\nAnn likes tea\n\n_note, by model, 2026-02-07 12:15 UTC, from message 1_"
+    )
+
+
+async def test_chats_do_not_see_each_other(app: App, person: Person) -> None:
+    other = Person(app, Address("console", "other"))
+    await remember(person, "spare key")
+    assert (await other.says("/memory")).startswith("I keep no entries yet")
+    assert await other.says("/recall spare") == "I found nothing about that."
+    assert "Nothing is called" in await other.says("/forget spare-key")
+    assert await other.says("/undo") == "There is nothing to undo."
+
+
+async def test_topics_of_one_chat_share_their_memory(app: App) -> None:
+    one, two = (Person(app, Address("telegram", "-100", thread)) for thread in ("7", "8"))
+    await remember(one, "spare key")
+    assert "spare key" in await two.says("/memory spare-key")
+
+
+@pytest.mark.parametrize("name", ["fact", "why", "note", "note 1"])
+async def test_an_entry_that_is_called_like_a_kind_is_shown_in_quotes_and_the_answer_says_so(
+    app: App, person: Person, clock: FakeClock, name: str
+) -> None:
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name=name))
+    answer = await person.says(f"/memory {name}")
+    assert f'There is also an entry called {name}: /memory "{name}" shows it.' in answer
+    assert "Of that very name\n\n_note, by user" in await person.says(f'/memory "{name}"')
+    assert "Of that very name" in await person.says(f"/memory «{name}»")
+
+
+async def test_an_entry_called_like_a_page_that_is_not_there_is_shown(
+    app: App, person: Person, clock: FakeClock
+) -> None:
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name="note 2"))
+    assert (await person.says("/memory note 2")).startswith("**note 2**")
+    assert "There is no page 3 of note" in await person.says("/memory note 3")
+
+
+async def test_an_entry_called_all_is_forgotten_in_quotes_and_alone(app: App, person: Person, clock: FakeClock) -> None:
+    entries = Store.over(app.database, clock).entries
+    await entries.add("console:local", NewEntry("Of that very name", name="all"))
+    await entries.add("console:local", NewEntry("Another", name="other"))
+    assert 'There is also an entry called all: /forget "all" deletes only that.' in await person.says("/forget all")
+    assert await person.says('/forget "all"') == "Forgotten: **all** (/undo brings it back)."
+    assert [entry.name for entry in await entries.list("console:local")] == ["other"]
+
+
+async def test_a_name_that_has_quotes_of_its_own_is_found(app: App, person: Person, clock: FakeClock) -> None:
+    await Store.over(app.database, clock).entries.add(
+        "console:local", NewEntry("Of that very name", name='the "old" key')
+    )
+    assert "Of that very name" in await person.says('/memory the "old" key')
+    await Store.over(app.database, clock).entries.add("console:local", NewEntry("A title", name='"Old key"'))
+    assert "A title" in await person.says('/memory "old key"')
+
+
+async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        person = Person(app)
+        assert "Memory is off" in await person.says("/remember The spare key is at Ann's")
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+        await person.says("Hello")
+    prompt = model.requests[-1].prompt.lower()
+    assert "# memory" not in prompt
+    assert "memory tools" not in prompt
+    assert "remembers" not in prompt
+    assert "tools" not in model.requests[-1].body

@@ -1,0 +1,192 @@
+"""Seen from outside: metrics, health and the log line of a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from bot.app import App
+from bot.monitoring.metrics_server import observed
+from bot.telegram.service import run_telegram
+from config.errors import ConfigurationError
+from config.logs import configure_logging
+from pipeline.order import ORDER
+from tests.support.fakes import Person
+from tests.support.servers.model import Fails, Holds
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+ANN = 1001
+
+Observed = Callable[[], AbstractAsyncContextManager[tuple[App, str]]]
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[BotApiServer]:
+    """A local Telegram."""
+    async with BotApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that is free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture
+def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) -> Observed:
+    """Runs the bot with its metrics; the App and where they are."""
+
+    @contextlib.asynccontextmanager
+    async def served() -> AsyncIterator[tuple[App, str]]:
+        configure_logging("error", "json")
+        async with start(
+            telegram_bot_token=BotApiServer.TOKEN,
+            telegram_api_url=telegram.url,
+            telegram_allowed_ids=str(ANN),
+            metrics_port=port,
+        ) as app:
+            assert app.metrics is not None
+            service = asyncio.create_task(run_telegram(app))
+            try:
+                async with observed(app, app.metrics, port):
+                    await app.health.polling.worked.wait()
+                    yield app, f"http://127.0.0.1:{port}"
+            finally:
+                service.cancel()
+                await asyncio.gather(service, return_exceptions=True)
+
+    return served
+
+
+async def page(url: str) -> httpx.Response:
+    async with httpx.AsyncClient(timeout=20) as client:
+        return await client.get(url)
+
+
+async def health_becomes(status: int, url: str) -> str:
+    """What /healthz says once it has this status."""
+    async with asyncio.timeout(20):
+        while (answer := await page(f"{url}/healthz")).status_code != status:
+            pass
+    return answer.text
+
+
+async def measured(url: str) -> dict[str, float]:
+    """The samples by their names and labels as Prometheus writes them."""
+    text = (await page(f"{url}/metrics")).text
+    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+async def test_turns_systems_and_tokens_are_counted(
+    serve: Observed, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Fails(401, "bad key"))
+    async with serve() as (app, url):
+        for count, text in enumerate(("one", "two", "/remember The hive is in Poltava"), start=1):
+            telegram.user_says(text, chat_id=ANN)
+            await telegram.wait_for(lambda count=count: len(telegram.sent(ANN)) == count)  # type: ignore[misc]
+            await app.runner.drained(f"telegram:{ANN}")
+        async with asyncio.timeout(20):  # what was sent is settled a moment after it arrived
+            while (found := await measured(url))["mneme_outbox_length"]:
+                pass
+    assert found['mneme_turns_total{outcome="failed"}'] == 1
+    assert found['mneme_turns_total{outcome="answered"}'] == 1
+    assert found['mneme_turns_total{outcome="stopped"}'] == 0
+    assert found["mneme_turn_seconds_count"] == 2
+    for place in ORDER[:6]:
+        assert found[f'mneme_system_seconds_count{{system="{place.system}"}}'] == 2
+    assert found['mneme_tokens_total{kind="prompt",model="scripted",purpose="turn"}'] > 0
+    assert found['mneme_memories{kind="note"}'] == 1
+    assert (found["mneme_queue_length"], found["mneme_inbox_length"]) == (0, 0)
+    assert found["mneme_healthy"] == 1
+
+
+async def test_what_waits_and_what_goes_wrong_is_counted(
+    serve: Observed, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("thinking")
+    model.script(held)
+    async with serve() as (app, url):
+        telegram.user_says("one", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_says("two", chat_id=ANN)
+        await telegram.wait_for(lambda: app.runner.waiting(f"telegram:{ANN}") == 1)
+        found = await measured(url)
+        assert (found["mneme_sessions_running"], found["mneme_queue_length"], found["mneme_inbox_length"]) == (1, 1, 2)
+        telegram.fault("sendMessage", stall=True)
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        assert (await measured(url))["mneme_outbox_length"] >= 1
+        telegram.fault("getUpdates", error_code=409)
+        telegram.user_says("three", chat_id=ANN)
+        await telegram.wait_for(lambda: any(call.error_code == 409 for call in telegram.calls_to("getUpdates")))
+        async with asyncio.timeout(20):
+            while 'mneme_errors_total{logger="bot.telegram.polling"}' not in await measured(url):
+                pass  # asking it is a way to wait, too
+
+
+async def test_health_is_200_while_it_lives_and_503_with_the_reason_when_not(
+    serve: Observed, telegram: BotApiServer
+) -> None:
+    async with serve() as (app, url):
+        assert (await page(f"{url}/healthz")).status_code == 200
+        await telegram.stop()
+        assert (await health_becomes(503, url)).startswith("polling does not work: ")
+        await telegram.start()
+        assert await health_becomes(200, url) == "ok\n"
+        async with app.database.transaction() as connection:
+            await connection.execute("ALTER TABLE jobs RENAME TO elsewhere")
+        assert (await page(f"{url}/healthz")).status_code == 503
+        assert (await page(f"{url}/anything")).status_code == 404
+
+
+async def test_a_port_that_is_taken_is_one_sentence(start: OpenApp, port: int) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        async with start(metrics_port=port) as app:
+            assert app.metrics is not None
+            with pytest.raises(ConfigurationError, match=f"METRICS_PORT {port} can't be used .*: choose another"):
+                async with observed(app, app.metrics, port):
+                    pass
+
+
+async def test_nothing_of_it_is_loaded_unless_it_is_asked_for() -> None:
+    program = "import sys, bot.cli, bot.app, bot.telegram.service; sys.exit('prometheus_client' in sys.modules)"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, env={"PYTHONPATH": ":".join(sys.path), "PTB_TIMEDELTA": "1"}
+    )
+    assert await process.wait() == 0
+
+
+async def test_a_turn_leaves_one_line_with_the_time_in_each_system(
+    start: OpenApp, own_logging: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging("info", "json")
+    async with start() as app:
+        await Person(app).says("hello")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    (finished,) = [line for line in lines if line["event"] == "turn_finished"]
+    assert finished["turn"]
+    assert finished["session"] == "console:local"
+    assert finished["outcome"] == "answered"
+    assert list(finished["ms"]) == [place.system for place in ORDER]

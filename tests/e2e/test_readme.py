@@ -1,0 +1,86 @@
+"""The README is true: its commands run, its tables name what there is."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.settings import setting_names
+from docs.record import PICTURE, as_text, play
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.servers.model import ModelServer
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.removeprefix("$ ")
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+SERVES_OR_ASKS = ("mneme run", "mneme setup", "git clone")
+
+
+async def test_the_commands_of_the_readme_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
+    mneme = [
+        command for command in COMMANDS if "bin/mneme" in command and not any(s in command for s in SERVES_OR_ASKS)
+    ]
+    assert len(mneme) >= 8
+    for command in mneme:
+        arguments = shlex.split(command)[1:]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", *arguments),
+            cwd=tmp_path,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, complaint = await process.communicate()
+        assert process.returncode == 0, (command, complaint.decode())
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make ")])
+async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
+    make = shutil.which("make")
+    assert make is not None
+    process = await asyncio.create_subprocess_exec(
+        make, "--dry-run", *shlex.split(command)[1:], cwd=ROOT, stdout=asyncio.subprocess.DEVNULL
+    )
+    assert await process.wait() == 0
+
+
+async def test_the_slash_commands_of_the_readme_are_the_ones_there_are(app: App) -> None:
+    named = set(re.findall(r"`/([a-z]+)", README))
+    assert named - {"start", "help"} == set(app.commands) - {"start", "help"}
+
+
+def test_the_settings_that_the_readme_names_exist() -> None:
+    named = set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z_]+)`", README))
+    assert named
+    assert named <= set(setting_names())
+
+
+def test_ci_runs_the_command_that_the_readme_names_for_it() -> None:
+    assert "make check" in COMMANDS
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make check")
+
+
+async def test_the_conversation_in_the_readme_is_what_is_printed(tmp_path: Path) -> None:
+    shown = re.search(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    assert shown is not None
+    exchanges = await play(tmp_path / "data")
+    assert shown[1].rstrip() == as_text(exchanges)
+    picture = re.sub(r"<[^>]+>|&#160;|\s", "", html.unescape(PICTURE.read_text(encoding="utf-8")))
+    for asked, _ in exchanges:
+        assert "".join(asked.split()) in picture

@@ -1,0 +1,238 @@
+"""`# Relevant Memory`: what of earlier conversations and of the entries stands in a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.messages import ECHO, Message, Role
+from memory.retrieval.recall import MOST_SHOWN, TEXT_CHARACTERS, Recall
+from memory.retrieval.search import Filter, Search
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from tests.support.fakes import Person
+from tests.support.servers.model import Says
+from tests.support.talk import Store, assistant, calls, result, user
+
+if TYPE_CHECKING:
+    from memory.log.sessions import Session
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+KYIV = ZoneInfo("Europe/Kyiv")
+PLENTY = 10_000
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def recall(database: Database) -> Recall:
+    """The recall over it."""
+    return Recall(Search(database), database, TokenCounter(), KYIV)
+
+
+@pytest.fixture
+async def session(store: Store) -> Session:
+    """A chat."""
+    return await store.session()
+
+
+async def relevant(store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY) -> list[str]:
+    visible = await store.sessions.transcript(session.id)
+    return (await recall.relevant(session, question, visible, tokens)).text.splitlines()
+
+
+async def said_earlier(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:
+    """An exchange of a conversation that is over."""
+    await store.exchange(session, asked, answered)
+    await store.sessions.clear_messages(session.id)
+
+
+def shown(request: str) -> str:
+    """The part of a request that shows relevant memory."""
+    return request.partition("# Relevant Memory\n")[2].partition("\n\nNow: ")[0]
+
+
+async def test_after_new_the_exchange_is_in_the_request_with_its_date(
+    person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    model.script(Says("I will keep that in mind."))
+    await person.says("My locker at the station has the number 4711")
+    assert shown(model.requests[-1].system()) == ""
+    await person.says("/new")
+    clock.forward(days=20)
+    await person.says("What is the number of my locker?")
+    request = model.requests[-1]
+    assert shown(request.system()).splitlines()[-1] == (
+        "- [2026-02-07 12:15, conversation] User: My locker at the station has the number 4711"
+        " | Assistant: I will keep that in mind."
+    )
+    assert request.added.startswith("# Relevant Memory\n")
+    assert request.last == "What is the number of my locker?"
+
+
+async def test_what_stood_there_is_not_kept_in_history(person: Person, model: ModelServer) -> None:
+    await person.says("My locker has the number 4711")
+    await person.says("/new")
+    await person.says("Which locker?")
+    await person.says("Tell me about penguins")
+    assert shown(model.requests[-2].system()) != ""
+    assert shown(model.requests[-1].system()) == ""
+
+
+async def test_without_memory_nothing_is_searched(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        person = Person(app)
+        await person.says("My locker has the number 4711")
+        await person.says("/new")
+        await person.says("Which locker?")
+    assert shown(model.requests[-1].system()) == ""
+
+
+async def test_what_the_conversation_holds_is_not_said_twice(store: Store, recall: Recall, session: Session) -> None:
+    await said_earlier(store, session, "The lighthouse is white")
+    await store.exchange(session, "The lighthouse is red now", "Noted.")
+    lines = await relevant(store, recall, session, "What colour is the lighthouse?")
+    assert len(lines) == 1
+    assert "white" in lines[0]
+
+
+async def test_a_long_conversation_about_it_does_not_hide_what_was_said_before(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    await said_earlier(store, session, "The lighthouse of Odesa is white, the keeper told me, and has 112 steps")
+    for number in range(40):
+        await store.exchange(session, f"lighthouse {number}", f"lighthouse answer {number}")
+    lines = await relevant(store, recall, session, "lighthouse")
+    assert len(lines) == 1
+    assert "112 steps" in lines[0]
+
+
+async def test_compacted_messages_are_found_again(store: Store, recall: Recall, session: Session) -> None:
+    await said_earlier(store, session, "The lighthouse is white")
+    archive = await store.archive(session.owner, "We spoke of the lighthouse keeper.", "lighthouse keeper")
+    lines = await relevant(store, recall, session, "lighthouse")
+    assert f"- [2026-02-07 14:15, archive {archive.name}] We spoke of the lighthouse keeper." in lines
+    assert "- [2026-02-07 14:15, conversation] User: The lighthouse is white | Assistant: I see." in lines
+
+
+@pytest.mark.parametrize("question", ["Hi!", "Thanks a lot", "ok", "Доброе утро, спасибо", ""])
+async def test_greetings_and_acknowledgements_look_for_nothing(
+    store: Store, recall: Recall, session: Session, question: str
+) -> None:
+    await said_earlier(store, session, "Thanks a lot for the lighthouse, good morning, спасибо и доброе утро")
+    assert await relevant(store, recall, session, question) == []
+
+
+async def test_greetings_and_acknowledgements_are_not_shown(store: Store, recall: Recall, session: Session) -> None:
+    await store.turn(session, user("ok thanks", store.clock()))
+    await said_earlier(store, session, "The lighthouse is closed, thanks to the storm")
+    lines = await relevant(store, recall, session, "Why thanks and ok to the lighthouse?")
+    assert [line for line in lines if "ok thanks" in line] == []
+    assert len(lines) == 1
+
+
+async def test_notes_archives_and_episodes_are_shown_and_typed_memories_activate_instead(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    for kind in (Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE, Kind.FACT, Kind.POLICY):
+        await store.entries.add(session.owner, NewEntry("the lighthouse", name=f"the {kind}", kind=kind))
+    lines = await relevant(store, recall, session, "lighthouse")
+    assert sorted(line.partition("]")[0] for line in lines) == [
+        f"- [2026-02-07 14:15, {kind} the {kind}" for kind in ("archive", "episode", "note")
+    ]
+
+
+async def test_superseded_and_archived_entries_are_not_shown(store: Store, recall: Recall, session: Session) -> None:
+    ids = [
+        (await store.entries.add(session.owner, NewEntry(f"the lighthouse {name}", name=name))).id
+        for name in ("now", "former", "archived")
+    ]
+    async with store.database.transaction() as connection:
+        await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", ids[:2])
+        await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", ids[2:])
+    assert [line[-3:] for line in await relevant(store, recall, session, "lighthouse")] == ["now"]
+
+
+async def test_other_owners_memory_is_never_shown(store: Store, recall: Recall, session: Session) -> None:
+    other = await store.session("2")
+    await said_earlier(store, other, "The lighthouse is white")
+    await store.entries.add(other.owner, NewEntry("lighthouse"))
+    assert await relevant(store, recall, session, "lighthouse") == []
+
+
+async def test_the_budget_holds_whole_lines(store: Store, recall: Recall, session: Session) -> None:
+    for number in range(MOST_SHOWN + 5):
+        await said_earlier(store, session, f"The lighthouse number {number} is white")
+    everything = await relevant(store, recall, session, "lighthouse")
+    assert len(everything) == MOST_SHOWN
+    cost = TokenCounter().text(everything[0]) + 1
+    assert await relevant(store, recall, session, "lighthouse", tokens=cost - 1) == []
+    for lines in (1, 3):
+        assert await relevant(store, recall, session, "lighthouse", tokens=cost * lines) == everything[:lines]
+
+
+async def test_what_hardly_fits_is_not_shown_beside_what_fits(store: Store, recall: Recall, session: Session) -> None:
+    for _ in range(20):
+        await said_earlier(store, session, "something about the weather")
+    await said_earlier(store, session, "zebra giraffe okapi", "weather")
+    lines = await relevant(store, recall, session, "zebra giraffe okapi weather")
+    assert len(lines) == 1
+
+
+async def test_an_exchange_is_shown_once_and_whole(store: Store, recall: Recall, session: Session) -> None:
+    await store.turn(
+        session, user("the lighthouse"), user("is it white?"), calls("1"), result("1", "lighthouse"), assistant("Yes.")
+    )
+    await store.sessions.clear_messages(session.id)
+    lines = await relevant(store, recall, session, "white lighthouse")
+    assert lines == ["- [2026-02-07 14:00, conversation] User: the lighthouse | User: is it white? | Assistant: Yes."]
+
+
+async def test_in_a_group_the_speakers_are_named(store: Store, recall: Recall, session: Session) -> None:
+    await store.turn(session, Message(Role.USER, "I like the lighthouse", store.clock(), speaker="Olena"))
+    await store.sessions.clear_messages(session.id)
+    assert "Olena: I like the lighthouse" in (await relevant(store, recall, session, "lighthouse"))[0]
+
+
+async def test_of_a_long_text_the_part_that_fits_is_shown(store: Store, recall: Recall, session: Session) -> None:
+    text = "blah " * 1000 + "the lighthouse keeper is called Taras, " + "blah " * 1000
+    await said_earlier(store, session, text)
+    await store.entries.add(session.owner, NewEntry(text, name="long"))
+    for line in await relevant(store, recall, session, "Who keeps the lighthouse? The keeper of lighthouses"):
+        assert "the lighthouse keeper is called Taras" in line
+        assert len(line) < TEXT_CHARACTERS + 100
+
+
+async def test_of_a_long_text_that_holds_no_word_the_beginning_is_shown(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    await said_earlier(store, session, "lighthouse", f"First words {'blah ' * 1000}")
+    line = (await relevant(store, recall, session, "lighthouse"))[0]
+    assert "Assistant: First words blah" in line
+    assert line.endswith("…")
+
+
+async def test_an_answer_that_only_repeats_memory_is_not_found_again(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    echo = Message(Role.ASSISTANT, "What I remember: the lighthouse is white", store.clock(), speaker=ECHO)
+    await store.turn(session, user("Hello there, what of it?"), echo)
+    await store.sessions.clear_messages(session.id)
+    assert await relevant(store, recall, session, "lighthouse") == []
+
+
+async def test_recall_shows_each_exchange_once_up_to_its_limit(store: Store, recall: Recall, session: Session) -> None:
+    for number in range(5):
+        await said_earlier(store, session, f"lighthouse {number}", f"the lighthouse number {number}")
+    assert len(await recall.recall("lighthouse", session.owner, Filter(), 3)) == 3
+    assert len(await recall.recall("lighthouse", session.owner, Filter(), 50)) == 5
+    assert len(await recall.recall("lighthouse", None, Filter(kinds=["note"]), 50)) == 0

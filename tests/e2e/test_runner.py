@@ -1,0 +1,250 @@
+"""The runner: the order of the systems, and what becomes of a turn when one of them fails."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from memory.errors import MnemeError
+from memory.log.sessions import Address, Session, SessionState
+from memory.log.turn_log import Outcome
+from pipeline.order import ORDER, OnFailure, Phase, Place
+from pipeline.runner import Pipeline, PipelineError
+from pipeline.turn import Turn
+from tests.support.fakes import FakeChannel
+from tests.support.servers.model import Fails, Says
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.support.fakes import Person
+    from tests.support.servers.model import ModelServer
+
+NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
+ORDERED = [
+    "InputSanitizing",
+    "AutoCapture",
+    "AutoCompaction",
+    "ContextBuilding",
+    "ToolLoop",
+    "ReplyDelivery",
+    "MemoryPersist",
+    "Indexing",
+]
+
+
+@dataclass(slots=True)
+class Step:
+    """A system that writes down that it ran, and then does what the test wants of it."""
+
+    name: str
+    ran: list[str]
+    does: Callable[[Turn], Awaitable[None]] | None = None
+
+    async def process(self, turn: Turn) -> None:
+        self.ran.append(self.name)
+        if self.does is not None:
+            await self.does(turn)
+
+
+@dataclass(slots=True)
+class Line:
+    """A whole pipeline of steps, of which some do something."""
+
+    ran: list[str] = field(default_factory=list)
+    channel: FakeChannel = field(default_factory=FakeChannel)
+
+    def pipeline(self, **does: Callable[[Turn], Awaitable[None]]) -> Pipeline:
+        async def commit(turn: Turn) -> None:
+            turn.committed_as = 1
+
+        return Pipeline([Step(name, self.ran, ({"ReplyDelivery": commit} | does).get(name)) for name in ORDERED])
+
+    def turn(self) -> Turn:
+        address = Address("console", "local")
+        session = Session(address.session_id, address, address.owner, SessionState.ACTIVE, NOW, NOW)
+        return Turn("t1", session, [], self.channel, NOW)
+
+
+async def fails_unexpectedly(turn: Turn) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+async def fails_with_a_sentence(turn: Turn) -> None:
+    raise MnemeError("The well is dry: dig deeper.")
+
+
+def test_the_order_is_the_one_of_the_design() -> None:
+    assert [(place.order, place.system) for place in ORDER] == list(
+        zip([10, 15, 18, 20, 30, 40, 50, 55], ORDERED, strict=True)
+    )
+    assert [place.system for place in ORDER if place.on_failure is OnFailure.CONTINUE] == [
+        "AutoCapture",
+        "AutoCompaction",
+        "MemoryPersist",
+        "Indexing",
+    ]
+
+
+def test_the_order_is_logged_at_start_however_the_systems_were_given() -> None:
+    with capture_logs() as logs:
+        Pipeline([Step(name, []) for name in reversed(ORDERED)])
+    assert logs[0]["systems"] == (
+        "10 InputSanitizing -> 15 AutoCapture -> 18 AutoCompaction -> 20 ContextBuilding -> 30 ToolLoop"
+        " -> 40 ReplyDelivery -> 50 MemoryPersist -> 55 Indexing"
+    )
+
+
+def test_two_systems_with_one_order_are_refused() -> None:
+    order = (*ORDER, Place(30, "Second", OnFailure.ABORT, Phase.BEFORE))
+    with pytest.raises(PipelineError, match="the same order: 30 ToolLoop, 30 Second"):
+        Pipeline([Step(name, []) for name in [*ORDERED, "Second"]], order)
+
+
+@pytest.mark.parametrize("names", [ORDERED[:-1], [*ORDERED, "Indexing"], [*ORDERED, "Stranger"]])
+def test_a_missing_a_doubled_and_an_unknown_system_are_refused(names: list[str]) -> None:
+    with pytest.raises(PipelineError, match="needs each of"):
+        Pipeline([Step(name, []) for name in names])
+
+
+async def test_the_systems_run_in_their_order() -> None:
+    line = Line()
+    await line.pipeline().run(line.turn())
+    assert line.ran == ORDERED
+
+
+async def test_each_system_is_timed_in_the_log() -> None:
+    line = Line()
+    pipeline = line.pipeline()
+    with capture_logs() as logs:
+        await pipeline.run(line.turn())
+    (finished,) = (entry for entry in logs if entry["event"] == "turn_finished")
+    assert list(finished["ms"]) == ORDERED
+    assert all(ms >= 0 for ms in finished["ms"].values())
+
+
+@pytest.mark.parametrize("system", ["AutoCapture", "AutoCompaction"])
+async def test_the_turn_goes_on_without_a_system_that_may_fail(system: str) -> None:
+    line = Line()
+    turn = line.turn()
+    await line.pipeline(**{system: fails_unexpectedly}).run(turn)
+    assert line.ran == ORDERED
+    assert turn.outcome is Outcome.ANSWERED
+    assert turn.failure is None
+
+
+@pytest.mark.parametrize("system", ["InputSanitizing", "ContextBuilding", "ToolLoop"])
+async def test_the_turn_ends_with_the_sentence_of_a_system_that_must_not_fail(system: str) -> None:
+    line = Line()
+    turn = line.turn()
+    await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
+    assert turn.failure == "The well is dry: dig deeper."
+    assert turn.outcome is Outcome.FAILED
+    assert line.ran == [*ORDERED[: ORDERED.index(system) + 1], "ReplyDelivery"]
+
+
+async def test_an_unexpected_failure_says_where_to_look_and_not_what_python_says() -> None:
+    line = Line()
+    turn = line.turn()
+    await line.pipeline(ToolLoop=fails_unexpectedly).run(turn)
+    assert turn.failure == "Something went wrong on my side: send /retry, or look for turn t1 in the log."
+
+
+@pytest.mark.parametrize("system", ["MemoryPersist", "Indexing"])
+async def test_what_comes_after_the_reply_can_not_spoil_it(system: str) -> None:
+    line = Line()
+    turn = line.turn()
+    await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
+    assert line.ran == ORDERED
+    assert turn.outcome is Outcome.ANSWERED
+    assert line.channel.said == []
+
+
+async def test_a_stop_ends_the_turn_at_the_reply() -> None:
+    line, running = Line(), asyncio.Event()
+
+    async def waits(turn: Turn) -> None:
+        running.set()
+        await asyncio.Event().wait()
+
+    turn = line.turn()
+    task = asyncio.create_task(line.pipeline(ToolLoop=waits).run(turn))
+    await running.wait()
+    turn.stop_requested = True
+    task.cancel()
+    await task
+    assert turn.outcome is Outcome.STOPPED
+    assert line.ran == ORDERED[: ORDERED.index("ReplyDelivery") + 1]
+
+
+async def test_a_shutdown_ends_the_turn_at_once() -> None:
+    line, running = Line(), asyncio.Event()
+
+    async def waits(turn: Turn) -> None:
+        running.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(line.pipeline(ToolLoop=waits).run(line.turn()))
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "ReplyDelivery" not in line.ran
+
+
+async def test_a_failed_turn_gives_one_sentence_and_is_recorded_as_failed(
+    app: App, person: Person, model: ModelServer, tmp_path: Path
+) -> None:
+    model.script(Fails(401))
+    said = await person.says("Hello")
+    assert said == f"The model at {model.url} refuses the key: check OPENAI_API_KEY."
+    row = await app.database.row("SELECT outcome, failure FROM turns")
+    assert row is not None
+    assert tuple(row) == ("failed", said)
+    assert [m.content for m in (await app.sessions.transcript("console:local")).messages] == ["Hello"]
+    assert not (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()
+
+
+async def test_an_answer_that_can_not_be_saved_is_shown_all_the_same(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await person.says("Hello")
+    async with app.database.transaction() as connection:
+        for row in await connection.execute_fetchall("PRAGMA page_count"):
+            await connection.execute(f"PRAGMA max_page_count = {row[0] + 2}")
+    answer = "A long story. " * 1_500
+    model.script(Says(answer))
+    said = await person.says("Tell me a story")
+    assert said.startswith("A long story.")
+    assert "is full: free some space" in said
+    assert person.channel.said[1:] == [said]
+    assert await app.sessions.message_count("console:local") == 2
+
+
+class DeafChannel(FakeChannel):
+    """A channel on which nothing can be shown."""
+
+    async def show_text(self, text: str) -> None:
+        raise OSError("the terminal is gone")
+
+    async def deliver(self, text: str) -> None:
+        await super().deliver(text)
+        raise OSError("the terminal is gone")
+
+
+async def test_a_channel_that_shows_nothing_loses_no_turn_and_gets_the_reply_once(
+    app: App, person: Person, tmp_path: Path
+) -> None:
+    person.channel = DeafChannel()
+    assert await person.says("Hello") == "You said: Hello"
+    last = await app.turns.last("console:local")
+    assert last is not None
+    assert last.outcome is Outcome.ANSWERED
+    assert (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()

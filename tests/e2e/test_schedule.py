@@ -1,0 +1,216 @@
+"""What happens by the clock: when the weekly consolidation is due, that it runs once, and how it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from bot.jobs.schedule import WEEKLY, WeeklySchedule, WeeklyTrigger
+from bot.services import memory_services
+from config.settings import Settings
+from memory.log.jobs import JobLog
+from memory.store.database import Database
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Says
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+OWNER = "console:local"
+# the tests' clock stands at Saturday 2026-02-07 12:15, and the hour is Sunday 04:00
+
+
+def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
+    memory = memory_services(Settings(), database, TokenCounter(), clock)
+    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, clock, ZoneInfo("UTC"), day, hour, tell=True)
+
+
+@pytest.fixture
+def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
+    """The schedule over a fresh database."""
+    return schedule_over(database, clock)
+
+
+async def remembers(app: App, content: str, owner: str = OWNER) -> None:
+    memory = memory_services(app.settings, app.database, TokenCounter(), app.clock)
+    await memory.entries.add(owner, NewEntry(content, kind=Kind.FACT))
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hour", "after", "expected"),
+    [
+        ("UTC", "sun", 4, "2026-02-07T12:15", "2026-02-08T04:00"),
+        ("UTC", "sun", 4, "2026-02-08T04:00", "2026-02-15T04:00"),
+        ("UTC", "sat", 12, "2026-02-07T12:15", "2026-02-14T12:00"),
+        ("UTC", "sat", 13, "2026-02-07T12:15", "2026-02-07T13:00"),
+        ("Europe/Kyiv", "sun", 4, "2026-02-07T12:15", "2026-02-08T02:00"),
+        ("Asia/Kathmandu", "mon", 0, "2026-02-07T12:15", "2026-02-08T18:15"),
+        ("America/Los_Angeles", "sat", 23, "2026-02-07T12:15", "2026-02-08T07:00"),
+        # 03:00 does not exist on that day
+        ("Europe/Kyiv", "sun", 3, "2026-03-25T12:00", "2026-03-29T01:00"),
+        ("Europe/Kyiv", "sun", 3, "2026-03-29T01:00", "2026-04-05T00:00"),
+        # and 03:00 comes twice on this one
+        ("Europe/Kyiv", "sun", 3, "2026-10-21T12:00", "2026-10-25T00:00"),
+        ("Europe/Kyiv", "sun", 3, "2026-10-25T00:00", "2026-11-01T01:00"),
+        ("Europe/Kyiv", "sun", 3, "2026-10-25T00:30", "2026-11-01T01:00"),
+    ],
+)
+def test_the_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
+    moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
+    assert WeeklyTrigger(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
+
+
+async def test_the_first_start_only_notes_the_moment(schedule: WeeklySchedule, clock: FakeClock) -> None:
+    assert not await schedule.run_if_due()
+    clock.forward(hours=15, minutes=44)
+    assert not await schedule.run_if_due()
+    clock.forward(minutes=1)
+    assert await schedule.run_if_due()
+    assert not await schedule.run_if_due()
+    clock.forward(days=6, hours=23)
+    assert not await schedule.run_if_due()
+    clock.forward(hours=1)
+    assert await schedule.run_if_due()
+
+
+async def test_a_downtime_of_a_month_is_caught_up_once(schedule: WeeklySchedule, clock: FakeClock) -> None:
+    await schedule.run_if_due()
+    clock.forward(days=31)
+    assert await schedule.run_if_due()
+    assert not await schedule.run_if_due()
+
+
+async def test_a_clock_that_was_set_back_does_not_run_it_again_and_again(
+    schedule: WeeklySchedule, clock: FakeClock
+) -> None:
+    await schedule.run_if_due()
+    clock.forward(days=8)
+    assert await schedule.run_if_due()
+    clock.forward(days=-300)
+    assert [await schedule.run_if_due() for _ in range(3)] == [False] * 3
+    clock.forward(days=7)
+    assert [await schedule.run_if_due() for _ in range(3)] == [True, False, False]
+
+
+async def test_two_processes_tidy_once_and_tell_it_once(database: Database, clock: FakeClock, tmp_path: Path) -> None:
+    store = Store.over(database, clock)
+    await store.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT))
+    other = await Database.open(tmp_path / "data" / "mneme.db")
+    schedules = [schedule_over(database, clock), schedule_over(other, clock)]
+    await schedules[0].run_if_due()
+    clock.forward(days=400)
+    await asyncio.gather(*(one.run_if_due() for one in schedules))
+    assert not await schedules[0].run_if_due()
+    assert len(await database.rows("SELECT id FROM notices")) == 1
+    assert await database.value("SELECT count(*) FROM changes WHERE operation = 'consolidate'") == 1
+    await other.close()
+
+
+async def test_what_fails_for_one_owner_is_done_for_the_others(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        for owner in ("telegram:1", OWNER, "telegram:2"):
+            await remembers(app, "Likes green tea", owner)
+        async with app.database.transaction() as connection:
+            await connection.execute("UPDATE entries SET tags = 'no list' WHERE id = 2")
+        await app.schedule.run_if_due()
+        clock.forward(days=400)
+        assert await app.schedule.run_if_due()
+        archived = await app.database.rows("SELECT id FROM entries WHERE archived_at IS NOT NULL")
+        assert [row["id"] for row in archived] == [1, 3]
+
+
+async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
+    start: OpenApp, model: ModelServer, clock: FakeClock
+) -> None:
+    model.otherwise = lambda _: Says("Fine.")
+    report = "_Memory tidied; archived as faded: likes-green-tea. Nothing was deleted (/undo takes it back)._"
+    async with start() as app:
+        await remembers(app, "Likes green tea")
+        await app.schedule.run_if_due()
+        clock.forward(days=400)
+        await app.schedule.run_if_due()
+    async with start() as app:
+        assert await Person(app).says("Hello") == f"Fine.\n\n{report}"
+        assert await Person(app).says("Hello") == "Fine."
+        assert await Person(app).says("/undo") == "Brought back: Likes green tea"
+
+
+async def test_without_notices_it_is_done_quietly(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
+    model.otherwise = lambda _: Says("Fine.")
+    async with start(memory_notices=False) as app:
+        await remembers(app, "Likes green tea")
+        await app.schedule.run_if_due()
+        clock.forward(days=400)
+        assert await app.schedule.run_if_due()
+        assert await app.database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
+        assert await Person(app).says("Hello") == "Fine."
+
+
+async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
+    start: OpenApp, database: Database, clock: FakeClock
+) -> None:
+    async with start() as app:
+        await remembers(app, "Likes green tea")
+        await app.schedule.run_if_due()
+    noted = await JobLog(database).ran_at(WEEKLY)
+    clock.forward(days=400)
+    async with start() as app, app.database.transaction():  # holds up the run in its first write
+        app.begin_background_work()
+        await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
+        # and it is ended wherever it is
+    ran_at = await JobLog(database).ran_at(WEEKLY)
+    archived = await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL")
+    assert ran_at == noted or (ran_at == clock() and archived == 1)
+    async with start() as app:
+        app.begin_background_work()
+        async with asyncio.timeout(20):
+            while not await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL"):
+                await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
+
+
+@pytest.mark.parametrize("steps", range(0, 40, 3))
+async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
+    schedule = schedule_over(database, clock)
+    memory = memory_services(Settings(), database, TokenCounter(), clock)
+    await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT))
+    await schedule.run_if_due()
+    clock.forward(days=400)
+    run = asyncio.create_task(schedule.run_if_due())
+    for _ in range(steps):
+        await asyncio.wait([run, asyncio.create_task(database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
+    run.cancel()
+    await asyncio.wait([run])
+    await schedule.run_if_due()
+    assert not await schedule.run_if_due()
+    assert await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
+
+
+async def test_the_scheduler_has_the_job_with_its_next_moment(database: Database, clock: FakeClock) -> None:
+    schedule = schedule_over(database, clock, "wed", 17)
+    schedule.start()
+    assert schedule.next_run is not None
+    assert schedule.next_run == WeeklyTrigger("wed", 17, ZoneInfo("UTC")).after(datetime.now(UTC))
+    await schedule.close()
+    await schedule.close()
+
+
+async def test_a_schedule_that_was_never_started_can_be_closed(schedule: WeeklySchedule) -> None:
+    await schedule.close()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled: bool) -> None:
+    async with start(memory_enabled=enabled) as app:
+        app.begin_background_work()
+        assert (app.schedule.next_run is not None) == enabled

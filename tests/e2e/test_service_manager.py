@@ -1,0 +1,312 @@
+"""What systemd is told: the installed program under its environment, over a real datagram socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.monitoring.health import Health
+from bot.monitoring.service_manager import ServiceManager, reporting
+from bot.telegram.service import run_telegram
+from tests.support.processes import running_bot
+from tests.support.servers.model import Holds, Says
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+ANN = 1001
+ROOT = Path(__file__).parents[2]
+WATCHDOG = 2.0
+"""Seconds; long enough for a busy machine to feed it three times in it."""
+
+
+@dataclass(slots=True)
+class Systemd:
+    """The end of the socket that systemd holds."""
+
+    line: socket.socket
+    address: str
+    heard: list[str]
+
+    async def hears(self, what: str, within: float = 20) -> None:
+        """Wait for a line that begins with `what`; those before it are past."""
+        async with asyncio.timeout(within):
+            while True:
+                told = (await asyncio.get_running_loop().sock_recv(self.line, 4096)).decode().splitlines()
+                self.heard += told
+                if any(line.startswith(what) for line in told):
+                    return
+
+    async def hears_nothing_of(self, what: str, within: float) -> bool:
+        """Whether no such line comes for so many seconds."""
+        try:
+            await self.hears(what, within)
+        except TimeoutError:
+            return True
+        return False
+
+    def forget(self) -> None:
+        """Throw away what has come and was not listened to."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.line.recv(4096)
+
+
+@pytest.fixture(params=["/notify", "@mneme-test"])
+def systemd(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Systemd]:
+    """A socket to notify, once in the file system and once an abstract one."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        abstract = request.param.startswith("@")
+        address = f"{request.param}-{os.getpid()}" if abstract else f"{tmp_path}{request.param}"
+        line.bind(f"\0{address[1:]}" if abstract else address)
+        line.setblocking(False)
+        yield Systemd(line, address, [])
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[BotApiServer]:
+    """A local Telegram."""
+    async with BotApiServer() as server:
+        yield server
+
+
+Run = Callable[[], AbstractAsyncContextManager[asyncio.subprocess.Process]]
+
+
+@pytest.fixture
+def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: Path) -> Run:
+    """Starts `mneme run` with nothing but the environment that a unit has; killed at the end of the block."""
+
+    @contextlib.asynccontextmanager
+    async def running() -> AsyncIterator[asyncio.subprocess.Process]:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "NOTIFY_SOCKET": systemd.address,
+            "WATCHDOG_USEC": str(int(WATCHDOG * 1_000_000)),
+            "MNEME_DATA_DIR": str(tmp_path / "data"),
+            "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+            "TELEGRAM_API_URL": telegram.url,
+            "TELEGRAM_ALLOWED_IDS": str(ANN),
+            "OPENAI_BASE_URL": model.url,
+            "LLM_MODEL": "scripted",
+        }
+        async with running_bot(environment, tmp_path) as process:
+            yield process
+
+    return running
+
+
+async def test_it_says_ready_once_a_poll_was_answered_and_feeds_the_watchdog_until_it_stops(
+    run: Run, systemd: Systemd, telegram: BotApiServer
+) -> None:
+    async with run() as process:
+        await systemd.hears("READY=1")
+        assert any(call.ok for call in telegram.calls_to("getUpdates"))
+        for _ in range(3):
+            await systemd.hears("WATCHDOG=1", within=WATCHDOG)
+        process.send_signal(signal.SIGTERM)
+        await systemd.hears("STOPPING=1")
+        assert await process.wait() == 0
+    assert systemd.heard.count("READY=1") == 1
+    assert "STATUS=Serving Telegram: 0 answers being written, 0 messages waiting" in systemd.heard
+
+
+async def test_a_program_that_hangs_starves_the_watchdog_and_its_successor_answers(
+    run: Run, systemd: Systemd, telegram: BotApiServer
+) -> None:
+    async with run() as process:
+        await systemd.hears("WATCHDOG=1")
+        process.send_signal(signal.SIGSTOP)
+        telegram.user_says("hello", chat_id=ANN)
+        systemd.forget()
+        assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG)
+        # what systemd does then
+        process.kill()
+    async with run():
+        await systemd.hears("READY=1")
+        await telegram.wait_for(lambda: [message.text for message in telegram.sent(ANN)] == ["You said: hello"])
+
+
+async def test_killed_it_is_silent_and_ready_again_when_it_is_started_again(run: Run, systemd: Systemd) -> None:
+    async with run() as process:
+        await systemd.hears("READY=1")
+        process.kill()
+        await process.wait()
+        systemd.forget()
+    async with run():
+        await systemd.hears("READY=1")
+
+
+async def test_it_is_not_ready_before_telegram_has_answered_a_poll(
+    run: Run, systemd: Systemd, telegram: BotApiServer
+) -> None:
+    telegram.fault("getUpdates", stall=True)
+    async with run():
+        await telegram.wait_for(lambda: telegram.calls_to("getUpdates"))
+        assert await systemd.hears_nothing_of("READY=1", within=0.5)
+
+
+async def test_a_stop_tells_who_waits_for_an_answer_and_keeps_what_was_finished(
+    run: Run, systemd: Systemd, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Says("The first."), Holds("The sec"), Says("The second."))
+    async with run() as process:
+        telegram.user_says("one", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says("two", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await model.wait_for(lambda: len(model.requests) == 2)
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+    assert [message.text for message in telegram.sent(ANN)] == [
+        "The first.",
+        "I have to stop for a moment. Your message is kept: I will answer it when I am back.",
+    ]
+    async with run():
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    assert telegram.sent(ANN)[2].text == "The second."
+
+
+async def test_a_stop_is_not_held_up_by_a_telegram_that_does_not_answer(
+    run: Run, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("thinking"))
+    async with run() as process:
+        telegram.user_says("one", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.fault("sendMessage", stall=True, times=None)
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(15):
+            assert await process.wait() == 0
+
+
+async def test_a_second_bot_on_the_same_folder_is_refused_in_one_sentence(
+    run: Run, systemd: Systemd, tmp_path: Path
+) -> None:
+    async with run():
+        await systemd.hears("READY=1")
+        (tmp_path / "log").write_bytes(b"")
+        async with run() as second:
+            assert await second.wait() == 1
+    said = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    assert said[-1] == f"mneme: A bot is running on {tmp_path / 'data'}: stop it first, or set another MNEME_DATA_DIR."
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """A monotonic clock that moves when it is told to."""
+
+    now: float = 0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@contextlib.asynccontextmanager
+async def _serving(app: App, systemd: Systemd) -> AsyncIterator[None]:
+    service = asyncio.create_task(run_telegram(app))
+    try:
+        async with reporting(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner):
+            yield
+    finally:
+        service.cancel()
+        await asyncio.gather(service, return_exceptions=True)
+
+
+@pytest.fixture
+async def served(start: OpenApp, telegram: BotApiServer) -> AsyncIterator[tuple[App, Stopwatch]]:
+    """An App that is served in this process, whose pulse goes by a stopwatch."""
+    async with start(
+        telegram_bot_token=BotApiServer.TOKEN, telegram_api_url=telegram.url, telegram_allowed_ids=str(ANN)
+    ) as app:
+        stopwatch = Stopwatch()
+        yield replace(app, health=Health(app.database, stopwatch)), stopwatch
+
+
+async def test_a_poll_that_never_comes_back_starves_the_watchdog(
+    served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer
+) -> None:
+    app, stopwatch = served
+    async with _serving(app, systemd):
+        await systemd.hears("READY=1")
+        await telegram.wait_for(lambda: telegram.polled)
+        stopwatch.now += 60
+        await systemd.hears("WATCHDOG=1")  # within a poll's own time
+        stopwatch.now += 600
+        await systemd.hears("STATUS=Stuck: polling has come to a standstill")
+        assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG / 3)
+        assert await app.health.trouble() == "polling has come to a standstill"
+
+
+async def test_telegram_out_of_reach_feeds_the_watchdog_for_the_loop_lives(
+    served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer
+) -> None:
+    app, _ = served
+    async with _serving(app, systemd):
+        await systemd.hears("READY=1")
+        await telegram.stop()
+        await systemd.hears("STATUS=Telegram is out of reach, trying again: ")
+        await systemd.hears("WATCHDOG=1")
+        assert (await app.health.trouble() or "").startswith("polling does not work: ")
+        await telegram.start()
+        await systemd.hears("STATUS=Serving Telegram: ")
+        assert await app.health.trouble() is None
+
+
+async def test_a_start_without_network_is_ready_after_a_while(
+    served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.monitoring.service_manager.START_PATIENCE", 0.1)
+    await telegram.stop()
+    app, _ = served
+    async with _serving(app, systemd):
+        await systemd.hears("READY=1")
+    assert any(line.startswith("STATUS=Telegram is out of reach") for line in systemd.heard)
+
+
+async def test_a_database_that_is_gone_starves_the_watchdog(served: tuple[App, Stopwatch], systemd: Systemd) -> None:
+    app, _ = served
+    async with _serving(app, systemd):
+        await systemd.hears("READY=1")
+        async with app.database.transaction() as connection:
+            await connection.execute("ALTER TABLE jobs RENAME TO elsewhere")
+        await systemd.hears("STATUS=Stuck: The database ")
+        async with app.database.transaction() as connection:
+            await connection.execute("ALTER TABLE elsewhere RENAME TO jobs")
+        await systemd.hears("WATCHDOG=1")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, ServiceManager()),
+        ({"NOTIFY_SOCKET": ""}, ServiceManager()),
+        ({"NOTIFY_SOCKET": "@x"}, ServiceManager("@x")),
+        ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "3000000"}, ServiceManager("@x", 3.0)),
+        ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "soon"}, ServiceManager("@x")),
+        ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"}, ServiceManager("@x")),
+    ],
+)
+def test_the_environment_says_who_listens(environment: dict[str, str], expected: ServiceManager) -> None:
+    assert ServiceManager.from_environment(environment) == expected
+
+
+def test_without_a_socket_nothing_is_told_and_a_dead_one_is_no_failure(tmp_path: Path) -> None:
+    ServiceManager().tell("READY=1")
+    ServiceManager(str(tmp_path / "nobody")).tell("READY=1")

@@ -1,0 +1,374 @@
+"""One turn at a time in a session, sessions side by side; what waits is merged, and what runs can be stopped."""
+
+from __future__ import annotations
+
+import fcntl
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.chat.arrivals import Arrival
+from bot.chat.session_runner import QUEUE_LIMIT
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
+from memory.messages import Provenance, Role
+from pipeline.turn import Incoming
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Fails, Holds, Says
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+READ = Calls((("memory_file", {"action": "read"}),))
+
+
+async def contents(app: App, session: str = "console:local") -> list[str]:
+    return [message.content for message in (await app.sessions.transcript(session)).messages]
+
+
+async def outcomes(app: App) -> list[str]:
+    return [row["outcome"] for row in await app.database.rows("SELECT outcome FROM turns ORDER BY id")]
+
+
+async def test_what_arrives_during_a_turn_waits_and_is_merged_in_order(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    holds = Holds("First answer")
+    model.script(holds, Says("Second answer"))
+    await person.sends("one")
+    await person.sees("First")
+    for text in ("two", "three", "four"):
+        await person.sends(text)
+    assert len(model.requests) == 1
+    assert app.runner.waiting("console:local") == 3
+    holds.release.set()
+    await app.runner.drained("console:local")
+    assert person.channel.said == ["First answer", "Second answer"]
+    assert model.requests[1].said[-3:] == ["two", "three", "four"]
+    assert await contents(app) == ["one", "First answer", "two", "three", "four", "Second answer"]
+
+
+async def test_sessions_run_side_by_side(app: App, model: ModelServer) -> None:
+    people = [Person(app, Address("console", name)) for name in ("a", "b")]
+    holds = [Holds("Hold on"), Holds("Hold on")]
+    model.script(*holds)
+    for person in people:
+        await person.sends(f"I am {person.address.chat_id}")
+    for person in people:
+        await person.sees("Hold on")  # both at once: neither has been released
+    for hold in holds:
+        hold.release.set()
+    for person in people:
+        await app.runner.drained(person.address.session_id)
+    assert [await contents(app, f"console:{name}") for name in "ab"] == [["I am a", "Hold on"], ["I am b", "Hold on"]]
+
+
+async def test_topics_of_one_chat_are_sessions_of_their_own(app: App, model: ModelServer) -> None:
+    topics = [Person(app, Address("telegram", "-100", thread)) for thread in ("1", "2")]
+    holds = Holds("Hold on")
+    model.script(holds)
+    await topics[0].sends("in the first topic")
+    await topics[0].sees("Hold on")
+    assert await topics[1].says("in the second topic") == "You said: in the second topic"
+    assert await topics[0].says("/stop") == "Hold on (stopped)\nStopped."
+
+
+async def test_a_full_queue_says_so_and_goes_on_afterwards(app: App, person: Person, model: ModelServer) -> None:
+    holds = Holds("Busy")
+    model.script(holds)
+    await person.sends("first")
+    await person.sees("Busy")
+    for n in range(QUEUE_LIMIT):
+        await person.sends(f"message {n}")
+    await person.sends("one too many")
+    assert person.channel.said == [f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."]
+    holds.release.set()
+    await app.runner.drained("console:local")
+    assert "one too many" not in await contents(app)
+    assert f"message {QUEUE_LIMIT - 1}" in await contents(app)
+
+
+async def test_a_stop_is_answered_at_once_and_keeps_what_was_said(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Holds("The first half"))
+    await person.sends("Tell me everything")
+    await person.sees("The first half")
+    assert await person.says("/stop") == "The first half (stopped)\nStopped."
+    assert await contents(app) == ["Tell me everything", "The first half (stopped)"]
+    assert await outcomes(app) == [Outcome.STOPPED]
+    await model.wait_for(lambda: model.disconnects == 1)
+    assert await person.says("Go on") == "You said: Go on"
+
+
+async def test_a_stop_before_the_first_word_keeps_the_question(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Holds(""))
+    await person.sends("Tell me everything")
+    await model.wait_for(lambda: len(model.requests) == 1)
+    await person.says("/stop")
+    assert person.channel.said == ["", "Stopped."]
+    assert await contents(app) == ["Tell me everything"]
+
+
+async def test_a_stop_right_behind_a_message_finds_its_turn(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Holds("never"))
+    await person.sends("Do it")
+    await person.sends("/stop")
+    await app.runner.drained("console:local")
+    assert person.channel.said[-1] == "Stopped."
+    assert await outcomes(app) == [Outcome.STOPPED]
+
+
+async def test_two_stops_at_once_end_the_turn_once(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Holds("The first half"))
+    await person.sends("Tell me everything")
+    await person.sees("The first half")
+    await person.sends("/stop")
+    await person.sends("/stop")
+    await app.runner.drained("console:local")
+    assert person.channel.said[0] == "The first half (stopped)"
+    assert await outcomes(app) == [Outcome.STOPPED]
+
+
+async def test_what_waited_at_a_stop_is_merged_with_the_next_message(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.script(Holds("Busy"))
+    await person.sends("one")
+    await person.sees("Busy")
+    await person.sends("two")
+    await person.sends("three")
+    said = await person.says("/stop")
+    assert said == "Busy (stopped)\nStopped. 2 waiting messages will be answered together with your next one."
+    assert person.channel.held == ["two", "three"]
+    assert len(model.requests) == 1
+    await person.says("four")
+    assert model.requests[1].said[-3:] == ["two", "three", "four"]
+    assert app.runner.waiting("console:local") == 0
+
+
+async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Holds("Busy"))
+    await person.sends("one")
+    await person.sees("Busy")
+    await person.sends("two")
+    await person.says("/stop")
+    assert "A new conversation begins" in await person.says("/new")
+    assert len(model.requests) == 1
+    assert app.runner.waiting("console:local") == 1
+    await person.says("three")
+    assert await contents(app) == ["two", "three", "You said: three"]
+
+
+async def test_a_retry_after_a_stop_runs_the_turn_that_was_stopped(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.script(Holds("Busy"))
+    await person.sends("one")
+    await person.sees("Busy")
+    await person.sends("two")
+    await person.says("/stop")
+    assert await person.says("/retry") == "You said: one"
+    assert await person.says("three") == "You said: three"
+    assert await contents(app) == ["one", "You said: one", "two", "three", "You said: three"]
+
+
+async def test_a_full_queue_that_a_stop_holds_does_not_shut_the_person_out(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.script(Holds("Busy"))
+    await person.sends("first")
+    await person.sees("Busy")
+    for n in range(QUEUE_LIMIT):
+        await person.sends(f"message {n}")
+    await person.says("/stop")
+    assert await person.says("And now?") == "You said: And now?"
+    assert len(await contents(app)) == 2 + QUEUE_LIMIT + 2
+
+
+async def test_arrivals_that_come_back_held_after_a_restart_wait_for_the_next_message(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    incoming = Incoming("from before", Provenance.TYPED, app.clock())
+    await app.runner.submit(Arrival(person.address, incoming, person.channel, held=True))
+    await app.runner.drained("console:local")
+    assert model.requests == []
+    await person.says("now")
+    assert await contents(app) == ["from before", "now", "You said: now"]
+
+
+async def test_a_stop_while_nothing_runs_says_so(person: Person) -> None:
+    assert await person.says("/stop") == "Nothing is running."
+    await person.says("Hello")
+    assert await person.says("/stop") == "Nothing is running."
+
+
+async def test_a_stop_in_the_middle_of_tools_keeps_whole_calls_only(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.script(READ, Holds("Now I know"))
+    await person.sends("Look")
+    await person.sees("Now I know")
+    await person.says("/stop")
+    messages = (await app.sessions.transcript("console:local")).messages
+    assert [m.role for m in messages] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+    await person.says("And?")
+    assert model.refused == []
+
+
+async def test_a_stop_while_a_tool_hangs_leaves_no_half_of_a_call(
+    app: App, person: Person, model: ModelServer, tmp_path: Path
+) -> None:
+    await person.says("Hello")
+    lock = tmp_path / "data" / "memory" / "console:local" / ".lock"
+    with lock.open("w") as held:  # as another process of ours does while it writes
+        fcntl.flock(held, fcntl.LOCK_EX)
+        model.script(Calls((("memory_file", {"action": "append", "text": "- a"}),), text="I note it."))
+        await person.sends("Note a")
+        await person.sees("memory_file")
+        assert await person.says("/stop") == "I note it. (stopped)\nStopped."
+    assert (await contents(app))[2:] == ["Note a", "I note it. (stopped)"]
+    await person.says("And?")
+    assert model.refused == []
+
+
+async def test_a_stop_ends_a_compaction(app: App, person: Person, model: ModelServer) -> None:
+    for n in range(3):
+        await person.says(f"message {n}")
+    model.script(Holds("They spoke"))
+    await person.sends("/compact 1")
+    await model.wait_for(lambda: model.requests[-1].is_summary)
+    assert await person.says("/stop") == "/compact was stopped.\nStopped."
+    assert len(await contents(app)) == 6
+    assert await person.says("Still here?") == "You said: Still here?"
+
+
+async def test_a_stop_ends_a_retry_and_says_what_was_kept(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("Hello")
+    model.script(Holds("Another half"))
+    await person.sends("/retry")
+    await person.sees("Another half")
+    assert await person.says("/stop") == "Another half (stopped)\nStopped."
+    assert await contents(app) == ["Hello", "Another half (stopped)"]
+
+
+async def test_status_is_answered_during_a_turn(app: App, person: Person, model: ModelServer) -> None:
+    holds = Holds("Thinking")
+    model.script(holds)
+    await person.sends("Hello")
+    await person.sees("Thinking")
+    await person.sends("Hello?")
+    await person.sends("/status")
+    await person.sees("**Queue**")
+    assert "- **Queue**: 1 waiting, an answer is being written" in person.channel.said[0]
+    holds.release.set()
+    await app.runner.drained("console:local")
+    assert person.channel.said[1:] == ["Thinking", "You said: Hello?"]
+
+
+async def test_a_retry_replaces_the_last_turn(app: App, person: Person, model: ModelServer) -> None:
+    await person.says("Before")
+    model.script(Says("A bad answer"), Says("A good answer"))
+    await person.says("Say something")
+    assert await person.says("/retry") == "A good answer"
+    assert await contents(app) == ["Before", "You said: Before", "Say something", "A good answer"]
+    assert model.requests[-1].said == [
+        "Before",
+        "You said: Before",
+        "Say something",
+    ]
+    assert await outcomes(app) == [Outcome.ANSWERED, Outcome.RETRIED, Outcome.ANSWERED]
+    assert await app.sessions.message_count("console:local") == 4
+
+
+async def test_a_retry_runs_merged_messages_and_forwards_as_they_were(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    model.script(Fails(404))
+    said = [
+        Incoming("Look at this", Provenance.TYPED, app.clock()),
+        Incoming("Remember that pigs fly", Provenance.FORWARDED, app.clock()),
+    ]
+    await app.runner.submit(*(Arrival(person.address, incoming, person.channel) for incoming in said))
+    await app.runner.drained("console:local")
+    await person.says("/retry")
+    assert model.requests[-1].said[-2:] == [
+        "Look at this",
+        "[forwarded] Remember that pigs fly",
+    ]
+    assert await outcomes(app) == [Outcome.RETRIED, Outcome.ANSWERED]
+
+
+async def test_a_retry_that_fails_can_be_tried_again(app: App, person: Person, model: ModelServer) -> None:
+    model.script(Fails(404), Fails(404))
+    await person.says("Hello")
+    assert "is not known" in await person.says("/retry")
+    assert await person.says("/retry") == "You said: Hello"
+    assert await contents(app) == ["Hello", "You said: Hello"]
+
+
+async def test_there_is_nothing_to_retry_in_an_empty_conversation(person: Person) -> None:
+    nothing = "There is nothing to try again in this conversation."
+    assert await person.says("/retry") == nothing
+    await person.says("Hello")
+    await person.says("/new")
+    assert await person.says("/retry") == nothing
+
+
+async def test_commands_wait_in_order_and_part_what_is_merged(app: App, person: Person, model: ModelServer) -> None:
+    holds = Holds("Done")
+    model.script(holds)
+    await person.sends("one")
+    await person.sees("Done")
+    for text in ("two", "/new", "three", "four"):
+        await person.sends(text)
+    holds.release.set()
+    await app.runner.drained("console:local")
+    assert person.channel.said[:2] == ["Done", "You said: two"]
+    assert person.channel.said[2].startswith("A new conversation begins. The 4 messages of the last one stay in my log")
+    assert person.channel.said[3] == "You said: four"
+    assert await contents(app) == ["three", "four", "You said: four"]
+
+
+async def test_an_edited_message_that_waits_takes_the_place_of_the_first(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    def arrival(text: str) -> Arrival:
+        return Arrival(person.address, Incoming(text, Provenance.TYPED, app.clock()), person.channel, message_id="7")
+
+    holds = Holds("Done")
+    model.script(holds)
+    await person.sends("one")
+    await person.sees("Done")
+    await app.runner.submit(arrival("tow"))
+    assert await app.runner.replace_waiting(arrival("two"))
+    holds.release.set()
+    await app.runner.drained("console:local")
+    assert await contents(app) == ["one", "Done", "two", "You said: two"]
+    assert not await app.runner.replace_waiting(arrival("three"))
+
+
+async def test_a_shutdown_in_the_middle_of_a_turn_commits_nothing(start: OpenApp, model: ModelServer) -> None:
+    model.script(Holds("Half"))
+    async with start() as app:
+        person = Person(app)
+        await person.sends("Hello")
+        await person.sees("Half")
+        await person.sends("Are you there?")
+    assert person.channel.said == []
+    async with start() as app:
+        assert await outcomes(app) == []
+        assert await Person(app).says("Hello again") == "You said: Hello again"
+        assert await contents(app) == ["Hello again", "You said: Hello again"]
+
+
+@pytest.mark.parametrize("text", ["Hello", "/new", "/status"])
+async def test_a_store_that_can_not_be_used_is_said_to_the_user(app: App, person: Person, text: str) -> None:
+    async with app.database.transaction() as connection:
+        await connection.execute("ALTER TABLE sessions RENAME TO gone")
+    assert await person.says(text) == f"The database {app.database.path} answers: no such table: sessions."
+    async with app.database.transaction() as connection:
+        await connection.execute("ALTER TABLE gone RENAME TO sessions")
+    assert await person.says("Better?") == "You said: Better?"

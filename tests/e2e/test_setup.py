@@ -1,0 +1,193 @@
+"""`mneme setup` at a terminal: what is asked, what is kept, and what is left when somebody goes away."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bot
+from bot.setup.claim_link import claim_link, qr_code
+from bot.setup.env_file import write_settings
+from bot.setup.questions import whole_url
+from config.settings import load_settings
+from memory.clock import system_clock
+from memory.custody.access import AccessList
+from memory.log.endpoints import EndpointStore
+from memory.store.database import Database
+from tests.support.servers.model import Fails, ModelServer, Refuses
+from tests.support.servers.telegram import BotApiServer
+from tests.support.terminals import Terminal, on_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+CODE = Path(bot.__file__).parent.parent
+ENV = Path(".env")
+TOKEN = BotApiServer.TOKEN
+WRONG_TOKEN = "7654321:Wrong-token-for-a-local-server-only"
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[BotApiServer]:
+    async with BotApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def environment(telegram: BotApiServer) -> dict[str, str]:
+    return {**os.environ, "TELEGRAM_API_URL": telegram.url, "PYTHONPATH": str(CODE)}
+
+
+@pytest.fixture
+async def setup(environment: dict[str, str]) -> AsyncIterator[Terminal]:
+    async with on_terminal("setup", environment=environment, columns=100, rows=60) as opened:
+        await opened.asks("only the console):")
+        yield opened
+
+
+async def chooses_a_service(setup: Terminal) -> None:
+    """What else is offered depends on the machine."""
+    await setup.asks("Number [1]:")
+    offered = next(line for line in setup.lines if "by its address" in line)
+    setup.types(f"{offered.split()[0]}\r")
+    await setup.asks("(empty: OpenAI's own):")
+
+
+async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
+    setup: Terminal, model: ModelServer, tmp_path: Path
+) -> None:
+    large = {"id": "large", "max_model_len": 12_345}
+    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
+    model.refuses = (Refuses("stream_options"),)
+    setup.types("my token\r")
+    await setup.shows("That is no bot token")
+    await setup.asks("only the console):")
+    setup.types(f"{WRONG_TOKEN}\r")
+    await setup.shows("Telegram does not know this token")
+    await setup.asks("only the console):")
+    assert not ENV.exists()
+    setup.types(f"{TOKEN}\r")
+    await chooses_a_service(setup)
+    setup.types("not an address\r")
+    await setup.shows("That is no address")
+    setup.types(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
+    await setup.asks("API key (not shown; empty: none):")
+    setup.types("key-of-mine\r")
+    await setup.asks("(number or name):")
+    setup.types("2\r")
+    assert await setup.leaves() == 0
+    assert TOKEN not in setup.text
+    assert "key-of-mine" not in setup.text
+    settings = load_settings(ENV)
+    assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "large")
+    assert stat.S_IMODE(ENV.stat().st_mode) == 0o600
+    link = next(line for line in setup.lines if "https://t.me/mneme_test_bot?start=" in line)
+    database = await Database.open(tmp_path / "data" / "mneme.db")
+    access = AccessList(database, "telegram", system_clock)
+    assert await access.awaits_claim()
+    assert await access.claim(12345, link.partition("start=")[2])
+    assert not await access.awaits_claim()
+    facts = await EndpointStore(database, system_clock).read(model.url, "large")
+    assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options"}))
+    await database.close()
+    assert sum("█" in line for line in setup.lines) > 10
+
+
+async def test_a_model_that_does_not_answer_is_asked_for_again_and_not_kept(
+    setup: Terminal, model: ModelServer
+) -> None:
+    setup.types("\r")
+    await chooses_a_service(setup)
+    model.script(Fails(404))
+    setup.types(f"{model.url}\r")
+    await setup.asks("API key (not shown; empty: none):")
+    setup.types("\r")
+    await setup.asks("Model:")  # nothing is listed there
+    setup.types("no-such-model\r")
+    await setup.shows("no-such-model is not known at")
+    await setup.shows("Which model is to answer?", times=2)
+    assert not ENV.exists()
+
+
+@pytest.mark.parametrize("answers", [[], [f"{TOKEN}\r"], [f"{TOKEN}\r", "service"], ["\r"]])
+async def test_ctrl_c_ends_the_setup_at_each_question_and_leaves_settings_that_work(
+    setup: Terminal, answers: list[str]
+) -> None:
+    for answer in answers:
+        if answer == "service":
+            await chooses_a_service(setup)
+        else:
+            setup.types(answer)
+            await setup.asks("Number [1]:")
+    assert await setup.leaves_at_ctrl_c() == 130
+    assert "Setup was left here; what was kept so far is complete." in setup.lines
+    assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
+
+
+async def test_without_a_token_and_an_endpoint_there_is_the_embedded_model_and_the_console(setup: Terminal) -> None:
+    setup.types("\r")
+    await setup.asks("Number [1]:")
+    offered = next(line for line in setup.lines if "The embedded model" in line)
+    setup.types(f"{offered.split()[0]}\r")
+    assert await setup.leaves() == 0
+    assert "Talk with `mneme chat`." in setup.lines
+    assert not ENV.exists()
+
+
+async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(
+    environment: dict[str, str], model: ModelServer
+) -> None:
+    write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
+    async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
+        assert await setup.leaves() == 0
+        assert "https://t.me/mneme_test_bot?start=" in setup.text.replace("\n", "")
+        assert "█" not in setup.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "whole"),
+    [
+        ("localhost:1234", "http://localhost:1234"),
+        (" 192.168.1.5:8080/v1/ ", "http://192.168.1.5:8080/v1"),
+        ("nas:11434/v1", "http://nas:11434/v1"),
+        ("api.example.org/v1", "https://api.example.org/v1"),
+        ("http://api.example.org/v1/chat/completions", "http://api.example.org/v1"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("", ""),
+        ("ftp://example.org", None),
+        ("a b", None),
+        ("http://", None),
+        ("localhost:port", None),
+    ],
+)
+def test_an_address_gets_what_it_lacks(typed: str, whole: str | None) -> None:
+    assert whole_url(typed) == whole
+
+
+def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ENV.write_text("# mine\nTIMEZONE=Europe/Kyiv\nLLM_MODEL=old\n")
+    write_settings(ENV, OPENAI_BASE_URL="http://localhost:1/v1", LLM_MODEL="it's new")
+    assert ENV.read_text().startswith("# mine\nTIMEZONE=Europe/Kyiv\n")
+    assert load_settings(ENV).llm_model == "it's new"
+    before = ENV.read_text()
+
+    def full(*_arguments: object, **_more: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("bot.setup.env_file.set_key", full)
+    with pytest.raises(OSError, match="no space"):
+        write_settings(ENV, LLM_MODEL="newer")
+    assert ENV.read_text() == before
+    assert [path.name for path in Path().iterdir()] == [".env"]
+
+
+def test_the_picture_of_a_link_fits_into_forty_columns() -> None:
+    picture = qr_code(claim_link("a_bot_with_a_name_of_32_letters_", "ABCDEFGHJK"))
+    assert len({len(line) for line in picture}) == 1
+    assert len(picture[0]) <= 41

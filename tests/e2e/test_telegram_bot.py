@@ -1,0 +1,492 @@
+"""The bot in Telegram, end to end: real clients over real HTTP against local servers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.app import App
+from bot.telegram.channel import TYPING_DELAY
+from bot.telegram.service import run_telegram
+from config.errors import ConfigurationError
+from memory.custody.access import AccessList
+from tests.support.servers.model import Fails, Holds, Says
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+ANN, STRANGER, GROUP = 1001, 2002, -100500
+
+Serve = Callable[..., AbstractAsyncContextManager[App]]
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[BotApiServer]:
+    """A local Telegram."""
+    async with BotApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
+    """Runs the bot for as long as the context is open; keyword arguments are settings."""
+
+    @contextlib.asynccontextmanager
+    async def served(*, ready: bool = True, **settings: object) -> AsyncIterator[App]:
+        values: dict[str, Any] = {
+            "telegram_bot_token": BotApiServer.TOKEN,
+            "telegram_api_url": telegram.url,
+            "telegram_allowed_ids": str(ANN),
+        }
+        async with start(**(values | settings)) as app:
+            service = asyncio.create_task(run_telegram(app))
+            if ready:
+                await telegram.wait_for(lambda: telegram.polled or service.done())
+            try:
+                yield app
+            finally:
+                service.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await service
+
+    return served
+
+
+def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
+    """What the bot has said in a chat, as it stands now."""
+    return [message.text for message in telegram.sent(chat_id)]
+
+
+async def test_a_message_is_answered_once_and_streamed_as_a_draft(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("Kyiv is the capital of Ukraine.")
+    model.script(held)
+    async with serve():
+        telegram.user_says("What is the capital of Ukraine?", chat_id=ANN)
+        await telegram.wait_for(lambda: any("Kyiv" in draft for draft in telegram.drafts(ANN)))
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["Kyiv is the capital of Ukraine."]
+
+
+async def test_stop_is_answered_while_the_model_writes_and_what_it_said_is_kept(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("Once upon a time"))
+    async with serve():
+        telegram.user_says("Tell me a long story", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await model.wait_for(lambda: model.disconnects == 1)
+    assert texts(telegram) == ["Once upon a time (stopped)", "Stopped."]
+
+
+async def test_messages_held_by_stop_are_still_held_after_a_restart(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("thinking"))
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_says("second", chat_id=ANN)
+        await telegram.wait_for(lambda: app.runner.waiting("telegram:1001") == 1)
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    async with serve():
+        telegram.user_says("third", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    assert model.requests[-1].said[-2:] == ["second", "third"]
+
+
+async def test_a_restart_in_the_middle_of_an_answer_answers_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("I will not finish this"), Says("Here it is."))
+    async with serve():
+        telegram.user_says("A question", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+    async with serve():
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    # it was told when the first run ended, and the answer came from the second
+    assert texts(telegram) == [
+        "I have to stop for a moment. Your message is kept: I will answer it when I am back.",
+        "Here it is.",
+    ]
+
+
+async def test_an_update_that_comes_twice_is_answered_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.fault("getUpdates", drop=True, applied=True)
+    async with serve(ready=False):
+        telegram.user_says("hello", chat_id=ANN)
+        telegram.user_says("again", chat_id=ANN)
+        await telegram.wait_for(lambda: "You said: again" in texts(telegram))
+    async with serve():
+        pass
+    # the two were one turn or two, depending on what came when; either way each was asked once
+    assert model.requests[-1].said == ["hello", "again"]
+    assert len(telegram.sent(ANN)) == len(model.requests)
+
+
+async def test_a_stranger_is_turned_away_and_reaches_no_model(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says("hello", chat_id=STRANGER)
+        telegram.user_says("hello?", chat_id=STRANGER)
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN) and telegram.sent(STRANGER))
+    assert len(texts(telegram, STRANGER)) == 1
+    assert "This bot is private" in texts(telegram, STRANGER)[0]
+    assert [request.last for request in model.requests] == ["hi"]
+
+
+async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        telegram.user_says("a strange hello", chat_id=STRANGER)
+        telegram.user_says("/start WRONGCODE", chat_id=STRANGER)
+        telegram.user_says("overheard words", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN) and len(telegram.sent(STRANGER)) == 2)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 1
+        assert [row["session_id"] for row in await app.database.rows("SELECT session_id FROM outbox")] == [
+            f"telegram:{ANN}"
+        ]
+        assert [row["id"] for row in await app.database.rows("SELECT id FROM sessions")] == [f"telegram:{ANN}"]
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "data").glob("mneme.db*"))
+    assert b"strange hello" not in kept
+    assert b"overheard words" not in kept
+
+
+async def test_what_waits_of_one_who_was_shut_out_meanwhile_is_not_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("thinking"))
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}"):
+        telegram.user_says("hello", chat_id=STRANGER)
+        await telegram.wait_for(lambda: telegram.drafts(STRANGER))
+    async with serve() as app:
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
+    assert [request.last for request in model.requests] == ["hello", "hi"]
+
+
+async def test_an_empty_allowlist_lets_nobody_in(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    async with serve(telegram_allowed_ids=""):
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert model.requests == []
+
+
+async def test_an_id_that_only_begins_like_an_allowed_one_is_a_stranger(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids="12"):
+        telegram.user_says("hello", chat_id=123)
+        await telegram.wait_for(lambda: telegram.sent(123))
+    assert model.requests == []
+
+
+async def test_the_claim_code_makes_one_person_the_owner(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids="") as app:
+        code = await AccessList(app.database, "telegram", app.clock).new_claim_code()
+        telegram.user_says("/start WRONG", chat_id=ANN)
+        telegram.user_says(f"/start {code}", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        telegram.user_says(f"/start {code}", chat_id=STRANGER)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3 and telegram.sent(STRANGER))
+    assert "yours now" in texts(telegram)[1]
+    assert texts(telegram)[2] == "You said: hello"
+    assert "private" in texts(telegram, STRANGER)[0]
+
+
+async def test_in_an_allowed_group_only_what_is_meant_for_the_bot_is_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        telegram.user_says("nice weather", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        telegram.user_says(
+            "@mneme_test_bot what is up?", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup", first_name="Bob"
+        )
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+    assert [request.last for request in model.requests] == ["Bob: what is up?"]
+    assert telegram.sent(GROUP)[0].reply_to_message_id is not None
+
+
+async def test_in_a_group_that_is_not_allowed_even_an_allowed_person_gets_no_answer(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says("@mneme_test_bot hello", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert telegram.sent(GROUP) == []
+
+
+async def test_a_group_sees_one_message_that_grows_into_the_answer(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("This is an answer that is long enough to be shown before it is finished.")
+    model.script(held)
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        held.release.set()
+        # not only shown, but said: the message holds all of it before the turn ends
+        await app.runner.drained(f"telegram:{GROUP}")
+        await telegram.wait_for(lambda: telegram.sent(GROUP)[0].text == held.text)
+    assert texts(telegram, GROUP) == [held.text]
+
+
+async def test_topics_of_a_forum_are_sessions_of_their_own(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=str(GROUP)):
+        for topic in (7, 8):
+            telegram.user_says(
+                "/status@mneme_test_bot", chat_id=GROUP, user_id=ANN, chat_type="supergroup", thread_id=topic
+            )
+        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
+    assert sorted(str(message.thread_id) for message in telegram.sent(GROUP)) == ["7", "8"]
+
+
+async def test_a_long_answer_arrives_in_messages_that_telegram_takes(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    code = "\n".join(f"print({n})  # 🐍" for n in range(600))
+    model.script(Says(f"**Here**:\n\n```python\n{code}\n```\nDone."))
+    async with serve():
+        telegram.user_says("long please", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram) and texts(telegram)[-1].endswith("Done."))
+    messages = telegram.sent(ANN)
+    assert len(messages) > 2
+    assert all(any(entity.type == "pre" for entity in message.entities) for message in messages)
+
+
+async def test_an_answer_whose_entities_are_refused_arrives_as_plain_text(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Says("**bold** words"))
+    telegram.fault("sendMessage", error_code=400, description="Bad Request: can't parse entities: unsupported")
+    async with serve():
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert [(m.text, len(m.entities)) for m in telegram.sent(ANN)] == [("bold words", 0)]
+
+
+async def test_a_flood_limit_in_one_chat_does_not_hold_up_another(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.fault("sendMessage", error_code=429, retry_after=1)
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}"):
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: any(not call.ok for call in telegram.calls_to("sendMessage")))
+        telegram.user_says("second", chat_id=STRANGER)
+        await telegram.wait_for(lambda: telegram.sent(STRANGER))
+        assert telegram.sent(ANN) == []
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: first"]
+
+
+async def test_a_message_refused_for_good_is_given_up_and_the_next_one_is_sent(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.fault("sendMessage", error_code=403, description="Forbidden: bot was blocked by the user")
+    async with serve():
+        telegram.user_says("one", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        telegram.user_says("two", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: two"]
+
+
+async def test_a_connection_lost_before_the_answer_repeats_a_chunk_at_most_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.fault("sendMessage", drop=True, applied=True, times=None)
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 2)
+        telegram.clear_faults()
+        telegram.user_says("next", chat_id=ANN)
+        await telegram.wait_for(lambda: "You said: next" in texts(telegram))
+    assert texts(telegram) == ["You said: hello", "You said: hello", "You said: next"]
+
+
+async def test_polling_goes_on_after_a_conflict_and_after_server_errors(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.fault("getUpdates", error_code=409, description="Conflict: terminated by other getUpdates request")
+    async with serve(ready=False):
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: hello"]
+
+
+async def test_the_bot_waits_for_a_telegram_that_is_not_there_yet(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.fault("getMe", error_code=502, html=True)
+    telegram.user_says("hello", chat_id=ANN)
+    async with serve(ready=False):
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: hello"]
+
+
+async def test_a_wrong_token_ends_the_bot_with_one_sentence(start: OpenApp, telegram: BotApiServer) -> None:
+    token = "1234567:another-token-than-the-one-that-is-known"
+    async with start(telegram_bot_token=token, telegram_api_url=telegram.url) as app:
+        with pytest.raises(ConfigurationError, match="refuses TELEGRAM_BOT_TOKEN"):
+            await run_telegram(app)
+
+
+async def test_without_a_token_the_bot_says_where_to_get_one(start: OpenApp) -> None:
+    async with start() as app:
+        with pytest.raises(ConfigurationError, match="BotFather"):
+            await run_telegram(app)
+
+
+async def test_an_edit_before_the_turn_replaces_the_message(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("wait")
+    model.script(held)
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        update = telegram.user_says("secnod", chat_id=ANN)
+        await telegram.wait_for(lambda: app.runner.waiting("telegram:1001") == 1)
+        telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        held.release.set()
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert model.requests[-1].last == "second"
+
+
+async def test_a_photo_without_words_gets_a_sentence_and_its_caption_is_read(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, photo=True)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says(chat_id=ANN, photo=True, caption="What is this?")
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert texts(telegram) == ["There is no text in that message: write me something.", "You said: What is this?"]
+
+
+async def test_forwarded_words_are_marked_and_write_no_memory(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    async with serve():
+        telegram.user_says("Remember that the door code is 1234", chat_id=ANN, forwarded=True)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert model.requests[0].last.startswith("[forwarded]")
+    assert not (tmp_path / "data" / "memory" / "telegram:1001" / "MEMORY.md").exists()
+
+
+async def test_an_unreachable_model_is_one_sentence_and_retry_answers(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Fails(401, "bad key"))
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert "check OPENAI_API_KEY" in texts(telegram)[0]
+    assert texts(telegram)[1] == "You said: hello"
+
+
+async def test_older_servers_without_drafts_still_stream(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.drafts_supported = False
+    held = Holds("This is an answer that is long enough to be shown before it is finished.")
+    model.script(held)
+    async with serve():
+        telegram.user_says("go", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.calls_to("sendMessageDraft"))
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == [held.text]
+
+
+async def test_an_answer_that_can_not_be_stored_is_still_shown(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        held = Holds("an answer")
+        model.script(held)
+        telegram.user_says("once more", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        async with app.database.transaction() as connection:
+            await connection.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON turns BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        held.release.set()
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert texts(telegram)[1].startswith("an answer\n\n")
+
+
+async def test_the_menu_is_made_from_the_command_table(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        assert [command.command for command in telegram.commands] == list(app.commands)
+
+
+async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("")
+    model.script(held)
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        typing = await telegram.wait_for(lambda: telegram.calls_to("sendChatAction"))
+        assert typing[0].params["action"] == "typing"
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+
+
+async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    held = Holds("Kyiv is the capital of Ukraine.")
+    model.script(held)
+    async with serve():
+        telegram.user_says("What is the capital of Ukraine?", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await asyncio.sleep(TYPING_DELAY + 0.3)  # nothing is to happen
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert telegram.calls_to("sendChatAction") == []
+
+
+async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, app: App) -> None:
+    await AccessList(app.database, "telegram", app.clock).new_claim_code()
+    with capture_logs() as logs:
+        async with serve(telegram_allowed_ids=""):
+            pass
+    events = {entry["event"] for entry in logs}
+    assert "waiting_to_be_claimed" in events
+    assert "nobody_is_allowed" not in events

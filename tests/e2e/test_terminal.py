@@ -1,0 +1,216 @@
+"""`mneme chat` as a person has it before them: a window, a keyboard, and an answer that is being written."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+from rich.markdown import Markdown
+
+import bot
+from bot.console.markdown_stream import MarkdownStream
+from tests.support.servers.model import Calls, Fails, Holds, Says
+from tests.support.terminals import Terminal, on_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.servers.model import ModelServer
+
+CODE = Path(bot.__file__).parent.parent
+COLUMNS = 60
+ALT_ENTER = "\x1b\r"
+TALL = "\n\n".join(
+    (
+        "# A tall answer",
+        "It goes on for so long that its paragraphs are broken into lines, *several* of them, at a narrow window.",
+        "- first\n- second, with\n  - a list in it\n- third",
+        "```python\n" + "\n".join(f"line_{number} = {number}" for number in range(25)) + "\n\nlast = 0\n```",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "1. one\n2. two\n\n3. three",
+        "A heading of the other kind\n---",
+        "> a quotation\nthat goes on",
+        *(f"Paragraph {number}." for number in range(12)),
+        "The end.",
+    )
+)
+
+
+@pytest.fixture
+def environment(model: ModelServer) -> dict[str, str]:
+    return {**os.environ, "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "PYTHONPATH": str(CODE)}
+
+
+@pytest.fixture
+async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
+    async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
+        await opened.until(lambda: opened.lines[-1:] == [">"])
+        yield opened
+
+
+def shown(markdown: str) -> list[str]:
+    """The lines, without the blank ones, as which a whole Markdown text is shown."""
+    console = Console(file=io.StringIO(), width=COLUMNS)
+    with console.capture() as captured:
+        console.print(Markdown(markdown))
+    return [line.rstrip() for line in captured.get().splitlines() if line.strip()]
+
+
+async def test_an_answer_taller_than_the_window_is_shown_whole_and_no_line_twice(
+    terminal: Terminal, model: ModelServer
+) -> None:
+    model.script(Says(TALL))
+    terminal.types("Go on\r")
+    await terminal.until(lambda: terminal.lines[-2:] == ["The end.", ">"])
+    assert terminal.lines[terminal.lines.index("> Go on") + 1 : -1] == shown(TALL)
+
+
+async def test_an_answer_is_seen_while_it_is_written_and_its_end_even_where_it_does_not_fit(
+    terminal: Terminal, model: ModelServer, tmp_path: Path
+) -> None:
+    held = Holds("Begins.\n\n```\n" + "\n".join(f"line {number}" for number in range(30)))
+    model.script(held)
+    terminal.types("Tell me\r")
+    await terminal.shows("line 29")
+    assert "Begins." in terminal.lines
+    assert "line 5\n" not in terminal.text  # there is no room for it yet
+    held.release.set()
+    await terminal.shows("line 5\n")
+    terminal.types("\x04")
+    assert await terminal.leaves() == 0
+    assert (tmp_path / "data" / "console_history").stat().st_mode & 0o077 == 0
+
+
+async def test_what_an_answer_waits_for_is_said_with_its_seconds(terminal: Terminal, model: ModelServer) -> None:
+    model.script(Holds(""))
+    terminal.types("Hello\r")
+    await terminal.until(lambda: " reading " in terminal.text and " tokens, 1 s" in terminal.text)
+
+
+async def test_what_is_sent_while_an_answer_is_written_stands_there_and_follows_it(
+    terminal: Terminal, model: ModelServer
+) -> None:
+    held = Holds("The first answer")
+    model.script(held)
+    terminal.types("One\r")
+    await terminal.shows("The first answer")
+    terminal.types("Two\r/status\rThr")
+    await terminal.shows("Queue: nothing waiting, an answer is being written")  # a command that doesn't wait
+    await terminal.until(lambda: terminal.lines[-2:] == ["> Two", "> Thr"])
+    held.release.set()
+    await terminal.shows("You said: Two")
+    terminal.types("ee\r")
+    await terminal.until(lambda: terminal.lines[-2:] == ["You said: Three", ">"])
+    assert [line for line in terminal.lines if line.startswith((">", "The first", "You said"))] == [
+        *("> One", "> /status", "The first answer", "> Two", "You said: Two", "> Three", "You said: Three", ">")
+    ]
+
+
+async def test_ctrl_c_stops_the_answer_and_gives_back_what_waited_for_it(
+    terminal: Terminal, model: ModelServer
+) -> None:
+    model.script(Holds("The beginning of it"))
+    terminal.types("Tell me a story\r")
+    await terminal.shows("The beginning of it")
+    terminal.types("Then this\rand that")
+    await terminal.until(lambda: terminal.lines[-2:] == ["> Then this", "> and that"])
+    terminal.process.send_signal(signal.SIGINT)  # what Ctrl-C is where the program doesn't read the key itself
+    await terminal.shows("The beginning of it (stopped)")
+    await model.wait_for(lambda: model.disconnects == 1)
+    await terminal.until(lambda: terminal.lines[-2:] == ["> Then this", "  and that"])
+    terminal.types("\x03")
+    await terminal.shows("Ctrl-D leaves.", times=2)
+    terminal.types("Go on\r")
+    await terminal.shows("You said: Go on")
+    terminal.types("\x04")
+    assert await terminal.leaves() == 0
+
+
+async def test_ctrl_d_ends_an_answer_and_the_program(terminal: Terminal, model: ModelServer) -> None:
+    model.script(Holds("The beginning of it"))
+    terminal.types("Tell me a story\r")
+    await terminal.shows("The beginning of it")
+    terminal.types("\x04")
+    assert await terminal.leaves() == 0
+    assert "The beginning of it (stopped)" in terminal.lines
+
+
+async def test_alt_enter_begins_a_line_and_what_is_pasted_is_one_message(
+    terminal: Terminal, model: ModelServer
+) -> None:
+    terminal.types(f"one{ALT_ENTER}two\r")
+    await terminal.shows("You said: one")
+    terminal.types("\x1b[200~three\r\nfour\n\x1b[201~\r")
+    await terminal.shows("You said: three")
+    asked = [request.messages[-1]["content"] for request in model.requests]
+    assert asked[0].startswith("one\ntwo")
+    assert asked[1].startswith("three\nfour")
+
+
+async def test_what_was_begun_and_not_finished_is_said_to_be_so(terminal: Terminal, model: ModelServer) -> None:
+    model.script(Says("One thing.\n\nAnother\nth", finish=None), Says("Something else."))
+    terminal.types("Hello\r")
+    await terminal.shows("Something else.")
+    await terminal.until(lambda: terminal.lines[-1] == ">")
+    at = terminal.lines.index("> Hello")
+    assert terminal.lines[at + 1 :] == ["One thing.", "(This was not finished.)", "Something else.", ">"]
+
+
+async def test_a_tool_is_named_and_what_was_said_before_it_is_not_cut_in_two(
+    terminal: Terminal, model: ModelServer
+) -> None:
+    read = ("memory_file", {"action": "read"})
+    model.script(Calls((read,), text="I look.\n\nIt takes\na mom"), Holds(""))
+    terminal.types("Hello\r")
+    # the tool's name, and then what the next answer waits for
+    await terminal.until(
+        lambda: terminal.lines[-4:-2] == ["I look.", "It takes a mom"] and " reading " in terminal.lines[-2]
+    )
+
+
+async def test_a_failure_after_a_beginning_is_shown_under_it(terminal: Terminal, model: ModelServer) -> None:
+    model.script(Fails(401))
+    terminal.types("Hello\r")
+    await terminal.shows("refuses the key")
+
+
+async def test_nothing_that_a_terminal_would_obey_reaches_it(terminal: Terminal, model: ModelServer) -> None:
+    model.script(Says("Look: \x1b[2J\x1b[1;1H\x9b2Jgone.\n\nThe end."))
+    terminal.types("Hello\r")
+    await terminal.until(lambda: terminal.lines[-2:] == ["The end.", ">"])
+    assert "> Hello" in terminal.lines
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_blocks_are_finished_one_after_the_other_and_together_are_the_text(step: int) -> None:
+    stream, blocks = MarkdownStream(), []
+    for end in range(0, len(TALL) + step, step):
+        assert stream.continues(TALL[:end])
+        blocks.append(stream.take(TALL[:end]))
+    blocks.append(stream.rest(TALL))
+    assert [line for block in blocks for line in shown(block)] == shown(TALL)
+    assert "".join("".join(blocks).split()) == "".join(TALL.split())
+    assert not stream.tail
+
+
+@pytest.mark.parametrize(
+    ("text", "finished", "tail"),
+    [
+        ("One line", "", "One line"),
+        ("One.\n\nTwo", "", "One.\n\nTwo"),  # not before the line is whole: it may yet change what stands before it
+        ("One.\n\nTwo.\n", "One.", "Two.\n"),
+        ("1. one\n\n2", "", "1. one\n\n2"),
+        ("```\ncode\n\nmore\n", "", "```\ncode\n\nmore\n"),
+        ("Title\n---\ntext\n", "Title\n---", "text\n"),
+        ("- one\n\n  its second paragraph\n\nnot in it\n", "- one\n\n  its second paragraph", "not in it\n"),
+    ],
+)
+def test_a_block_is_finished_when_nothing_can_change_it(text: str, finished: str, tail: str) -> None:
+    stream = MarkdownStream()
+    assert stream.take(text) == finished
+    assert stream.tail == tail

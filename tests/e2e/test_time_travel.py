@@ -1,0 +1,71 @@
+"""A year in the life of memories: what is used stays, what is not fades, is archived, and still answers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memory.store.entries import EntryStore
+from memory.store.entry import Kind, NewEntry
+from memory.store.strength import Decay
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+from tests.support.talk import ledger_over
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+OWNER = "console:local"
+RULE, USED, UNUSED = "Answer in one sentence", "The gate code of the garden is a prime", "The old bicycle was red"
+WEEKS = 52
+
+
+async def archived_at(app: App) -> dict[str, str | None]:
+    rows = await app.database.rows("SELECT content, archived_at FROM entries WHERE kind IN ('policy', 'fact')")
+    return {row["content"]: row["archived_at"] for row in rows}
+
+
+async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_and_still_answers(
+    start: OpenApp, model: ModelServer, clock: FakeClock
+) -> None:
+    model.otherwise = lambda _: Says("Fine.")
+    began, decay = clock(), Decay()
+    seen: dict[str, list[bool]] = {RULE: [], USED: [], UNUSED: []}
+    told: list[tuple[datetime, str]] = []
+    async with start() as app:
+        entries, person = EntryStore(app.database, ledger_over(app.database, clock)), Person(app)
+        for kind, content, name in ((Kind.POLICY, RULE, "rule"), (Kind.FACT, USED, "used"), (Kind.FACT, UNUSED, "old")):
+            await entries.add(OWNER, NewEntry(content, name=name, kind=kind))
+        await app.schedule.run_if_due()
+        for week in range(WEEKS):
+            clock.forward(days=7)
+            assert await app.schedule.run_if_due()
+            if week % 6 == 0:
+                model.script(Calls((("memory_recall", {"query": "gate code"}),)), Says("Fine."))
+            await person.says("/new")
+            said = await person.says(f"What about a walk in week {week}?")
+            if "archived" in said:
+                told.append((clock(), said))
+            for content, weeks in seen.items():
+                weeks.append(content in model.requests[-1].prompt)
+            score = decay.score("fact", 1, began, clock())
+            assert ((await archived_at(app))[UNUSED] is not None) == (score < decay.archive_below)
+            assert seen[UNUSED][-1] == (score >= decay.threshold)
+        assert seen[RULE] == seen[USED] == [True] * WEEKS
+        assert [at for at, _ in told] == [began + timedelta(weeks=43)]  # 299 days are 42.7 weeks
+        assert told[0][1] == (
+            "Fine.\n\n_Memory tidied; archived as faded: old. Nothing was deleted (/undo takes it back)._"
+        )
+        assert UNUSED in await person.says("/recall bicycle")
+        assert (await archived_at(app))[RULE] is None
+    clock.forward(days=3650)
+    async with start() as app:
+        assert await app.schedule.run_if_due()
+        await Person(app).says("Hello again")
+        assert RULE in model.requests[-1].messages[0]["content"]
+        assert USED not in model.requests[-1].prompt
+        assert USED in await Person(app).says("/recall gate code")
+        assert None not in {at for content, at in (await archived_at(app)).items() if content != RULE}

@@ -1,0 +1,225 @@
+"""The model's tools on memory: what they do, what they answer, and what they may not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.messages import Provenance
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+from tests.support.talk import Store
+from tests.support.tool_use import OWNER, entries, use
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+
+@pytest.fixture
+def store(app: App, clock: FakeClock) -> Store:
+    """The services over the App's database."""
+    return Store.over(app.database, clock)
+
+
+async def test_the_five_operations_confirm_what_is_in_the_database(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    assert await use(
+        person,
+        model,
+        ("note_add", {"name": " spare  key", "content": " at Ann's "}),
+        ("note_write", {"name": "spare key", "content": "at Olena's"}),
+        ("note_rename", {"name": "spare key", "new_name": "door key"}),
+        ("note_alias", {"name": "door key", "alias": "the key"}),
+    ) == [
+        "saved the note spare key: at Ann's",
+        "the note spare key now says: at Olena's",
+        "the note is now called door key, also spare key",
+        "the note door key is also called spare key, the key",
+    ]
+    entry = (await entries(store))["door key"]
+    assert (entry.content, entry.author, entry.aliases) == ("at Olena's", "model", ("spare key", "the key"))
+    assert await use(person, model, ("note_remove", {"name": "the key"})) == ["removed the note door key"]
+    assert await entries(store) == {}
+
+
+async def test_what_is_refused_comes_back_as_text_and_the_turn_goes_on(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    archive = await store.archive(OWNER, "We spoke of the garden.")
+    answers = await use(
+        person,
+        model,
+        ("note_add", {"name": "key", "content": "x"}),
+        ("note_add", {"name": "KEY", "content": "y"}),
+        ("note_write", {"name": "keys", "content": "y"}),
+        ("note_add", {"name": "", "content": "y"}),
+        ("note_add", {"name": "card", "content": "4111 1111 1111 1111"}),
+        ("note_write", {"name": archive.name, "content": "y"}),
+        ("note_add", {"name": "key"}),
+        ("note_add", "{not json"),
+        ("note_delete", {"name": "key"}),
+    )
+    assert answers[0] == "saved the note key: x"
+    for answer, expected in zip(
+        answers[1:],
+        [
+            "error: The name 'KEY' is taken by a note",
+            "error: Nothing is called 'keys': did you mean key?",
+            "error: A name can't be empty",
+            "error: This looks like a card number, which I never store",
+            f"error: {archive.name} is an archive, which is never rewritten",
+            "error: the arguments are wrong: content: Field required",
+            "error: the arguments are wrong: Invalid JSON",
+            "error: there is no tool note_delete; there are: memory_file, note_add",
+        ],
+        strict=True,
+    ):
+        assert answer.startswith(expected)
+    assert (await entries(store))["key"].content == "x"
+
+
+async def test_a_note_is_told_which_message_it_came_from(person: Person, model: ModelServer, store: Store) -> None:
+    await person.says("Hello")
+    await use(person, model, ("note_add", {"name": "key", "content": "x"}))
+    source = (await entries(store))["key"].source_message_id
+    assert await store.database.value("SELECT content FROM messages WHERE id = ?", (source,)) == "Please do it"
+
+
+async def test_a_turn_that_fails_after_writing_still_tells_where_the_note_came_from(
+    start: OpenApp, model: ModelServer, clock: FakeClock
+) -> None:
+    async with start(turn_max_model_calls=1) as app:
+        model.script(Calls((("note_add", {"name": "key", "content": "x"}),)))
+        assert "called the model 1 times" in await Person(app).says("Note it")
+        store = Store.over(app.database, clock)
+        assert (await entries(store))["key"].source_message_id == 1
+
+
+@pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
+async def test_words_that_nobody_typed_write_no_memory_but_may_read_it(
+    person: Person, model: ModelServer, store: Store, provenance: Provenance
+) -> None:
+    await use(person, model, ("note_add", {"name": "key", "content": "lighthouse"}))
+    answers = await use(
+        person,
+        model,
+        ("note_add", {"name": "other", "content": "x"}),
+        ("note_write", {"name": "key", "content": "x"}),
+        ("note_rename", {"name": "key", "new_name": "x"}),
+        ("note_alias", {"name": "key", "alias": "x"}),
+        ("note_remove", {"name": "key"}),
+        ("memory_file", {"action": "append", "text": "x"}),
+        ("memory_learn", {"fact": "x"}),
+        ("memory_episode", {"event": "x"}),
+        ("memory_procedure", {"name": "x", "steps": ["x"]}),
+        ("memory_consolidate", {}),
+        ("memory_recall", {"query": "lighthouse"}),
+        provenance=provenance,
+    )
+    assert all(answer.startswith("error: memory is written only at the user's own words") for answer in answers[:-1])
+    assert "lighthouse" in answers[-1]
+    assert [(entry.name, entry.content) for entry in (await entries(store)).values()] == [("key", "lighthouse")]
+
+
+async def test_recall_searches_conversations_and_notes(person: Person, model: ModelServer) -> None:
+    model.script(Says("It is white."))
+    await person.says("What colour is the lighthouse?")
+    await person.says("/new")
+    answers = await use(
+        person,
+        model,
+        ("note_add", {"name": "keeper", "content": "the lighthouse keeper is Taras"}),
+        ("memory_recall", {"query": "lighthouse"}),
+        ("memory_recall", {"query": "lighthouse", "kind": "note"}),
+        ("memory_recall", {"query": "lighthouse", "kind": "fact"}),
+        ("memory_recall", {"query": "zebra"}),
+        ("memory_recall", {"query": "lighthouse", "tokens": 10_000}),
+        ("memory_recall", {"query": "\"' NOT ("}),
+    )
+    exchange = "- [2026-02-07 12:15, conversation] User: What colour is the lighthouse? | Assistant: It is white."
+    note = "- [2026-02-07 12:15, note keeper] the lighthouse keeper is Taras"
+    assert set(answers[1].splitlines()) == {exchange, note}
+    assert answers[2] == note
+    assert answers[3] == answers[4] == answers[6] == "nothing found"
+    assert answers[5].startswith("error: the arguments are wrong: tokens:")
+
+
+async def test_recall_shows_nothing_of_others(app: App, person: Person, model: ModelServer) -> None:
+    from memory.log.sessions import Address
+
+    await Person(app, Address("console", "other")).says("the lighthouse is white")
+    assert await use(person, model, ("memory_recall", {"query": "lighthouse"})) == ["nothing found"]
+
+
+async def test_a_huge_result_is_cut_with_a_hint(person: Person, model: ModelServer) -> None:
+    await person.says("/new")
+    for number in range(20):
+        await person.says(f"/remember lighthouse{number} lighthouse {'word ' * 3000}")
+    answers = await use(person, model, ("memory_recall", {"query": "lighthouse", "tokens": 2000}))
+    assert 600 < len(answers[0]) <= 2000 * 4
+
+
+async def test_memory_file_changes_parts_of_memory_md(app: App, person: Person, model: ModelServer) -> None:
+    answers = await use(
+        person,
+        model,
+        ("memory_file", {"action": "read"}),
+        ("memory_file", {"action": "append", "text": "- likes tea\n"}),
+        ("memory_file", {"action": "replace", "text": "tea", "replacement": "coffee"}),
+        ("memory_file", {"action": "append", "text": "- lives in Lviv"}),
+        ("memory_file", {"action": "delete", "text": "- likes coffee"}),
+        ("memory_file", {"action": "read", "text": ""}),
+    )
+    assert answers == [
+        "(empty)",
+        "MEMORY.md now also says: - likes tea",
+        "MEMORY.md now says: coffee",
+        "MEMORY.md now also says: - lives in Lviv",
+        "MEMORY.md no longer says that.",
+        "- lives in Lviv\n",
+    ]
+    assert (app.settings.mneme_data_dir / "memory" / OWNER / "MEMORY.md").read_text() == "- lives in Lviv\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ({"action": "rewrite", "text": "x"}, "error: the arguments are wrong: action:"),
+        ({"action": "append"}, "error: append needs text"),
+        ({"action": "delete", "text": " "}, "error: delete needs text"),
+        ({"action": "replace", "text": "not there", "replacement": "x"}, 'error: "not there" stands nowhere'),
+        ({"action": "append", "text": "x" * 2001}, "error: at most 2000 characters at a time"),
+        ({"action": "append", "text": "my password is hunter22"}, "error: This looks like a password"),
+    ],
+)
+async def test_what_memory_file_refuses_it_says(
+    person: Person, model: ModelServer, arguments: dict[str, str], answer: str
+) -> None:
+    assert (await use(person, model, ("memory_file", arguments)))[0].startswith(answer)
+
+
+async def test_the_tools_are_described_and_always_in_the_same_order(person: Person, model: ModelServer) -> None:
+    await person.says("one")
+    await person.says("two")
+    tools = [request.body["tools"] for request in model.requests]
+    assert json.dumps(tools[0]) == json.dumps(tools[1])
+    names = [tool["function"]["name"] for tool in tools[0]]
+    for name in ("note_add", "note_write", "note_rename", "note_alias", "note_remove", "memory_recall", "memory_file"):
+        assert name in names
+    for name in ("learn", "episode", "procedure", "stats", "consolidate"):
+        assert f"memory_{name}" in names
+    for tool in tools[0]:
+        assert tool["function"]["description"]
+        assert "context" not in tool["function"]["parameters"]["properties"]
+
+
+async def test_without_memory_there_are_no_tools(start: OpenApp, model: ModelServer) -> None:
+    async with start(memory_enabled=False) as app:
+        await Person(app).says("one")
+    assert model.requests[0].body.get("tools", []) == []

@@ -1,0 +1,1 @@
+"""What tests are made with: local servers, clocks, terminals."""

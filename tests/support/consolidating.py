@@ -1,0 +1,158 @@
+"""The consolidation over real files and a real database, with a model and crashes that a test scripts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService, PromptFn
+from memory.custody.undo import Undo
+from memory.files.history import HistoryFiles
+from memory.files.markdown import MarkdownFiles
+from memory.learning.facts import FactStore
+from memory.log.notices import PendingNotices
+from memory.store.changes import ChangeLog
+from memory.store.ledger import Ledger
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from memory.consolidation.consolidation import Consolidated
+    from memory.learning.facts import Fact, Learned
+    from memory.log.sessions import Session
+    from memory.store.database import Database
+    from memory.store.ledger_change import Change
+    from tests.support.fakes import FakeClock
+
+ZONE = ZoneInfo("UTC")
+CRASH_POINTS = (
+    "before history",
+    "after history",
+    "before memory",
+    "after memory",
+    "before facts",
+    "after facts",
+)
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+@dataclass(slots=True)
+class Crashes:
+    """Crashes once, when `point` is reached."""
+
+    point: str | None = None
+
+    def at(self, point: str) -> None:
+        if point == self.point:
+            self.point = None
+            raise Crash(point)
+
+
+class CrashingHistory(HistoryFiles):
+    def __init__(self, files: MarkdownFiles, crashes: Crashes) -> None:
+        super().__init__(files)
+        self._crashes = crashes
+
+    async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
+        self._crashes.at("before history")
+        written = await super().append(owner, at, text, key)
+        self._crashes.at("after history")
+        return written
+
+
+class CrashingFiles(MarkdownFiles):
+    crashes = Crashes()
+
+    async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
+        self.crashes.at("before memory")
+        written = await super().rewrite_long_term(owner, expected=expected, text=text)
+        self.crashes.at("after memory")
+        return written
+
+
+class CrashingFacts(FactStore):
+    crashes = Crashes()
+
+    async def learn_in(self, change: Change, facts: Sequence[Fact], source_message_id: int) -> list[Learned]:
+        self.crashes.at("before facts")
+        learned = await super().learn_in(change, facts, source_message_id)
+        self.crashes.at("after facts")
+        return learned
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A consolidation service with everything that it works on."""
+
+    store: Store
+    files: MarkdownFiles
+    history: HistoryFiles
+    facts: FactStore
+    undo: Undo
+    notices: PendingNotices
+    crashes: Crashes
+    service: ConsolidationService
+
+    @classmethod
+    def over(
+        cls,
+        database: Database,
+        clock: FakeClock,
+        folder: Path,
+        prompt: PromptFn,
+        *,
+        timeout: float = 20,
+        max_size: int = 8192,
+    ) -> Bench:
+        crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
+        files = CrashingFiles(folder, ZONE, recent_days=7, max_memory_size=max_size)
+        ledger = Ledger(database, files, clock, ZONE)
+        facts = CrashingFacts(database, ledger, ZONE)
+        files.crashes = facts.crashes = crashes
+        history = CrashingHistory(files, crashes)
+        limits = ConsolidationLimits(max_size, timeout)
+        service = ConsolidationService(database, store.sessions, ledger, history, facts, prompt, limits, clock, ZONE)
+        return cls(
+            store,
+            files,
+            history,
+            facts,
+            Undo(database, changes, files),
+            PendingNotices(database, clock),
+            crashes,
+            service,
+        )
+
+    def memory_path(self, owner: str) -> Path:
+        return self.files.folder(owner) / "MEMORY.md"
+
+    def write_memory(self, owner: str, text: str) -> None:
+        """What a person does with an editor."""
+        path = self.memory_path(owner)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    async def end_conversation(self, session: Session) -> Consolidated | None:
+        """What /new does in a program that ends with its answer."""
+        due = await self.service.mark_current_due(session)
+        done = None if due is None else await self.service.first_try(due)
+        await self.service.end_conversation(session)
+        return done
+
+    async def run_pending(self) -> None:
+        for conversation_id, _ in await self.service.pending():
+            await self.service.run(conversation_id)
+
+
+def answered(history: str = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
+    """An answer as a model gives it; facts: pairs of subject and text."""
+    listed = [{"subject": subject, "fact": text, "kind": "fact", "since": None} for subject, text in facts]
+    return json.dumps({"history_entry": history, "memory_update": update, "facts": listed})

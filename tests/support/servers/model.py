@@ -1,0 +1,334 @@
+"""A scripted model behind a strict chat-completions API, over real HTTP on 127.0.0.1."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from tests.support.servers.web import Answer, Request, Streamed, WebServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from types import TracebackType
+    from typing import Self
+
+CHARACTERS_PER_TOKEN = 4
+PATIENCE = 20
+"""Seconds that a test waits for something before it fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """An answer in words, streamed in pieces of a few characters. finish None: the stream is cut off."""
+
+    text: str
+    finish: str | None = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it."""
+
+    calls: tuple[tuple[str, object], ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fails:
+    """An error status."""
+
+    status: int
+    message: str = "scripted failure"
+    code: str | None = None
+    param: str | None = None
+    retry_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Streams `text` and then waits until `release` is set, if ever, before it finishes."""
+
+    text: str
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Garbles:
+    """A stream with something in it that is not JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Chunks just as they are given, each as JSON: for what servers send besides what the standard says."""
+
+    chunks: tuple[object, ...]
+
+
+Reply = Says | Calls | Fails | Holds | Garbles | Streams
+
+
+class Wrong(StrEnum):
+    """What servers with a strict chat template refuse in the messages."""
+
+    LATER_SYSTEM = "a later system message"
+    SYSTEM = "a system message"
+    SAME_ROLE = "two messages of one role in a row"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuses:
+    """A server's dislike of a field of the request, or of something in its messages, and how it says so."""
+
+    what: str | Wrong
+    message: str = "bad request"
+    status: int = 400
+    param: str | None = None
+    streamed: bool = False
+
+    def applies(self, chat: ChatRequest) -> bool:
+        """Whether the request has it."""
+        roles = [message["role"] for message in chat.messages]
+        if self.what == Wrong.LATER_SYSTEM:
+            return "system" in roles[1:]
+        if self.what == Wrong.SYSTEM:
+            return "system" in roles
+        if self.what == Wrong.SAME_ROLE:
+            talk = roles[1:] if roles[0] == "system" else roles
+            return talk != [("user", "assistant")[n % 2] for n in range(len(talk))]
+        return self.what in chat.body
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request that came, as it came."""
+
+    body: dict[str, Any]
+    raw: bytes
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages in it."""
+        return list(self.body["messages"])
+
+    @property
+    def prompt(self) -> str:
+        """Tools and messages as one text, in the order in which a provider reads them."""
+        return json.dumps(self.body.get("tools", []), ensure_ascii=False) + "".join(
+            json.dumps(message, ensure_ascii=False) for message in self.messages
+        )
+
+    @property
+    def tokens(self) -> int:
+        """How long it is, by this server's count: a token is four characters, or one of Chinese, or one emoji."""
+        dense = sum(character >= "\u2e80" for character in self.prompt)
+        return dense + (len(self.prompt) - dense) // CHARACTERS_PER_TOKEN
+
+    @property
+    def last(self) -> str:
+        """The text of the last message, without what is added to it for this request alone."""
+        return str(self.messages[-1]["content"]).partition("\n\n<context>\n")[0]
+
+    @property
+    def said(self) -> list[str]:
+        """The conversation: the texts of all messages but the system message, without what is added to the last."""
+        return [*(str(m["content"]) for m in self.messages[:-1] if m["role"] != "system"), self.last]
+
+    @property
+    def added(self) -> str:
+        """What is added to the last message for this request alone; empty for nothing."""
+        added = str(self.messages[-1]["content"]).partition("\n\n<context>\n")[2]
+        assert not added or added.endswith("\n</context>"), added
+        return added.removesuffix("\n</context>")
+
+    @property
+    def is_consolidation(self) -> bool:
+        """Whether it asks what of a conversation is to be kept."""
+        return "memory consolidation agent" in str(self.messages[0]["content"])
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it asks for a summary of a conversation."""
+        return "You summarise" in str(self.messages[0]["content"])
+
+    def system(self) -> str:
+        """The system message, and what is added to the last one: all that is not the conversation."""
+        assert [m["role"] for m in self.messages].count("system") <= 1
+        first = str(self.messages[0]["content"]) if self.messages[0]["role"] == "system" else ""
+        return f"{first}\n{self.added}"
+
+
+NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "facts": []}'
+
+
+class ModelServer:
+    """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
+
+    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`.
+
+    window: requests above this many tokens are refused as too long. Requests in which a
+    tool call lacks its result, or a result its call, are refused as providers refuse them, and so is what `refuses`
+    says. thinking: seconds before an answer begins; pace: between two pieces of it. `pages` are what it answers
+    besides chat completions: targets and their JSON; `visited` is what was asked.
+    """
+
+    def __init__(self, window: int | None = None) -> None:
+        self.window = window
+        self.requests: list[ChatRequest] = []
+        self.consolidations: list[ChatRequest] = []
+        self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
+        self.refused: list[str] = []
+        self.refuses: tuple[Refuses, ...] = ()
+        self.pages: dict[str, object] = {}
+        self.visited: list[str] = []
+        self.disconnects = 0
+        self.thinking = self.pace = 0.0
+        self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
+        self._script: deque[Reply] = deque()
+        self._web = WebServer(self._handle)
+        self._changed = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """The base URL for an OpenAI client."""
+        return f"http://127.0.0.1:{self._web.port}/v1"
+
+    async def __aenter__(self) -> Self:
+        await self._web.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._web.stop()
+        assert not self._web.crashes, self._web.crashes
+
+    def script(self, *replies: Reply) -> None:
+        """Queue replies for the next requests."""
+        self._script.extend(replies)
+
+    async def wait_for(self, predicate: Callable[[], bool]) -> None:
+        """Wait until something happened here that makes `predicate` true; at most PATIENCE seconds."""
+        async with asyncio.timeout(PATIENCE):
+            while not predicate():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _handle(self, request: Request) -> Answer | Streamed | None:
+        if not request.target.endswith("/chat/completions"):
+            return self._page(request.target)
+        chat = ChatRequest(json.loads(request.body), request.body)
+        (self.consolidations if chat.is_consolidation else self.requests).append(chat)
+        self._changed.set()
+        wrong = self._wrong_with(chat)
+        if wrong is not None:
+            self.refused.append(wrong.message)
+            return _error(wrong)
+        for dislike in self.refuses:
+            if dislike.applies(chat):
+                self.refused.append(dislike.message)
+                return _refusal(dislike)
+        if chat.is_consolidation:
+            reply = self.consolidation(chat)
+        else:
+            reply = self._script.popleft() if self._script else self.otherwise(chat)
+        if isinstance(reply, Fails):
+            return _error(reply)
+        return Streamed(self._watched(chat, reply))
+
+    def _page(self, target: str) -> Answer:
+        self.visited.append(target)
+        self._changed.set()
+        if target not in self.pages:
+            return _error(Fails(404, "no such endpoint"))
+        return Answer(200, json.dumps(self.pages[target]).encode())
+
+    def _wrong_with(self, chat: ChatRequest) -> Fails | None:
+        if self.window is not None and chat.tokens > self.window:
+            return Fails(
+                400,
+                f"This model's maximum context length is {self.window} tokens, you sent {chat.tokens}",
+                code="context_length_exceeded",
+            )
+        open_calls: list[str] = []
+        for message in chat.messages:
+            if message["role"] == "tool":
+                if message.get("tool_call_id") not in open_calls:
+                    return Fails(400, "a message with role 'tool' must follow a message with its tool_call")
+                open_calls.remove(message["tool_call_id"])
+            elif open_calls:
+                return Fails(400, f"tool_call_ids did not have response messages: {open_calls}")
+            else:
+                open_calls = [call["id"] for call in message.get("tool_calls", [])]
+        return Fails(400, f"tool_call_ids did not have response messages: {open_calls}") if open_calls else None
+
+    async def _watched(self, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
+        try:
+            await asyncio.sleep(self.thinking)
+            async for piece in _pieces(chat, reply):
+                yield piece
+                await asyncio.sleep(self.pace)
+        except asyncio.CancelledError:
+            self.disconnects += 1
+            self._changed.set()
+            raise
+
+
+async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
+    if isinstance(reply, Garbles):
+        yield b"data: {not json\n\n"
+        return
+    if isinstance(reply, Streams):
+        for chunk in reply.chunks:
+            yield f"data: {json.dumps(chunk)}\n\n".encode()
+        yield b"data: [DONE]\n\n"
+        return
+    text = reply.text if isinstance(reply, Says | Holds | Calls) else ""
+    for at in range(0, len(text), 5):
+        yield _chunk({"content": text[at : at + 5]})
+    if isinstance(reply, Holds):
+        await reply.release.wait()
+    finish: str | None = "stop"
+    if isinstance(reply, Calls):
+        finish = "tool_calls"
+        for index, (name, arguments) in enumerate(reply.calls):
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            call = {"index": index, "id": f"call_{len(chat.messages)}_{index}", "type": "function"}
+            yield _chunk({"tool_calls": [call | {"function": {"name": name, "arguments": ""}}]})
+            yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": written}}]})
+    if isinstance(reply, Says):
+        finish = reply.finish
+    if finish is None:
+        yield None
+        return
+    yield _chunk({}, finish)
+    usage = {"prompt_tokens": chat.tokens, "completion_tokens": len(text) // 4, "total_tokens": chat.tokens}
+    yield f"data: {json.dumps(_envelope([]) | {'usage': usage})}\n\n".encode()
+    yield b"data: [DONE]\n\n"
+
+
+def _chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return f"data: {json.dumps(_envelope([choice]))}\n\n".encode()
+
+
+def _envelope(choices: list[dict[str, object]]) -> dict[str, object]:
+    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": choices}
+
+
+def _refusal(dislike: Refuses) -> Answer | Streamed:
+    if not dislike.streamed:
+        return _error(Fails(dislike.status, dislike.message, param=dislike.param))
+
+    async def said() -> AsyncIterator[bytes | None]:
+        yield f"event: error\ndata: {json.dumps({'error': {'message': dislike.message}})}\n\n".encode()
+
+    return Streamed(said())
+
+
+def _error(reply: Fails) -> Answer:
+    body = {"error": {"message": reply.message, "type": "error", "code": reply.code, "param": reply.param}}
+    return Answer(reply.status, json.dumps(body).encode(), retry_after=reply.retry_after)

@@ -1,0 +1,331 @@
+"""A local Bot API server, as strict as Telegram's, that tests script and look into.
+
+It speaks plain HTTP, so the bot under test may be a client in this process or a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tests.support.servers.telegram_faults import Fault, Faults
+from tests.support.servers.telegram_methods import Command, Methods
+from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
+from tests.support.servers.telegram_people import Utterance, press, say
+from tests.support.servers.web import Answer, WebServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from tests.support.servers.telegram_chats import BotMessage, ChatType
+    from tests.support.servers.web import Request
+
+_Found = TypeVar("_Found")
+_TOLD = 30
+"""How many of the last calls a failed wait tells about."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call the server got; the response stays None while it is unanswered, and if it never was answered."""
+
+    method: str
+    params: JsonObject
+    at: float
+    response: JsonObject | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call was answered, and with a result."""
+        return self.response is not None and bool(self.response["ok"])
+
+    @property
+    def error_code(self) -> int | None:
+        """The code of the error it was answered with."""
+        return self.response.get("error_code") if self.response is not None else None
+
+    def __str__(self) -> str:
+        if self.response is None:
+            outcome = "unanswered"
+        else:
+            outcome = "ok" if self.ok else f"{self.error_code} {self.response.get('description')}"
+        shown = ", ".join(f"{name}={str(value)[:80]!r}" for name, value in self.params.items())
+        return f"{self.method}({shown}) -> {outcome}"
+
+
+class BotApiServer:
+    """Telegram, as far as one bot can tell."""
+
+    TOKEN = "1234567:TEST-token-for-a-local-server-only"
+
+    def __init__(self, token: str = TOKEN, username: str = "mneme_test_bot") -> None:
+        self.token = token
+        self.calls: list[Call] = []
+        self._methods = Methods(
+            {
+                "id": int(token.partition(":")[0]),
+                "is_bot": True,
+                "first_name": "Mneme",
+                "username": username,
+                "can_join_groups": True,
+                "can_read_all_group_messages": False,
+                "supports_inline_queries": False,
+            }
+        )
+        self._faults = Faults()
+        self._message_ids: dict[int, int] = {}
+        self._changed = asyncio.Event()
+        self._web = WebServer(self._handle)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_details: object) -> None:
+        await self.stop()
+        if kind is None and self._web.crashes:
+            raise self._web.crashes[0]
+
+    async def start(self) -> None:
+        """Listen; after a stop again on the same port, with everything as it was."""
+        await self._web.start()
+
+    async def stop(self) -> None:
+        """Be unreachable: refuse connections, and cut those there are."""
+        await self._web.stop()
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without a slash at the end; PTB's base_url is this and `/bot`."""
+        return f"http://127.0.0.1:{self._web.port}"
+
+    def be_ahead(self, seconds: float) -> None:
+        """Have a clock that is so far ahead of this machine's."""
+        self._web.ahead = seconds
+
+    # -- people --------------------------------------------------------------------------------------------
+
+    def user_says(
+        self,
+        text: str | None = None,
+        *,
+        chat_id: int,
+        user_id: int | None = None,
+        first_name: str = "Ann",
+        username: str | None = None,
+        language_code: str = "en",
+        chat_type: ChatType = "private",
+        chat_title: str = "Some people",
+        thread_id: int | None = None,
+        reply_to_message_id: int | None = None,
+        reply_to_bot: bool = False,
+        forwarded: bool = False,
+        edit_of: int | None = None,
+        photo: bool = False,
+        caption: str | None = None,
+    ) -> int:
+        """A person writes, or edits the message `edit_of`; the number of the update that tells the bot."""
+        if user_id is None and chat_type != "private":
+            problem = "in a group, say who is writing"
+            raise ValueError(problem)
+        said = Utterance(
+            text=text,
+            chat_id=chat_id,
+            user_id=chat_id if user_id is None else user_id,
+            first_name=first_name,
+            username=username,
+            language_code=language_code,
+            chat_type=chat_type,
+            chat_title=chat_title,
+            thread_id=thread_id,
+            reply_to_message_id=reply_to_message_id,
+            reply_to_bot=reply_to_bot,
+            forwarded=forwarded,
+            edit_of=edit_of,
+            photo=photo,
+            caption=caption,
+        )
+        update_id, message_id = say(self._methods, said)
+        self._message_ids[update_id] = message_id
+        self._notify()
+        return update_id
+
+    def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int) -> int:
+        """A person presses a button under a message of the bot; the number of the update."""
+        update_id = press(self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id)
+        self._notify()
+        return update_id
+
+    def message_id_of(self, update_id: int) -> int:
+        """The number, in its chat, of the message an update was about."""
+        return self._message_ids[update_id]
+
+    def register_chat(self, chat_id: int, *, chat_type: ChatType = "private", name: str = "Ann") -> None:
+        """Let the bot know a chat nobody wrote in yet."""
+        self._methods.chats.register(chat_id, chat_type, name)
+
+    def register_thread(self, chat_id: int, thread_id: int) -> None:
+        """Open a thread in a chat the bot knows."""
+        chat = self._methods.chats.get(chat_id)
+        if chat is None:
+            raise KeyError(chat_id)
+        chat.threads.add(thread_id)
+
+    # -- what the bot did ----------------------------------------------------------------------------------
+
+    def sent(self, chat_id: int) -> list[BotMessage]:
+        """The bot's messages in the chat as they stand now: edits applied, deleted ones gone."""
+        chat = self._methods.chats.get(chat_id)
+        return [] if chat is None else chat.bot_messages()
+
+    def drafts(self, chat_id: int) -> list[str]:
+        """The texts the bot streamed into the chat, in order."""
+        chat = self._methods.chats.get(chat_id)
+        return [] if chat is None else list(chat.drafts)
+
+    def calls_to(self, method: str) -> list[Call]:
+        """The calls of one method, in order."""
+        return [call for call in self.calls if call.method == method]
+
+    @property
+    def commands(self) -> list[Command]:
+        """The commands set for everybody, in no particular language."""
+        return self.commands_for()
+
+    def commands_for(self, scope: str = "default", language_code: str = "") -> list[Command]:
+        """The commands set for a scope, by its type, and a language."""
+        return list(self._methods.commands.get((json.dumps({"type": scope}), language_code), []))
+
+    @property
+    def pending_update_ids(self) -> list[int]:
+        """The updates the bot has not confirmed."""
+        return [update["update_id"] for update in self._methods.updates.pending]
+
+    @property
+    def polled(self) -> bool:
+        """Whether a long poll is waiting right now."""
+        return self._methods.updates.polled
+
+    async def wait_for(self, found: Callable[[], _Found], timeout: float = 20) -> _Found:  # noqa: ASYNC109 - says what was missing
+        """What `found` returns as soon as that is true; asked again whenever something happens here."""
+        try:
+            async with asyncio.timeout(timeout):
+                while not (result := found()):
+                    await self._changed.wait()
+        except TimeoutError:
+            log = "\n".join(f"  {call}" for call in self.calls[-_TOLD:]) or "  none"
+            problem = f"did not happen within {timeout} s; the last of {len(self.calls)} calls:\n{log}"
+            problem += "".join(f"\n  the server itself failed: {crash!r}" for crash in self._web.crashes)
+            raise AssertionError(problem) from None
+        return result
+
+    # -- trouble -------------------------------------------------------------------------------------------
+
+    @property
+    def drafts_supported(self) -> bool:
+        """Whether this Telegram knows sendMessageDraft at all."""
+        return self._methods.drafts_supported
+
+    @drafts_supported.setter
+    def drafts_supported(self, supported: bool) -> None:
+        self._methods.drafts_supported = supported
+
+    def fault(
+        self,
+        method: str,
+        *,
+        error_code: int = 429,
+        retry_after: int = 1,
+        times: int | None = 1,
+        description: str | None = None,
+        stall: bool = False,
+        drop: bool = False,
+        html: bool = False,
+        applied: bool = False,
+        late: asyncio.Event | None = None,
+    ) -> None:
+        """Have the next calls of a method (`*`: of any) go wrong, `times=None` until clear_faults().
+
+        An error is answered unless the call is to stall, be dropped without a response, or get an HTML page.
+        With `applied` the call takes effect first, and only its answer is lost; with `late` it takes effect and is
+        answered when that is set.
+        """
+        self._faults.add(
+            Fault(
+                method=self._methods.name(method),
+                error_code=error_code,
+                retry_after=retry_after,
+                description=description,
+                stall=stall,
+                drop=drop,
+                html=html,
+                applied=applied,
+                left=times,
+                late=late,
+            )
+        )
+
+    def clear_faults(self) -> None:
+        """Let every later call work again."""
+        self._faults.clear()
+
+    # -- serving -------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: Request) -> Answer | None:
+        path = request.target.partition("?")[0]
+        token, _, method = path.removeprefix("/bot").partition("/")
+        call = Call(self._methods.name(method), {}, time.monotonic())
+        self.calls.append(call)
+        try:
+            if not path.startswith("/bot") or not method:
+                raise ApiError(404, "Not Found")
+            if token != self.token:
+                raise ApiError(401, "Unauthorized")
+            return await self._carry_out(call, request)
+        except ApiError as error:
+            return _respond(call, error.as_json())
+        finally:
+            # also reached when the client left in the middle of it
+            self._notify()
+
+    async def _carry_out(self, call: Call, request: Request) -> Answer | None:
+        call.params = read_params(request)
+        fault = self._faults.next_for(call.method)
+        self._notify()
+        if fault is not None:
+            return await self._go_wrong(call, fault)
+        result = await self._methods.run(call.method, call.params)
+        return _respond(call, {"ok": True, "result": result})
+
+    async def _go_wrong(self, call: Call, fault: Fault) -> Answer | None:
+        if fault.late is not None:
+            result = await self._methods.run(call.method, call.params)
+            self._notify()
+            await fault.late.wait()
+            return _respond(call, {"ok": True, "result": result})
+        if fault.applied:
+            await self._methods.run(call.method, call.params)
+            self._notify()
+        if fault.stall:
+            # until the client gives up or the server stops
+            await asyncio.get_running_loop().create_future()
+        if fault.drop:
+            return None
+        if fault.html:
+            return Answer(fault.error_code, fault.page(), content_type="text/html")
+        raise fault.error()
+
+    def _notify(self) -> None:
+        """Wake everybody who waits for something to happen."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def _respond(call: Call, response: JsonObject) -> Answer:
+    call.response = response
+    retry_after = response.get("parameters", {}).get("retry_after")
+    return Answer(response.get("error_code", 200), json.dumps(response).encode(), retry_after=retry_after)

@@ -1,0 +1,172 @@
+"""The chats of the stand-in Telegram: who and what is in them, and the rules of sending into them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from tests.support.servers.telegram_params import JsonObject, bad_request
+from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
+
+ChatType: TypeAlias = Literal["private", "group", "supergroup"]
+
+
+@dataclass(frozen=True, slots=True)
+class BotMessage:
+    """A message of the bot as it stands in the chat now."""
+
+    message_id: int
+    text: str
+    entities: tuple[Entity, ...]
+    thread_id: int | None
+    reply_to_message_id: int | None
+    edited: bool
+    reply_markup: JsonObject | None
+
+
+@dataclass(slots=True)
+class Chat:
+    """One chat: its messages as the Bot API writes them, its threads and its drafts."""
+
+    chat_id: int
+    chat_type: ChatType
+    name: str
+    threads: set[int] = field(default_factory=set)
+    messages: dict[int, JsonObject] = field(default_factory=dict)
+    drafts: list[str] = field(default_factory=list)
+    last_message_id: int = 0
+
+    def as_json(self) -> JsonObject:
+        """The chat as the Bot API writes it."""
+        chat: JsonObject = {"id": self.chat_id, "type": self.chat_type}
+        chat["first_name" if self.chat_type == "private" else "title"] = self.name
+        if self.chat_type == "supergroup" and self.threads:
+            chat["is_forum"] = True
+        return chat
+
+    def new_message(self, sender: JsonObject, *, thread_id: int | None = None) -> JsonObject:
+        """A message without content, numbered and dated, that is not in the chat yet."""
+        message: JsonObject = {
+            "message_id": self.last_message_id + 1,
+            "date": int(time.time()),
+            "chat": self.as_json(),
+            "from": sender,
+        }
+        if thread_id is not None:
+            message |= {"message_thread_id": thread_id, "is_topic_message": True}
+        return message
+
+    def put(self, message: JsonObject) -> JsonObject:
+        """Add the message to the chat, or replace the one that has its number."""
+        self.last_message_id = max(self.last_message_id, message["message_id"])
+        self.messages[message["message_id"]] = message
+        return message
+
+    def quoted(self, message_id: int) -> JsonObject:
+        """The message as a reply to it shows it: without what it replies to itself."""
+        return {key: value for key, value in self.messages[message_id].items() if key != "reply_to_message"}
+
+    def bot_messages(self) -> list[BotMessage]:
+        """What the bot said here and did not delete, in order."""
+        return [_bot_message(message) for message in self.messages.values() if message["from"]["is_bot"]]
+
+    def check_thread(self, thread_id: Any) -> int | None:
+        """The thread to send to; none when the parameter is missing."""
+        if thread_id is None:
+            return None
+        if thread_id not in self.threads:
+            raise bad_request("message thread not found")
+        return int(thread_id)
+
+    def message(self, message_id: Any, purpose: str) -> JsonObject:
+        """The message a method is about."""
+        if message_id not in self.messages:
+            raise bad_request(f"{purpose} not found")
+        return self.messages[message_id]
+
+
+class Chats:
+    """The chats the bot knows: those somebody wrote from."""
+
+    def __init__(self) -> None:
+        self._chats: dict[int, Chat] = {}
+
+    def get(self, chat_id: int) -> Chat | None:
+        """The chat, if the bot knows it."""
+        return self._chats.get(chat_id)
+
+    def register(self, chat_id: int, chat_type: ChatType, name: str) -> Chat:
+        """The chat, made known if it was not; its type never changes."""
+        if (chat_type == "private") != (chat_id > 0):
+            message = "private chats have positive numbers, groups negative ones"
+            raise ValueError(message)
+        chat = self._chats.setdefault(chat_id, Chat(chat_id, chat_type, name))
+        if chat.chat_type != chat_type:
+            message = f"chat {chat_id} is a {chat.chat_type}"
+            raise ValueError(message)
+        return chat
+
+    def named_by(self, params: JsonObject) -> Chat:
+        """The chat of a request."""
+        chat_id = params.get("chat_id", "")
+        if chat_id == "":
+            raise bad_request("chat_id is empty")
+        chat = self._chats.get(chat_id) if isinstance(chat_id, int) else None
+        if chat is None:
+            raise bad_request("chat not found")
+        return chat
+
+
+def check_markup(markup: Any) -> JsonObject | None:
+    """The reply markup of a request; refuses what is no markup and buttons Telegram would not show."""
+    if markup is None or markup == {}:
+        return None
+    if not isinstance(markup, dict):
+        raise bad_request("object expected as reply markup")
+    rows = markup.get("inline_keyboard", [])
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise bad_request('field "inline_keyboard" must be of type Array')
+    for row in rows:
+        for button in row:
+            _check_button(button)
+    return markup if rows or "inline_keyboard" not in markup else None
+
+
+def fill_text(message: JsonObject, formatted: FormattedText, markup: JsonObject | None) -> JsonObject:
+    """The message with that text, its entities and its buttons instead of any it had."""
+    bare = {key: value for key, value in message.items() if key not in {"text", "entities", "reply_markup"}}
+    bare["text"] = formatted.text
+    if formatted.entities:
+        bare["entities"] = [entity.as_json() for entity in formatted.entities]
+    return fill_markup(bare, markup)
+
+
+def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
+    """The message with those buttons; like Telegram, shows only inline keyboards."""
+    bare = {key: value for key, value in message.items() if key != "reply_markup"}
+    if markup is not None and "inline_keyboard" in markup:
+        bare["reply_markup"] = markup
+    return bare
+
+
+def _check_button(button: Any) -> None:
+    if not isinstance(button, dict) or not isinstance(button.get("text"), str) or not button["text"]:
+        raise bad_request('can\'t parse inline keyboard button: field "text" must be a non-empty String')
+    if set(button) <= {"text", "style", "icon_custom_emoji_id"}:
+        raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
+    if "callback_data" in button and not 1 <= len(str(button["callback_data"]).encode()) <= 64:
+        raise bad_request("BUTTON_DATA_INVALID")
+
+
+def _bot_message(message: JsonObject) -> BotMessage:
+    reply = message.get("reply_to_message")
+    return BotMessage(
+        message_id=message["message_id"],
+        text=message["text"],
+        entities=tuple(entity_from_json(entity) for entity in message.get("entities", [])),
+        thread_id=message.get("message_thread_id"),
+        reply_to_message_id=reply["message_id"] if reply else None,
+        edited="edit_date" in message,
+        reply_markup=message.get("reply_markup"),
+    )

@@ -1,0 +1,72 @@
+"""Scripted trouble: what goes wrong with which method, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.servers.telegram_params import ApiError
+
+if TYPE_CHECKING:
+    import asyncio
+
+_PHRASES = {401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict"}
+
+
+@dataclass(slots=True)
+class Fault:
+    """One scripted fault; `left` counts down to zero, none means until it is cleared.
+
+    late: nothing goes wrong, but the answer comes only when it is set.
+    """
+
+    method: str
+    error_code: int
+    retry_after: int
+    description: str | None
+    stall: bool
+    drop: bool
+    html: bool
+    applied: bool
+    left: int | None
+    late: asyncio.Event | None = None
+
+    def error(self) -> ApiError:
+        """The error it answers with, in Telegram's words unless the script has its own."""
+        if self.error_code == 429:
+            words = f"Too Many Requests: retry after {self.retry_after}"
+            return ApiError(429, self.description or words, retry_after=self.retry_after)
+        phrase = _PHRASES.get(self.error_code, "Bad Request" if self.error_code < 500 else "Internal Server Error")
+        return ApiError(self.error_code, self.description or phrase)
+
+    def page(self) -> bytes:
+        """The page a proxy in front of Telegram shows."""
+        title = f"{self.error_code} Bad Gateway" if self.error_code == 502 else f"{self.error_code} Server Error"
+        return f"<html><head><title>{title}</title></head><body><h1>{title}</h1></body></html>".encode()
+
+
+class Faults:
+    """The faults still to come, in the order they were scripted."""
+
+    def __init__(self) -> None:
+        self._script: list[Fault] = []
+
+    def add(self, fault: Fault) -> None:
+        """Script another one."""
+        self._script.append(fault)
+
+    def clear(self) -> None:
+        """Let everything work again; what stalls already goes on stalling."""
+        self._script.clear()
+
+    def next_for(self, method: str) -> Fault | None:
+        """The fault this call meets, used up by it."""
+        for fault in self._script:
+            if fault.method not in {method, "*"}:
+                continue
+            if fault.left is not None:
+                fault.left -= 1
+                if not fault.left:
+                    self._script.remove(fault)
+            return fault
+        return None

@@ -1,0 +1,254 @@
+"""The methods of the Bot API that Mneme calls, with the conditions Telegram puts on them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_markup import parse_markup
+from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
+from tests.support.servers.telegram_text import FormattedText, check_text, parse_entities, trimmed, utf16_length
+from tests.support.servers.telegram_updates import UpdateQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.servers.telegram_chats import Chat
+
+_ACTIONS = frozenset(
+    [
+        "typing",
+        "upload_photo",
+        "record_video",
+        "upload_video",
+        "record_voice",
+        "upload_voice",
+        "upload_document",
+        "choose_sticker",
+        "find_location",
+        "record_video_note",
+        "upload_video_note",
+    ]
+)
+_NOT_MODIFIED = (
+    "message is not modified: specified new message content and reply markup are exactly the same as a "
+    "current content and reply markup of the message"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command the bot shows in its menu."""
+
+    command: str
+    description: str
+
+
+class Methods:
+    """The state of one bot at Telegram, and the methods that read and change it."""
+
+    def __init__(self, bot: JsonObject) -> None:
+        self.bot = bot
+        self.chats = Chats()
+        self.updates = UpdateQueue()
+        self.callback_queries: set[str] = set()
+        self.commands: dict[tuple[str, str], list[Command]] = {}
+        self.drafts_supported = True
+        self._methods: dict[str, Callable[[JsonObject], Any]] = {
+            "answerCallbackQuery": self._answer_callback_query,
+            "deleteMessage": self._delete_message,
+            "deleteMyCommands": self._delete_my_commands,
+            "deleteWebhook": self._delete_webhook,
+            "editMessageReplyMarkup": self._edit_message_reply_markup,
+            "editMessageText": self._edit_message_text,
+            "getMe": lambda _params: self.bot,
+            "getMyCommands": self._get_my_commands,
+            "getWebhookInfo": self._get_webhook_info,
+            "sendChatAction": self._send_chat_action,
+            "sendMessage": self._send_message,
+            "sendMessageDraft": self._send_message_draft,
+            "setMyCommands": self._set_my_commands,
+            "setWebhook": self._set_webhook,
+        }
+        self._names = {name.lower(): name for name in (*self._methods, "getUpdates")}
+
+    def name(self, method: str) -> str:
+        """The method as the Bot API spells it, which does not mind the case it is called in."""
+        return self._names.get(method.lower(), method)
+
+    async def run(self, method: str, params: JsonObject) -> Any:
+        """The result of a method."""
+        if method == "getUpdates":
+            return await self.updates.get_updates(params)
+        handler = self._methods.get(method)
+        if handler is None or (method == "sendMessageDraft" and not self.drafts_supported):
+            raise ApiError(404, "Not Found")
+        return handler(params)
+
+    # -- messages ------------------------------------------------------------------------------------------
+
+    def _send_message(self, params: JsonObject) -> JsonObject:
+        formatted = _formatted(params)
+        markup = check_markup(params.get("reply_markup"))
+        chat = self.chats.named_by(params)
+        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
+        replied = _replied(chat, params)
+        if replied is not None:
+            message["reply_to_message"] = chat.quoted(replied)
+        return chat.put(fill_text(message, check_text(formatted), markup))
+
+    def _send_message_draft(self, params: JsonObject) -> bool:
+        formatted = _formatted(params, may_be_empty=True)
+        chat = self.chats.named_by(params)
+        if chat.chat_type != "private":
+            raise bad_request("TEXTDRAFT_PEER_INVALID")
+        chat.check_thread(params.get("message_thread_id"))
+        if not integer(params, "draft_id"):
+            raise bad_request("DRAFT_ID_INVALID")
+        kept = trimmed(formatted)
+        if utf16_length(kept.text):
+            check_text(kept, too_long="MESSAGE_TOO_LONG")
+        chat.drafts.append(kept.text)
+        return True
+
+    def _edit_message_text(self, params: JsonObject) -> JsonObject:
+        formatted = _formatted(params)
+        markup = check_markup(params.get("reply_markup"))
+        chat, message = self._own_message(params)
+        # unlike sendMessage, editing passes the name of the server's own error on
+        kept = check_text(formatted, too_long="MESSAGE_TOO_LONG")
+        return self._edit(chat, message, fill_text(message, kept, markup))
+
+    def _edit_message_reply_markup(self, params: JsonObject) -> JsonObject:
+        markup = check_markup(params.get("reply_markup"))
+        chat, message = self._own_message(params)
+        return self._edit(chat, message, fill_markup(message, markup))
+
+    def _own_message(self, params: JsonObject) -> tuple[Chat, JsonObject]:
+        chat = self.chats.named_by(params)
+        message = chat.message(params.get("message_id"), "message to edit")
+        if not message["from"]["is_bot"]:
+            raise bad_request("message can't be edited")
+        return chat, message
+
+    def _edit(self, chat: Chat, message: JsonObject, changed: JsonObject) -> JsonObject:
+        if changed == message:
+            raise bad_request(_NOT_MODIFIED)
+        return chat.put(changed | {"edit_date": int(time.time())})
+
+    def _delete_message(self, params: JsonObject) -> bool:
+        if "message_id" not in params:
+            raise bad_request("message identifier is not specified")
+        chat = self.chats.named_by(params)
+        message = chat.message(params["message_id"], "message to delete")
+        # the bot is an administrator nowhere
+        if chat.chat_type != "private" and not message["from"]["is_bot"]:
+            raise bad_request("message can't be deleted")
+        del chat.messages[message["message_id"]]
+        return True
+
+    def _send_chat_action(self, params: JsonObject) -> bool:
+        if params.get("action") not in _ACTIONS:
+            raise bad_request("wrong parameter action in request")
+        self.chats.named_by(params).check_thread(params.get("message_thread_id"))
+        return True
+
+    def _answer_callback_query(self, params: JsonObject) -> bool:
+        if params.get("callback_query_id") not in self.callback_queries:
+            raise bad_request("query is too old and response timeout expired or query ID is invalid")
+        if len(params.get("text", "")) > 200:
+            raise bad_request("MESSAGE_TOO_LONG")
+        return True
+
+    # -- the bot itself ------------------------------------------------------------------------------------
+
+    @property
+    def bot_user(self) -> JsonObject:
+        """The bot as the sender of its messages."""
+        return {key: self.bot[key] for key in ("id", "is_bot", "first_name", "username")}
+
+    def _set_my_commands(self, params: JsonObject) -> bool:
+        commands = params.get("commands")
+        if not isinstance(commands, list):
+            raise bad_request("can't parse commands JSON object")
+        if len(commands) > 100:
+            raise bad_request("BOT_COMMANDS_TOO_MUCH")
+        self.commands[_audience(params)] = [_command(command) for command in commands]
+        return True
+
+    def _get_my_commands(self, params: JsonObject) -> list[JsonObject]:
+        known = self.commands.get(_audience(params), [])
+        return [{"command": item.command, "description": item.description} for item in known]
+
+    def _delete_my_commands(self, params: JsonObject) -> bool:
+        self.commands.pop(_audience(params), None)
+        return True
+
+    # -- webhooks ------------------------------------------------------------------------------------------
+
+    def _set_webhook(self, params: JsonObject) -> bool:
+        url = params.get("url", "")
+        if url and not url.startswith("https://"):
+            raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
+        if params.get("drop_pending_updates") is True:
+            self.updates.drop()
+        self.updates.set_webhook(url)
+        return True
+
+    def _delete_webhook(self, params: JsonObject) -> bool:
+        return self._set_webhook(params | {"url": ""})
+
+    def _get_webhook_info(self, _params: JsonObject) -> JsonObject:
+        info: JsonObject = {
+            "url": self.updates.webhook_url,
+            "has_custom_certificate": False,
+            "pending_update_count": len(self.updates.pending),
+        }
+        if self.updates.allowed:
+            info["allowed_updates"] = self.updates.allowed
+        return info
+
+
+def _formatted(params: JsonObject, *, may_be_empty: bool = False) -> FormattedText:
+    """The text of a request; Telegram parses it before it looks at the chat."""
+    text = params.get("text", "")
+    if not isinstance(text, str) or not (text or may_be_empty):
+        raise bad_request("message text is empty")
+    if mode := params.get("parse_mode"):
+        return parse_markup(text, str(mode))
+    return parse_entities(text, params.get("entities", []))
+
+
+def _replied(chat: Chat, params: JsonObject) -> int | None:
+    """The message a request replies to; none if it names none, or a missing one that it can do without."""
+    reply = params.get("reply_parameters", {})
+    if not isinstance(reply, dict):
+        raise bad_request("can't parse reply parameters: expected an Object")
+    message_id = reply.get("message_id", params.get("reply_to_message_id"))
+    if message_id is None:
+        return None
+    if message_id in chat.messages:
+        return int(message_id)
+    if reply.get("allow_sending_without_reply") or params.get("allow_sending_without_reply") is True:
+        return None
+    raise bad_request("message to be replied not found")
+
+
+def _command(value: Any) -> Command:
+    if not isinstance(value, dict):
+        raise bad_request("can't parse BotCommand: expected an Object")
+    name, description = value.get("command"), value.get("description")
+    if not isinstance(name, str) or not re.fullmatch(r"/?[a-z0-9_]{1,32}", name):
+        raise bad_request("BOT_COMMAND_INVALID")
+    if not isinstance(description, str) or not 1 <= len(description) <= 256:
+        raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
+    return Command(name.removeprefix("/"), description)
+
+
+def _audience(params: JsonObject) -> tuple[str, str]:
+    scope = params.get("scope") or {"type": "default"}
+    return json.dumps(scope, sort_keys=True), params.get("language_code") or ""

@@ -1,0 +1,140 @@
+"""How the Bot API gets its parameters: query string, urlencoded, multipart or JSON, or several at once."""
+
+from __future__ import annotations
+
+import json
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl
+
+if TYPE_CHECKING:
+    from tests.support.servers.web import Request
+
+JsonObject: TypeAlias = dict[str, Any]
+
+_NUMBERS = frozenset(
+    [
+        "chat_id",
+        "message_id",
+        "message_thread_id",
+        "reply_to_message_id",
+        "draft_id",
+        "offset",
+        "limit",
+        "timeout",
+        "max_connections",
+        "cache_time",
+    ]
+)
+_FLAGS = frozenset(
+    [
+        "disable_notification",
+        "protect_content",
+        "allow_sending_without_reply",
+        "drop_pending_updates",
+        "show_alert",
+        "disable_web_page_preview",
+    ]
+)
+_JSON = frozenset(
+    [
+        "entities",
+        "reply_markup",
+        "reply_parameters",
+        "allowed_updates",
+        "commands",
+        "scope",
+        "link_preview_options",
+    ]
+)
+
+
+class ApiError(Exception):
+    """An answer of the Bot API that is not ok."""
+
+    def __init__(self, code: int, description: str, *, retry_after: int | None = None) -> None:
+        super().__init__(f"{code} {description}")
+        self.code = code
+        self.description = description
+        self.retry_after = retry_after
+
+    def as_json(self) -> JsonObject:
+        """The body Telegram sends for it."""
+        body: JsonObject = {"ok": False, "error_code": self.code, "description": self.description}
+        if self.retry_after is not None:
+            body["parameters"] = {"retry_after": self.retry_after}
+        return body
+
+
+def bad_request(reason: str) -> ApiError:
+    """The error for a request Telegram will not carry out."""
+    return ApiError(400, f"Bad Request: {reason}")
+
+
+def read_params(request: Request) -> JsonObject:
+    """The decoded parameters: numbers, flags and JSON in their own types, everything else as text."""
+    try:
+        raw = _from_query(request) | _from_body(request)
+        params = {name: _decode(name, value) for name, value in raw.items()}
+        # json.loads lets lone surrogates through; encoding finds them wherever they are
+        json.dumps(params, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise bad_request("strings must be encoded in UTF-8") from error
+    return params
+
+
+def integer(params: JsonObject, name: str, default: int = 0) -> int:
+    """A number parameter; the default when it is missing or is none."""
+    value = params.get(name)
+    return value if isinstance(value, int) else default
+
+
+def _from_query(request: Request) -> JsonObject:
+    query = request.target.partition("?")[2]
+    return dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
+
+
+def _from_body(request: Request) -> JsonObject:
+    kind = request.content_type.partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded":
+        return dict(parse_qsl(request.body.decode(), keep_blank_values=True, errors="strict"))
+    if kind == "multipart/form-data":
+        return _from_multipart(request)
+    if kind == "application/json" and request.body:
+        try:
+            values = json.loads(request.body)
+        except json.JSONDecodeError as error:
+            raise bad_request("can't parse JSON object") from error
+        if not isinstance(values, dict):
+            raise bad_request("can't parse JSON object")
+        return values
+    return {}
+
+
+def _from_multipart(request: Request) -> JsonObject:
+    head = f"Content-Type: {request.content_type}\r\n\r\n".encode()
+    form = BytesParser(policy=HTTP).parsebytes(head + request.body)
+    fields: JsonObject = {}
+    for part in form.iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        content = part.get_payload(decode=True)
+        if isinstance(name, str) and isinstance(content, bytes) and part.get_filename() is None:
+            fields[name] = content.decode()
+    return fields
+
+
+def _decode(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if name in _FLAGS:
+        return value.lower() in {"true", "yes", "1"}
+    if name in _NUMBERS:
+        return int(value) if value.removeprefix("-").isdecimal() else value
+    if name in _JSON:
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError:
+            # left as text for the method to refuse
+            return value
+    return value

@@ -1,0 +1,149 @@
+"""What people do in Telegram, written as the updates a bot gets to see."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.servers.telegram_text import Entity, utf16_length
+
+if TYPE_CHECKING:
+    from tests.support.servers.telegram_chats import Chat, ChatType
+    from tests.support.servers.telegram_methods import Methods
+    from tests.support.servers.telegram_params import JsonObject
+
+_MARKED = re.compile(
+    r"(?<!\S)(?P<bot_command>/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?)(?![\w/@])"
+    r"|(?<![\w@])(?P<mention>@[A-Za-z][A-Za-z0-9_]{3,31})(?!\w)"
+)
+_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """Something a person writes: a text, or a photo that may have a caption."""
+
+    text: str | None
+    chat_id: int
+    user_id: int
+    first_name: str
+    username: str | None
+    language_code: str
+    chat_type: ChatType
+    chat_title: str
+    thread_id: int | None
+    reply_to_message_id: int | None
+    reply_to_bot: bool
+    forwarded: bool
+    edit_of: int | None
+    photo: bool
+    caption: str | None
+
+
+def say(methods: Methods, said: Utterance) -> tuple[int, int]:
+    """Put the message into its chat and queue the update; the numbers of both."""
+    if (said.text is None) != said.photo:
+        problem = "a message has either a text or a photo"
+        raise ValueError(problem)
+    name = said.first_name if said.chat_type == "private" else said.chat_title
+    chat = methods.chats.register(said.chat_id, said.chat_type, name)
+    if said.thread_id is not None:
+        chat.threads.add(said.thread_id)
+    message = _edited(chat, said) if said.edit_of is not None else _new(chat, said)
+    chat.put(message)
+    kind = "message" if said.edit_of is None else "edited_message"
+    return methods.updates.add(kind, message), message["message_id"]
+
+
+def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id: int) -> int:
+    """Press a button under a message of the bot; the number of the update.
+
+    Telegram does not promise that the message still has a button with that data, so none is asked for.
+    """
+    chat = methods.chats.get(chat_id)
+    if chat is None or message_id > chat.last_message_id:
+        problem = f"there never was a message {message_id} in chat {chat_id}"
+        raise ValueError(problem)
+    inaccessible = {"chat": chat.as_json(), "message_id": message_id, "date": 0}
+    query_id = str(4_382_913_201_880_000_000 + len(methods.callback_queries))
+    methods.callback_queries.add(query_id)
+    query: JsonObject = {
+        "id": query_id,
+        "from": {"id": user_id, "is_bot": False, "first_name": "Ann"},
+        "message": chat.messages.get(message_id, inaccessible),
+        "chat_instance": str(-7_000_000_000 - abs(chat_id)),
+        "data": data,
+    }
+    return methods.updates.add("callback_query", query)
+
+
+def marked(text: str) -> list[JsonObject]:
+    """The commands and mentions Telegram finds in a text."""
+    return [
+        Entity(found.lastgroup or "", utf16_length(text[: found.start()]), utf16_length(found[0])).as_json()
+        for found in _MARKED.finditer(text)
+    ]
+
+
+def _new(chat: Chat, said: Utterance) -> JsonObject:
+    message = chat.new_message(_person(said), thread_id=said.thread_id) | _content(said)
+    if said.forwarded:
+        message["forward_origin"] = {
+            "type": "user",
+            "date": int(time.time()) - _DAY,
+            "sender_user": {"id": said.user_id + 1, "is_bot": False, "first_name": "Elsewhere"},
+        }
+    replied = said.reply_to_message_id
+    if said.reply_to_bot:
+        replied = max(known.message_id for known in chat.bot_messages())
+    if replied is not None:
+        message["reply_to_message"] = chat.quoted(replied)
+    return message
+
+
+def _edited(chat: Chat, said: Utterance) -> JsonObject:
+    before = chat.messages[said.edit_of or 0]
+    if before["from"]["id"] != said.user_id:
+        problem = f"message {said.edit_of} is not by user {said.user_id}"
+        raise ValueError(problem)
+    replaced = {"text", "entities", "photo", "caption", "caption_entities"}
+    kept = {key: value for key, value in before.items() if key not in replaced}
+    return kept | _content(said) | {"edit_date": int(time.time())}
+
+
+def _person(said: Utterance) -> JsonObject:
+    person: JsonObject = {
+        "id": said.user_id,
+        "is_bot": False,
+        "first_name": said.first_name,
+        "language_code": said.language_code,
+    }
+    if said.username is not None:
+        person["username"] = said.username
+    return person
+
+
+def _content(said: Utterance) -> JsonObject:
+    content: JsonObject = {}
+    if said.photo:
+        content["photo"] = [
+            {
+                "file_id": f"AgACAgIAAx-photo-{width}",
+                "file_unique_id": f"AQAD-{width}",
+                "width": width,
+                "height": width * 3 // 4,
+                "file_size": width * 90,
+            }
+            for width in (90, 320, 800)
+        ]
+    for field, entities, text in (
+        ("text", "entities", said.text),
+        ("caption", "caption_entities", said.caption),
+    ):
+        if text is not None:
+            content[field] = text
+            if found := marked(text):
+                content[entities] = found
+    return content

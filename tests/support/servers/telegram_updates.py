@@ -1,0 +1,104 @@
+"""The queue of updates, and long polling as Telegram does it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
+
+FIRST_UPDATE_ID = 731_205_841
+"""The number of the first update; the real ones are large, too."""
+
+MAX_POLL = 50
+"""Telegram lets no poll wait for longer, in seconds."""
+
+
+class UpdateQueue:
+    """Updates nobody confirmed yet, and the one poll that may be waiting for the next."""
+
+    def __init__(self) -> None:
+        self.webhook_url = ""
+        self.allowed: list[str] = []
+        self._pending: dict[int, JsonObject] = {}
+        self._next_id = FIRST_UPDATE_ID
+        self._poll: asyncio.Future[None] | None = None
+
+    @property
+    def pending(self) -> list[JsonObject]:
+        """The updates that were not confirmed, oldest first."""
+        return list(self._pending.values())
+
+    @property
+    def polled(self) -> bool:
+        """Whether a poll is waiting right now."""
+        return self._poll is not None
+
+    def add(self, kind: str, content: JsonObject) -> int:
+        """Queue an update unless the bot does not want its kind; its number."""
+        update_id = self._next_id
+        self._next_id += 1
+        if not self.allowed or kind in self.allowed:
+            self._pending[update_id] = {"update_id": update_id, kind: content}
+            self._wake()
+        return update_id
+
+    def drop(self) -> None:
+        """Forget every update."""
+        self._pending.clear()
+
+    def set_webhook(self, url: str) -> None:
+        """Have a webhook, which ends the waiting poll; none with an empty URL."""
+        self.webhook_url = url
+        if url:
+            self._terminate("setWebhook request")
+
+    async def get_updates(self, params: JsonObject) -> list[JsonObject]:
+        """The next updates, waited for as long as the request says."""
+        if self.webhook_url:
+            raise ApiError(
+                409,
+                "Conflict: can't use getUpdates method while webhook is active; "
+                "use deleteWebhook to delete the webhook first",
+            )
+        limit = min(max(integer(params, "limit", 100), 1), 100)
+        timeout = min(max(integer(params, "timeout"), 0), MAX_POLL)
+        self._allow(params)
+        self._confirm(integer(params, "offset"))
+        if not self._pending and timeout:
+            await self._wait(timeout)
+        return self.pending[:limit]
+
+    async def _wait(self, timeout: float) -> None:  # noqa: ASYNC109 - the request's own timeout, not the caller's
+        self._terminate("other getUpdates request; make sure that only one bot instance is running")
+        poll = self._poll = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait_for(poll, timeout)
+        except TimeoutError:
+            return
+        finally:
+            # also reached when the client left; a poll that took over in the meantime stays
+            if self._poll is poll:
+                self._poll = None
+
+    def _wake(self) -> None:
+        if self._poll is not None and not self._poll.done():
+            self._poll.set_result(None)
+
+    def _terminate(self, cause: str) -> None:
+        if self._poll is not None and not self._poll.done():
+            self._poll.set_exception(ApiError(409, f"Conflict: terminated by {cause}"))
+
+    def _allow(self, params: JsonObject) -> None:
+        if "allowed_updates" not in params:
+            return
+        allowed = params["allowed_updates"]
+        if not isinstance(allowed, list) or not all(isinstance(kind, str) for kind in allowed):
+            raise bad_request("can't parse allowed_updates JSON object")
+        self.allowed = allowed
+
+    def _confirm(self, offset: int) -> None:
+        if offset < 0:
+            kept = list(self._pending)[offset:]
+            self._pending = {update_id: self._pending[update_id] for update_id in kept}
+        for update_id in [known for known in self._pending if known < offset]:
+            del self._pending[update_id]

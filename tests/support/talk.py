@@ -1,0 +1,116 @@
+"""Words for tests about conversations: messages in a line each, and a store that turns are written to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from memory.files.markdown import MarkdownFiles
+from memory.log.sessions import Address, Session, SessionService
+from memory.log.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
+from memory.messages import Message, Provenance, Role, ToolCall
+from memory.store.entries import EntryStore
+from memory.store.entry import Author, Entry, Kind, NewEntry
+from memory.store.ledger import Ledger
+
+if TYPE_CHECKING:
+    from memory.clock import Clock
+    from memory.store.changes import Undone
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+UTC_ZONE = ZoneInfo("UTC")
+NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
+
+
+def system(text: str) -> Message:
+    return Message(Role.SYSTEM, text, NOON)
+
+
+def user(text: str, at: datetime = NOON, turn: int | None = None) -> Message:
+    return Message(Role.USER, text, at, provenance=Provenance.TYPED, turn_id=turn)
+
+
+def assistant(text: str, at: datetime = NOON, turn: int | None = None) -> Message:
+    return Message(Role.ASSISTANT, text, at, turn_id=turn)
+
+
+def calls(*ids: str) -> Message:
+    return Message(Role.ASSISTANT, "", NOON, tool_calls=tuple(ToolCall(i, "memory_file", '{"a": 1}') for i in ids))
+
+
+def result(of: str, text: str = "done") -> Message:
+    return Message(Role.TOOL, text, NOON, speaker="memory_file", tool_call_id=of)
+
+
+def ledger_over(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
+    """The ledger over a database; files None: with Markdown files beside it."""
+    files = files or MarkdownFiles(database.path.parent / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    return Ledger(database, files, clock, UTC_ZONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A database with the services that conversations go through."""
+
+    database: Database
+    clock: FakeClock
+    sessions: SessionService
+    turns: TurnLog
+    ledger: Ledger
+    entries: EntryStore
+
+    @classmethod
+    def over(cls, database: Database, clock: FakeClock, *, shared_owner: bool = False) -> Store:
+        """The services over an open database, as at a start of the program."""
+        sessions = SessionService(database, clock, shared_owner=shared_owner)
+        ledger = ledger_over(database, clock)
+        return cls(database, clock, sessions, TurnLog(database, clock), ledger, EntryStore(database, ledger))
+
+    async def session(self, chat: str = "12345") -> Session:
+        """The session of a Telegram chat."""
+        return await self.sessions.get_or_create(Address("telegram", chat))
+
+    async def turn(
+        self,
+        session: Session,
+        *messages: Message,
+        outcome: Outcome = Outcome.ANSWERED,
+        replaces: int | None = None,
+        inbox: tuple[int, ...] = (),
+        reply: OutgoingReply | None = None,
+    ) -> int:
+        """Commit a finished turn; its id."""
+        return await self.turns.commit(
+            FinishedTurn(
+                session.id,
+                outcome,
+                list(messages),
+                self.clock(),
+                replaces_turn=replaces,
+                inbox_ids=inbox,
+                reply=reply,
+            )
+        )
+
+    async def exchange(self, session: Session, asked: str, answered: str) -> int:
+        """Commit a turn of a question and its answer; its id."""
+        return await self.turn(session, user(asked, self.clock()), assistant(answered, self.clock()))
+
+    async def seen(self, session: Session) -> list[str]:
+        """What the model sees of the current conversation."""
+        return [message.content for message in (await self.sessions.transcript(session.id)).messages]
+
+    async def archive(self, owner: str, content: str, topic: str = "") -> Entry:
+        """An archive as compaction adds it."""
+        stem = f"archive-{self.clock():%Y-%m-%d}"
+        return await self.entries.add(
+            owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
+        )
+
+
+def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
+    """What an undo took back, by its record."""
+    return (undone.operation, undone.author, undone.names) if undone else None

@@ -1,0 +1,1 @@
+"""Whole machines, made anew: commands, no part of a test run."""

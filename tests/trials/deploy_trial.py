@@ -1,0 +1,277 @@
+"""The deployment tried for real: `make deploy-test`, as root, on Debian with debootstrap and systemd.
+
+A fresh Debian is made in a folder and started with a systemd of its own; in it the installer is run from a clone,
+against the local Bot API and model servers of the tests. Takes some minutes and the network, so it is no part of
+`make check`. MNEME_TRIAL_BASE names a folder with a Debian that was made before; without it debootstrap makes one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ANN = 1001
+CHECKOUT = Path(__file__).parents[2]
+PACKAGES = "systemd,dbus,ca-certificates,python3,git,procps"
+BOOT = """
+set -e
+cd /
+mount --make-rprivate /
+mount --bind "$1" "$1"
+mount -t proc proc "$1/proc"
+mount --rbind /sys "$1/sys"
+mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup"
+mount --rbind /dev "$1/dev"
+mount -t tmpfs tmpfs "$1/run"
+mount -t tmpfs tmpfs "$1/tmp"
+mkdir -p "$1/.former"
+cd "$1"
+pivot_root . .former # from within a mere chroot the kernel makes no user namespaces, which PrivateUsers= needs
+cd /
+umount -l /.former
+exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin /usr/lib/systemd/systemd --system \
+    --unit=timers.target --show-status=no --log-target=console --log-level=err
+"""
+NAMESPACES = ("--mount", "--pid", "--uts", "--ipc", "--cgroup")
+BREAKS_AT_MIGRATION = 'MIGRATIONS += (("CREATE TABLE later (x)",), ("CREATE TABLE sessions (x)",))\n'
+BREAKS_AT_START = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
+
+
+class Failed(Exception):
+    """The trial found something."""
+
+
+class Root:
+    """The Debian in a folder, with its systemd running."""
+
+    def __init__(self, folder: Path, init: int) -> None:
+        self.folder = folder
+        self._enter = ("nsenter", f"--target={init}", *NAMESPACES)
+        passed = [f"{name}={os.environ[name]}" for name in ("PIP_CERT", "PIP_INDEX_URL") if name in os.environ]
+        self._env = (
+            "env",
+            "--ignore-environment",
+            "--chdir=/",
+            "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME=/root",
+            *passed,
+        )
+
+    async def run(self, *command: str, expect: int = 0) -> str:
+        """What a command says in there. Raises Failed where it does not end with `expect`."""
+        began = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            *(*self._enter, *self._env, *command),
+            cwd="/",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await process.communicate())[0].decode(errors="replace").strip()
+        print(f"[{time.monotonic() - began:5.1f} s] {' '.join(command)} -> {process.returncode}", flush=True)
+        for line in said.splitlines()[-6:]:
+            print(f"          {line[:200]}", flush=True)
+        if process.returncode != expect:
+            raise Failed(f"{' '.join(command)} ended with {process.returncode}, not {expect}:\n{said}")
+        return said
+
+    async def until(self, wanted: str, *command: str, patience: float = 60) -> None:
+        """Ask again until a command says `wanted`."""
+        deadline = time.monotonic() + patience
+        while True:
+            with contextlib.suppress(Failed):
+                if wanted in (said := await self.run(*command)):
+                    return
+            if time.monotonic() > deadline:
+                raise Failed(f"{' '.join(command)} never said {wanted}: {said}")
+            await asyncio.sleep(1)
+
+    async def property(self, name: str, unit: str = "mneme.service") -> str:
+        """What systemd knows of a unit."""
+        return await self.run("systemctl", "show", "--value", f"--property={name}", unit)
+
+
+@contextlib.asynccontextmanager
+async def started(folder: Path) -> AsyncIterator[Root]:
+    """Start the Debian in `folder`; it ends with the context, and everything in it."""
+    unshare = ("unshare", "--kill-child", "--fork", "--mount-proc", *NAMESPACES)
+    outer = await asyncio.create_subprocess_exec(*unshare, "sh", "-c", BOOT, "boot", str(folder))
+    try:
+        children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+        while not (init := children.read_text(encoding="ascii").split()):
+            await asyncio.sleep(0.05)
+        root = Root(folder, int(init[0]))
+        await root.until("running", "systemctl", "is-system-running", patience=30)
+        yield root
+    finally:
+        outer.kill()
+        await outer.wait()
+
+
+async def fresh_debian(work: Path) -> Path:
+    """A Debian 12 in a folder, with what a bare server has."""
+    folder = work / "root"
+    if base := os.environ.get("MNEME_TRIAL_BASE"):
+        await _does("cp", "--archive", base, str(folder))  # devices stay devices
+    else:
+        await _does("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(folder))
+    # it reaches the network as this machine does
+    for name in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt"):
+        shutil.copyfile(Path("/") / name, folder / name)
+    await _does("git", "clone", "-q", str(CHECKOUT), str(folder / "root" / "mneme"))
+    return folder
+
+
+async def _does(*command: str) -> None:
+    process = await asyncio.create_subprocess_exec(*command)
+    if await process.wait() != 0:
+        raise Failed(f"{' '.join(command)} failed")
+
+
+def settings(telegram: BotApiServer, model: ModelServer) -> str:
+    return (
+        f"TELEGRAM_BOT_TOKEN={telegram.token}\nTELEGRAM_API_URL={telegram.url}\nTELEGRAM_ALLOWED_IDS={ANN}\n"
+        f"OPENAI_BASE_URL={model.url}\nLLM_MODEL=scripted\n"
+    )
+
+
+async def answers(telegram: BotApiServer, text: str) -> None:
+    """Have the bot answer a message."""
+    telegram.user_says(text, chat_id=ANN)
+    await telegram.wait_for(lambda: any(text in message.text for message in telegram.sent(ANN)), timeout=60)
+    print(f"          Telegram: {text!r} was answered", flush=True)
+
+
+def change(root: Root, name: str, old: str, new: str) -> None:
+    """Change a file of the clone, as a later version would."""
+    path = root.folder / "root" / "mneme" / name
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(old, new) if old else text + new, encoding="utf-8")
+
+
+async def install(root: Root, telegram: BotApiServer) -> None:
+    """From nothing to a bot that answers; what is missing is named first."""
+    said = await root.run("/root/mneme/deploy/install.sh", expect=1)
+    if "apt-get install python3.11-venv" not in said:
+        raise Failed("the missing package was not named")
+    await root.run("apt-get", "update", "-qq")
+    await root.run("sh", "-c", "DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null 2>&1")
+    await root.run("cp", "-r", "/root/mneme", "/srv/mneme")
+    await root.run("runuser", "-u", "nobody", "--", "/srv/mneme/deploy/install.sh", expect=1)
+    await root.run("/root/mneme/deploy/install.sh", "--env", "/root/env")
+    await answers(telegram, "the first message")
+    await root.run("mneme", "memory", "add", "wifi", "The guest wifi is called Kolibri")
+    await root.run("systemd-analyze", "security", "--threshold=15", "mneme.service")
+    await root.run("du", "-sm", "/opt/mneme")
+    await root.run("sh", "-c", "ls -ld /etc/mneme /etc/mneme/mneme.env /var/lib/mneme /var/lib/mneme-backups")
+    await root.run("sh", "-c", "grep VmRSS /proc/$(systemctl show --value -p MainPID mneme)/status")
+
+
+async def survive(root: Root, telegram: BotApiServer) -> None:
+    """Killed and hung, it comes back; a watchdog of seconds instead of minutes, so that this ends."""
+    await root.run("mkdir", "-p", "/run/systemd/system/mneme.service.d")
+    short = "[Service]\\nWatchdogSec=5\\nRestartSec=1\\n"
+    await root.run("sh", "-c", f"printf '{short}' >/run/systemd/system/mneme.service.d/trial.conf")
+    await root.run("systemctl", "daemon-reload")
+    await root.run("systemctl", "restart", "mneme")
+    await root.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "mneme")
+    await root.until("1", "systemctl", "show", "--value", "--property=NRestarts", "mneme")
+    await answers(telegram, "after a kill")
+    await root.run("systemctl", "kill", "--kill-whom=main", "--signal=STOP", "mneme")
+    await root.until("2", "systemctl", "show", "--value", "--property=NRestarts", "mneme", patience=200)
+    await answers(telegram, "after a starved watchdog")
+    await root.run("rm", "-r", "/run/systemd/system/mneme.service.d")
+    await root.run("systemctl", "daemon-reload")
+
+
+async def upgrade(root: Root, telegram: BotApiServer) -> None:
+    """A good version, one whose migration fails, one that does not start."""
+    change(root, "pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
+    await root.run("/root/mneme/deploy/install.sh")
+    await answers(telegram, "after an upgrade")
+    good = await root.run("readlink", "/opt/mneme/current")
+    change(root, "memory/store/migrations.py", "", BREAKS_AT_MIGRATION)
+    await root.run("/root/mneme/deploy/install.sh", expect=1)
+    await answers(telegram, "after a migration that failed")
+    change(root, "memory/store/migrations.py", BREAKS_AT_MIGRATION, BREAKS_AT_START)
+    change(root, "bot/telegram/service.py", "    bot = telegram_bot(app.settings)", "    raise SystemExit(3)")
+    await root.run("/root/mneme/deploy/install.sh", expect=1)
+    await answers(telegram, "after a version that did not start")
+    if await root.run("readlink", "/opt/mneme/current") != good:
+        raise Failed("another version runs than the one that worked")
+    await root.run("mneme", "memory", "show", "wifi")
+    await root.run("git", "-C", "/root/mneme", "checkout", "-q", ".")
+
+
+async def back_up(root: Root) -> None:
+    """The nightly backup, restored into a second directory, exports the same."""
+    await root.run("systemctl", "start", "mneme-backup.service")
+    await root.run("sh", "-c", "systemctl list-timers --no-legend | grep mneme")
+    nightly = await root.run("sh", "-c", "ls /var/lib/mneme-backups/mneme/nightly/*.zip")
+    await root.run("systemctl", "stop", "mneme")  # what comes later is not in the backup
+    await root.run("install", "-d", "-o", "mneme", "-g", "mneme", "/var/lib/mneme-second")
+    await root.run("mneme", "restore", nightly, "--into", "/var/lib/mneme-second")
+    await root.run("mneme", "export", "/tmp/first")
+    second = "runuser -u mneme -- env MNEME_DATA_DIR=/var/lib/mneme-second /opt/mneme/current/bin/mneme"
+    await root.run("sh", "-c", f"cd /tmp && {second} export /tmp/second")
+    await root.run("diff", "-r", "/tmp/first", "/tmp/second")
+    await root.run("systemctl", "start", "mneme")
+
+
+async def second_bot(root: Root, other: BotApiServer) -> None:
+    """One more bot beside the first."""
+    await root.run("/root/mneme/deploy/install.sh", "--bot", "work", "--env", "/root/env-work")
+    await answers(other, "hello, second bot")
+    await root.run("mneme", "@work", "memory", "list")
+    await root.run("systemctl", "start", "mneme-backup@work.service")
+    await root.run("systemctl", "is-active", "mneme", "mneme@work")
+
+
+async def uninstall(root: Root) -> None:
+    """The program goes and the memory stays, until it is asked to go, too."""
+    await root.run("/root/mneme/deploy/uninstall.sh")
+    await root.run("ls", "/var/lib/mneme/mneme.db", "/etc/mneme/mneme.env")
+    await root.run("sh", "-c", "! ls /opt/mneme /usr/local/bin/mneme /etc/systemd/system/mneme* 2>/dev/null")
+    await root.run("/root/mneme/deploy/uninstall.sh", "--purge", "--yes")
+    await root.run("sh", "-c", "! ls -d /etc/mneme /var/lib/mneme* 2>/dev/null; ! id mneme 2>/dev/null")
+
+
+async def trial() -> None:
+    """All of it, in the order in which it happens to a server."""
+    with tempfile.TemporaryDirectory(prefix="mneme-trial-", ignore_cleanup_errors=True) as name:
+        folder = await fresh_debian(Path(name))
+        other_token = "7654321:TEST-token-for-another-local-server"
+        async with ModelServer() as model, BotApiServer() as telegram, BotApiServer(other_token, "work_bot") as other:
+            (folder / "root" / "env").write_text(settings(telegram, model), encoding="utf-8")
+            (folder / "root" / "env-work").write_text(settings(other, model), encoding="utf-8")
+            async with started(folder) as root:
+                try:
+                    await install(root, telegram)
+                    await survive(root, telegram)
+                    await upgrade(root, telegram)
+                    await back_up(root)
+                    await second_bot(root, other)
+                    await uninstall(root)
+                except BaseException:
+                    print(await root.run("journalctl", "--no-pager", "-n", "40", "-o", "cat"), flush=True)
+                    raise
+    print("The deployment does what it says.", flush=True)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or any(shutil.which(tool) is None for tool in ("debootstrap", "unshare", "nsenter")):
+        sys.exit("This needs root, and debootstrap and util-linux: apt-get install debootstrap util-linux")
+    asyncio.run(trial())

@@ -1,0 +1,108 @@
+"""Claiming the bot: a code works once, for a day, and can't be guessed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.custody.access import CODE_ATTEMPTS, AccessList
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+
+@pytest.fixture
+def access(database: Database, clock: FakeClock) -> AccessList:
+    """Telegram's members."""
+    return AccessList(database, "telegram", clock)
+
+
+async def test_nobody_is_a_member_at_first_and_no_code_works(access: AccessList) -> None:
+    assert not await access.has_members()
+    assert not await access.is_member(12345)
+    assert not await access.claim(12345, "")
+
+
+async def test_the_right_code_makes_a_member_for_good(database: Database, access: AccessList, clock: FakeClock) -> None:
+    assert await access.claim(12345, await access.new_claim_code())
+    clock.forward(days=1000)
+    again = AccessList(database, "telegram", clock)
+    assert await again.is_member(12345)
+    assert await again.has_members()
+
+
+async def test_a_member_is_an_exact_id(access: AccessList) -> None:
+    await access.claim(12, await access.new_claim_code())
+    assert not await access.is_member(123)
+    assert not await access.is_member(1)
+
+
+async def test_a_code_may_be_typed_in_small_letters_and_with_spaces_around(access: AccessList) -> None:
+    assert await access.claim(12345, f"  {(await access.new_claim_code()).lower()}\n")
+
+
+async def test_a_code_works_once(access: AccessList) -> None:
+    code = await access.new_claim_code()
+    assert await access.claim(1, code)
+    assert not await access.claim(2, code)
+    assert not await access.is_member(2)
+
+
+async def test_of_two_who_claim_at_once_one_wins(access: AccessList) -> None:
+    code = await access.new_claim_code()
+    assert sorted(await asyncio.gather(access.claim(1, code), access.claim(2, code))) == [False, True]
+
+
+async def test_a_code_is_void_after_too_many_wrong_tries(access: AccessList) -> None:
+    code = await access.new_claim_code()
+    for _ in range(CODE_ATTEMPTS):
+        assert not await access.claim(666, "WRONG")
+    assert not await access.claim(12345, code)
+
+
+async def test_a_code_survives_a_few_typing_errors(access: AccessList) -> None:
+    code = await access.new_claim_code()
+    for _ in range(CODE_ATTEMPTS - 1):
+        assert not await access.claim(12345, "WRONG")
+    assert await access.claim(12345, code)
+
+
+async def test_a_code_is_valid_for_a_day(access: AccessList, clock: FakeClock) -> None:
+    code = await access.new_claim_code()
+    clock.forward(hours=23, minutes=59)
+    assert await access.claim(1, code)
+    code = await access.new_claim_code()
+    clock.forward(hours=24)
+    assert not await access.claim(2, code)
+
+
+async def test_a_new_code_replaces_the_former_and_its_failures(access: AccessList) -> None:
+    former = await access.new_claim_code()
+    for _ in range(CODE_ATTEMPTS):
+        await access.claim(666, "WRONG")
+    code = await access.new_claim_code()
+    assert not await access.claim(1, former)
+    assert await access.claim(1, code)
+
+
+async def test_a_code_is_for_one_channel(database: Database, access: AccessList, clock: FakeClock) -> None:
+    code = await access.new_claim_code()
+    assert not await AccessList(database, "other", clock).claim(1, code)
+    assert await access.claim(1, code)
+    assert not await AccessList(database, "other", clock).is_member(1)
+
+
+async def test_the_code_itself_is_not_in_the_database(database: Database, access: AccessList) -> None:
+    code = await access.new_claim_code()
+    kept = [tuple(row) for row in await database.rows("SELECT * FROM claim_codes")]
+    assert len(kept) == 1
+    assert code not in str(kept)
+
+
+async def test_claiming_again_changes_nothing(database: Database, access: AccessList) -> None:
+    for _ in range(2):
+        assert await access.claim(12345, await access.new_claim_code())
+    assert await database.value("SELECT count(*) FROM members") == 1

@@ -1,0 +1,428 @@
+"""Compaction: when it happens, where it cuts, and that nothing is lost whatever goes wrong in between."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from memory.log.compaction import (
+    EXTRACT_CHARACTERS,
+    MESSAGE_CHARACTERS,
+    SUMMARY_CHARACTERS,
+    SUMMARY_TIMEOUT,
+    TRANSCRIPT_CHARACTERS,
+    CompactionLimits,
+    CompactionService,
+    cut_at,
+    extract,
+    written_out,
+)
+from memory.messages import Message, Role, complete_groups
+from memory.text.naming import telling_words
+from memory.text.tokens import TokenCounter
+from tests.support.servers.model import Says as Reply
+from tests.support.talk import Store, assistant, calls, result, system, user
+
+if TYPE_CHECKING:
+    from memory.log.compaction import Summarizer
+    from memory.log.sessions import Session
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock, Person
+    from tests.support.servers.model import ModelServer
+
+MODEL = "scripted"
+LARGE_WINDOW = 200_000
+LIMITS = CompactionLimits(max_context_tokens=50_000, keep_last_messages=20, memory_window=50)
+
+
+@dataclass(slots=True)
+class Summaries:
+    """A summariser that numbers its summaries, each of which holds the earlier one."""
+
+    asked: list[tuple[str | None, str]] = field(default_factory=list)
+
+    async def summarize(self, earlier: str | None, transcript: str) -> str:
+        self.asked.append((earlier, transcript))
+        return f"{earlier}; part {len(self.asked)}" if earlier else f"Garden plans: part {len(self.asked)}"
+
+
+class FailingModel:
+    """A summariser whose model is out of reach."""
+
+    async def summarize(self, earlier: str | None, transcript: str) -> str:
+        raise ConnectionError("the model is out of reach")
+
+
+class HangingModel:
+    """A summariser whose model never answers."""
+
+    async def summarize(self, earlier: str | None, transcript: str) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+
+@dataclass(slots=True)
+class Says:
+    """A summariser that always says the same."""
+
+    text: str
+
+    async def summarize(self, earlier: str | None, transcript: str) -> str:
+        return self.text
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+async def session(store: Store) -> Session:
+    """A chat."""
+    return await store.session()
+
+
+def service(
+    store: Store,
+    summarizer: Summarizer | None,
+    limits: CompactionLimits = LIMITS,
+    counter: TokenCounter | None = None,
+) -> CompactionService:
+    return CompactionService(store.sessions, store.entries, summarizer, limits, counter or TokenCounter(), store.clock)
+
+
+async def talk(store: Store, session: Session, exchanges: int, size: int = 10) -> None:
+    for n in range(exchanges):
+        await store.exchange(session, f"question {n} ".ljust(size, "q"), f"answer {n} ".ljust(size, "a"))
+
+
+async def archives(store: Store) -> list[str]:
+    return [row["content"] for row in await store.database.rows("SELECT content FROM entries ORDER BY id")]
+
+
+groups = st.one_of(
+    st.just([user("u")]),
+    st.just([assistant("a")]),
+    st.integers(1, 3).map(lambda n: [calls(*map(str, range(n))), *(result(str(i)) for i in range(n))]),
+)
+logs = st.lists(groups, max_size=20).map(lambda made: [message for group in made for message in group])
+
+
+@given(logs, st.integers(1, 30))
+def test_a_cut_falls_at_a_users_message_and_parts_no_call_from_its_result(log: list[Message], keep: int) -> None:
+    cut = cut_at(log, keep)
+    assert 0 <= cut < max(1, len(log))
+    assert cut == 0 or log[cut].role is Role.USER
+    assert complete_groups(log[:cut]) == log[:cut]
+    assert complete_groups(log[cut:]) == log[cut:]
+
+
+@given(logs, st.integers(1, 30))
+def test_a_cut_keeps_what_was_asked_for_unless_that_is_all_there_is(log: list[Message], keep: int) -> None:
+    cut = cut_at(log, keep)
+    places = [i for i, message in enumerate(log) if i > 0 and message.role is Role.USER]
+    if len(log) <= keep or not places:
+        assert cut == 0
+    elif places[0] <= len(log) - keep:
+        assert len(log) - cut >= keep
+        assert not [i for i in places if cut < i <= len(log) - keep]
+    else:
+        assert cut == places[0]
+
+
+async def test_an_old_part_becomes_a_summary_and_the_newest_messages_stay(store: Store, session: Session) -> None:
+    await talk(store, session, 10)
+    done = await service(store, Summaries()).compact(session, keep=4)
+    assert done is not None
+    assert (done.removed, done.kept, done.summarized) == (16, 4, True)
+    assert done.archive_name == "archive-2026-02-07-garden-plans-part"
+    transcript = await store.sessions.transcript(session.id)
+    assert transcript.summary == "Garden plans: part 1"
+    assert [m.content.split()[1] for m in transcript.messages] == ["8", "8", "9", "9"]
+    (marker,) = await store.sessions.markers(session.id)
+    assert (marker.archive_name, marker.archived_at, marker.first_kept_message_id) == (
+        done.archive_name,
+        store.clock(),
+        transcript.messages[0].id,
+    )
+    assert await store.sessions.message_count(session.id) == 20  # the log is append-only
+
+
+@pytest.mark.parametrize("exchanges", [0, 1, 5])
+async def test_there_is_nothing_to_compact_in_a_short_conversation(
+    store: Store, session: Session, exchanges: int
+) -> None:
+    await talk(store, session, exchanges)
+    summaries = Summaries()
+    assert await service(store, summaries).compact(session, keep=10) is None
+    assert summaries.asked == []
+    assert await archives(store) == []
+
+
+async def test_there_is_nothing_to_compact_where_no_place_to_cut_is(store: Store, session: Session) -> None:
+    work = [message for n in range(40) for message in (calls(str(n)), result(str(n)))]
+    await store.turn(session, user("Tidy my notes"), *work, assistant("Tidy."))
+    assert await service(store, Summaries()).compact(session, keep=1) is None
+    assert await service(store, Summaries()).compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+
+
+async def test_compacting_twice_in_a_row_has_nothing_to_do_the_second_time(store: Store, session: Session) -> None:
+    await talk(store, session, 10)
+    compaction = service(store, Summaries())
+    assert await compaction.compact(session, keep=4) is not None
+    assert await compaction.compact(session, keep=4) is None
+
+
+async def test_more_than_fifty_messages_are_too_many(store: Store, session: Session) -> None:
+    compaction = service(store, Summaries())
+    await talk(store, session, 25)
+    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    await talk(store, session, 1)
+    done = await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    assert done is not None
+    assert (done.removed, done.kept) == (32, 20)
+    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+
+
+async def test_a_conversation_over_the_estimate_is_too_large(store: Store, session: Session) -> None:
+    compaction = service(store, Summaries())
+    for _ in range(7):  # 147,000 characters are 42,000 tokens by the estimate, and 8,000 are added: the limit
+        await store.exchange(session, "q" * 10_500, "a" * 10_500)
+    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    await store.exchange(session, "more", "of it")
+    with capture_logs() as logs:
+        assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is not None
+    assert (logs[0]["event"], logs[0]["threshold"], logs[0]["messages"]) == ("context_too_large", 50_000, 16)
+
+
+@pytest.mark.parametrize(
+    ("window", "threshold"), [(200_000, 50_000), (62_500, 50_000), (32_000, 25_600), (8_192, 6_553)]
+)
+def test_the_threshold_is_four_fifths_of_the_window_or_the_setting(store: Store, window: int, threshold: int) -> None:
+    assert service(store, None).threshold(window) == threshold
+
+
+async def test_what_a_model_reported_takes_the_place_of_the_estimate(store: Store, session: Session) -> None:
+    counter = TokenCounter()
+    words = "q" * 10_000
+    for _ in range(30):
+        counter.observe(MODEL, [words], 1_000)  # this model takes ten characters a token
+    for _ in range(8):
+        await store.exchange(session, words, words)
+    compaction = service(store, Summaries(), counter=counter)
+    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await compaction.compact_if_needed(session, "another model", LARGE_WINDOW) is not None
+
+
+async def test_where_the_kept_messages_are_too_large_fewer_stay(store: Store, session: Session) -> None:
+    for _ in range(10):
+        await store.exchange(session, "q" * 10_000, "a" * 10_000)
+    compaction = service(store, Summaries())
+    done = await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    assert done is not None
+    assert 0 < done.kept < 12
+    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+
+
+@pytest.mark.parametrize("giant_first", [True, False])
+async def test_one_giant_message_does_not_compact_for_ever(store: Store, session: Session, giant_first: bool) -> None:
+    summaries = Summaries()
+    compaction = service(store, summaries)
+    if not giant_first:
+        await talk(store, session, 3)
+    await store.exchange(session, "x" * 900_000, "That is long.")
+    for _ in range(5):
+        await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    assert len(summaries.asked) <= 1
+    await talk(store, session, 1)
+    for _ in range(5):
+        await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    assert len(summaries.asked) <= 2
+    assert await store.seen(session) == ["question 0 ", "answer 0 a"]
+    assert max(len(text) for _, text in summaries.asked) < 1000
+
+
+async def test_settings_that_keep_more_than_the_window_do_not_compact_on_every_turn(
+    store: Store, session: Session
+) -> None:
+    summaries = Summaries()
+    limits = CompactionLimits(max_context_tokens=50_000, keep_last_messages=1000, memory_window=50)
+    compaction = service(store, summaries, limits)
+    for _ in range(60):
+        await talk(store, session, 1)
+        await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    assert 1 <= len(summaries.asked) <= 8
+
+
+async def test_compaction_that_is_off_works_by_hand_only(store: Store, session: Session) -> None:
+    await talk(store, session, 40)
+    compaction = service(store, Summaries(), replace(LIMITS, enabled=False))
+    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await compaction.compact(session, keep=10) is not None
+
+
+@pytest.mark.parametrize("summarizer", [None, FailingModel(), HangingModel(), Says(" \n")])
+async def test_without_a_summary_the_archive_holds_an_extract(
+    store: Store, session: Session, summarizer: Summarizer | None
+) -> None:
+    await store.exchange(session, "My sister Daria\nlives in Odesa", "Noted.")
+    await talk(store, session, 5)
+    limits = replace(LIMITS, summary_timeout=0.01)
+    done = await service(store, summarizer, limits).compact(session, keep=10)
+    assert done is not None
+    assert not done.summarized
+    assert done.archive_name == "archive-2026-02-07-sister-daria-lives"
+    assert await archives(store) == ["The user said:\n- My sister Daria lives in Odesa"]
+    assert (await store.sessions.transcript(session.id)).summary == "The user said:\n- My sister Daria lives in Odesa"
+
+
+def test_a_summary_has_fifteen_seconds() -> None:
+    assert LIMITS.summary_timeout == SUMMARY_TIMEOUT == 15
+
+
+async def test_a_model_that_summarises_without_end_is_cut(store: Store, session: Session) -> None:
+    await talk(store, session, 10)
+    await service(store, Says("word " * 100_000)).compact(session, keep=4)
+    assert await archives(store) == [("word " * 100_000)[:SUMMARY_CHARACTERS].strip()]
+
+
+async def test_the_earlier_summary_is_carried_on_through_ten_compactions(store: Store, session: Session) -> None:
+    summaries = Summaries()
+    compaction = service(store, summaries)
+    for n in range(10):
+        await talk(store, session, 5)
+        before = (await store.sessions.transcript(session.id)).summary
+        assert await compaction.compact(session, keep=2) is not None
+        assert summaries.asked[n][0] == before
+    parts = "; ".join(["Garden plans: part 1", *(f"part {n}" for n in range(2, 11))])
+    assert (await store.sessions.transcript(session.id)).summary == parts
+    assert len(await archives(store)) == len(await store.sessions.markers(session.id)) == 10
+    assert await store.sessions.message_count(session.id) == 100
+
+
+async def test_without_a_model_ten_compactions_keep_the_first_and_the_latest_words(
+    store: Store, session: Session
+) -> None:
+    compaction = service(store, None)
+    await store.exchange(session, "I am Olena", "Hello Olena")
+    names = []
+    for n in range(10):
+        await store.exchange(session, f"I want to talk about subject{n:02} {'x' * 400}", "Gladly")
+        await talk(store, session, 3)
+        done = await compaction.compact(session, keep=2)
+        assert done is not None
+        names.append(done.archive_name)
+    summary = (await store.sessions.transcript(session.id)).summary or ""
+    assert "Olena" in summary
+    assert "subject09" in summary
+    assert len(summary) <= EXTRACT_CHARACTERS + 1
+    assert all(f"subject{n:02}" in content for n, content in enumerate(await archives(store)))
+    assert len(set(names)) == 10
+
+
+async def test_tool_results_are_left_out_and_each_message_is_cut_for_the_summariser(
+    store: Store, session: Session
+) -> None:
+    summaries = Summaries()
+    await store.turn(session, user("q" * 1000), calls("1"), result("1", "secret " * 100), assistant("a" * 1000))
+    await talk(store, session, 2)
+    await service(store, summaries).compact(session, keep=4)
+    assert summaries.asked == [(None, f"user: {'q' * MESSAGE_CHARACTERS}\nassistant: {'a' * MESSAGE_CHARACTERS}")]
+
+
+@given(st.lists(st.builds(user, st.text("ab \n", max_size=2000)), max_size=300), st.text(max_size=5000))
+def test_what_a_summariser_reads_and_what_an_extract_holds_is_bounded(said: list[Message], earlier: str) -> None:
+    assert len(written_out(said)) <= TRANSCRIPT_CHARACTERS
+    assert len(extract(None, said)) <= EXTRACT_CHARACTERS
+    assert 0 < len(extract(earlier, said)) <= EXTRACT_CHARACTERS + 1
+
+
+def test_system_messages_are_not_summarised() -> None:
+    assert written_out([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
+
+
+async def test_a_stop_while_the_summary_is_made_changes_nothing(store: Store, session: Session) -> None:
+    await talk(store, session, 10)
+    before = await store.sessions.transcript(session.id)
+    compacting = asyncio.create_task(service(store, HangingModel()).compact(session, keep=4))
+    await asyncio.wait([compacting], timeout=0.05)
+    compacting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await compacting
+    assert await archives(store) == []
+    assert await store.sessions.transcript(session.id) == before
+
+
+@pytest.mark.parametrize(
+    ("topic", "name"),
+    [
+        ("The user asked about Docker health checks.", "archive-2026-02-07-docker-health-checks"),
+        ("[Conversation summary]\nThe user talked about 3 cats", "archive-2026-02-07-cats"),
+        ("Розгортання бота на сервері", "archive-2026-02-07-розгортання-бота-сервері"),
+        ("東京への旅行。宿の予約。", "archive-2026-02-07-東京への旅行-宿の予約"),
+        ("12 345 !? --", "archive-2026-02-07"),
+        ("docker_compose/health'checks; DROP TABLE", "archive-2026-02-07-docker-compose-health"),
+        ("docker docker Docker health", "archive-2026-02-07-docker-health"),
+    ],
+)
+async def test_an_archives_name_is_readable(store: Store, topic: str, name: str) -> None:
+    assert (await store.archive("telegram:1", "content", topic)).name == name
+
+
+@given(st.text(max_size=300))
+def test_any_topic_makes_a_name_that_can_be_typed(topic: str) -> None:
+    assert all(re.fullmatch(r"[^\W_]{1,24}", word) for word in telling_words(topic, 3))
+
+
+async def test_names_of_one_day_never_collide_even_when_made_at_once(store: Store) -> None:
+    made = await asyncio.gather(*(store.archive("telegram:1", "x", "docker health checks") for _ in range(12)))
+    stem = "archive-2026-02-07-docker-health-checks"
+    assert sorted(archive.name for archive in made) == sorted([stem, *(f"{stem}-{n}" for n in range(2, 13))])
+    assert await store.entries.counts("telegram:1") == {"archive": 12}
+
+
+async def test_owners_have_names_of_their_own(store: Store) -> None:
+    one, other = await store.archive("telegram:1", "x", "cats"), await store.archive("telegram:2", "y", "cats")
+    assert one.name == other.name
+    assert await store.entries.counts("telegram:1") == {"archive": 1}
+
+
+async def test_the_archive_and_its_marker_are_written_together_or_not_at_all(store: Store, session: Session) -> None:
+    await talk(store, session, 4)
+    before = await store.sessions.transcript(session.id)
+    async with store.database.transaction() as connection:
+        await connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON markers BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        )
+    with pytest.raises(sqlite3.IntegrityError):
+        await service(store, Summaries()).compact(session, keep=4)
+    assert await archives(store) == []
+    assert await store.sessions.transcript(session.id) == before
+
+
+async def test_removing_the_newest_archive_brings_back_the_summary_before_it(
+    person: Person, model: ModelServer
+) -> None:
+    for number in range(2):
+        await person.says(f"question {number}")
+        await person.says(f"and {number}")
+        model.script(Reply(f"Summary {number}."))
+        await person.says("/compact 1")
+    listed = await person.says("/memory archive")
+    newest = listed.partition("- **")[2].partition("**")[0]
+    await person.says("How are you?")
+    assert "Summary 1." in model.requests[-1].prompt
+    await person.says(f"/forget {newest}")
+    await person.says("And now?")
+    prompt = str(model.requests[-1].messages[0]["content"])
+    assert "[Conversation summary]\nSummary 0." in prompt
+    assert "question 1" not in model.requests[-1].prompt.partition("# Relevant")[0]

@@ -1,0 +1,228 @@
+"""The working history of a turn: what pruning keeps, and that nothing is lost or shared by accident."""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from memory.log.conversation import InMemoryConversation
+from memory.messages import Message, Role, complete_groups
+from tests.support.talk import assistant, calls, result, system, user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from memory.log.conversation import ConversationMemory
+
+
+def tokens(messages: Iterable[Message]) -> int:
+    """Four characters a token, as S3 counts; a message costs one at least."""
+    return sum(1 + len(message.content) // 4 for message in messages)
+
+
+def conversation(messages: Iterable[Message] = ()) -> ConversationMemory:
+    memory = InMemoryConversation(tokens)
+    memory.add_many(messages)
+    return memory
+
+
+texts = st.text("abc ", max_size=60)
+groups = st.one_of(
+    texts.map(lambda text: [system(text)]),
+    texts.map(lambda text: [user(text)]),
+    texts.map(lambda text: [assistant(text)]),
+    st.tuples(st.integers(1, 3), texts).map(
+        lambda made: [calls(*map(str, range(made[0]))), *(result(str(n), made[1]) for n in range(made[0]))]
+    ),
+)
+talks = st.lists(groups, max_size=15).map(lambda made: [message for group in made for message in group])
+
+
+def is_part_in_order(part: list[Message], whole: list[Message]) -> bool:
+    rest = iter(whole)
+    return all(any(message is other for other in rest) for message in part)
+
+
+@given(talks, st.integers(0, 200))
+def test_pruning_keeps_within_the_budget_unless_the_system_messages_exceed_it(talk: list[Message], budget: int) -> None:
+    memory = conversation(talk)
+    memory.prune(budget)
+    asked_by_system = tokens(memory.by_role(Role.SYSTEM))
+    if asked_by_system <= budget:
+        assert tokens(memory.all()) <= budget
+    else:
+        assert [m.role for m in memory.all() if m.role is not Role.SYSTEM] in ([], [Role.USER])
+
+
+@given(talks, st.integers(0, 200))
+def test_pruning_keeps_every_system_message_and_the_order_and_says_how_many_went(
+    talk: list[Message], budget: int
+) -> None:
+    memory = conversation(talk)
+    dropped = memory.prune(budget)
+    kept = memory.all()
+    assert [m for m in kept if m.role is Role.SYSTEM] == [m for m in talk if m.role is Role.SYSTEM]
+    assert is_part_in_order(kept, talk)
+    assert dropped == len(talk) - len(kept) == len(talk) - memory.count()
+
+
+@given(talks, st.integers(0, 200))
+def test_pruning_keeps_a_tool_call_and_its_results_together(talk: list[Message], budget: int) -> None:
+    memory = conversation(talk)
+    memory.prune(budget)
+    assert complete_groups(memory.all()) == memory.all()
+
+
+@given(talks, st.integers(0, 200))
+def test_pruning_drops_the_oldest_and_no_more_than_it_must(talk: list[Message], budget: int) -> None:
+    memory = conversation(talk)
+    memory.prune(budget)
+    said = [m for m in talk if m.role is not Role.SYSTEM]
+    kept = [m for m in memory.all() if m.role is not Role.SYSTEM]
+    if tokens(memory.by_role(Role.SYSTEM)) > budget:
+        return
+    assert kept == said[len(said) - len(kept) :]
+    if len(kept) < len(said):
+        newest_lost = said[: len(said) - len(kept)]
+        group = [newest_lost.pop()]
+        while group[0].role is Role.TOOL:
+            group.insert(0, newest_lost.pop())
+        assert tokens([*memory.all(), *group]) > budget
+
+
+@given(talks)
+def test_pruning_to_what_it_costs_changes_nothing(talk: list[Message]) -> None:
+    memory = conversation(talk)
+    assert memory.prune(tokens(talk)) == 0
+    assert memory.all() == talk
+
+
+@given(talks, st.integers(0, 200))
+def test_pruning_twice_is_pruning_once(talk: list[Message], budget: int) -> None:
+    memory = conversation(talk)
+    memory.prune(budget)
+    assert memory.prune(budget) == 0
+
+
+def test_when_the_system_messages_alone_exceed_the_budget_the_last_user_message_stays_and_the_log_says_so() -> None:
+    rules, first, answer, last = system("rules " * 20), user("first"), assistant("answer"), user("last")
+    memory = conversation([rules, first, answer, last, assistant("thinking")])
+    with capture_logs() as logs:
+        assert memory.prune(5) == 3
+    assert memory.all() == [rules, last]
+    assert [(line["event"], line["budget"]) for line in logs] == [("system_messages_exceed_budget", 5)]
+
+
+def test_a_budget_below_zero_is_an_error_and_changes_nothing() -> None:
+    memory = conversation([user("hello")])
+    with pytest.raises(ValueError, match="below zero: -1"):
+        memory.prune(-1)
+    assert memory.count() == 1
+
+
+def test_an_empty_conversation_has_nothing_to_prune() -> None:
+    assert conversation().prune(0) == 0
+
+
+def test_without_a_counter_four_characters_are_a_token() -> None:
+    memory = InMemoryConversation()
+    memory.add_many([user("x" * 400), user("y" * 400)])
+    memory.prune(110)
+    assert memory.all() == [user("y" * 400)]
+
+
+def test_messages_are_found_by_recency_and_by_role() -> None:
+    memory = conversation([system("s"), user("one"), assistant("two"), user("three")])
+    assert [m.content for m in memory.recent(2)] == ["two", "three"]
+    assert [m.content for m in memory.by_role(Role.USER)] == ["one", "three"]
+    assert memory.recent(0) == memory.recent(-3) == []
+    assert len(memory.recent(99)) == memory.count() == 4
+
+
+def test_what_a_conversation_hands_out_are_copies() -> None:
+    memory = conversation([user("hello")])
+    for handed_out in (memory.all(), memory.recent(5), memory.by_role(Role.USER)):
+        handed_out.clear()
+    given_in = [assistant("hi")]
+    memory.add_many(given_in)
+    given_in.clear()
+    assert [m.content for m in memory.all()] == ["hello", "hi"]
+
+
+def test_a_cleared_conversation_is_empty_and_usable() -> None:
+    memory = conversation([user("hello")])
+    memory.clear()
+    assert memory.count() == 0
+    memory.add(user("again"))
+    assert memory.all() == [user("again")]
+
+
+def test_threads_that_add_at_once_lose_nothing_and_keep_their_order() -> None:
+    memory = conversation()
+    together = threading.Barrier(8)
+
+    def talk(name: int) -> None:
+        together.wait()
+        for n in range(60):
+            memory.add(user(f"{name} {n}"))
+            memory.add_many([assistant(f"{name} {n} a"), assistant(f"{name} {n} b")])
+            memory.all()
+            memory.prune(10**6)
+
+    threads = [threading.Thread(target=talk, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = [message.content for message in memory.all()]
+    assert len(said) == 8 * 60 * 3
+    for name in range(8):
+        own = [text for text in said if text.startswith(f"{name} ")]
+        assert own == [f"{name} {n}{part}" for n in range(60) for part in ("", " a", " b")]
+    pairs = [(a, b) for a, b in pairwise(said) if a.endswith(" a")]
+    assert all(b == f"{a[:-1]}b" for a, b in pairs)
+
+
+@given(talks)
+def test_whole_groups_are_left_as_they_are(talk: list[Message]) -> None:
+    assert complete_groups(talk) == talk
+
+
+@given(
+    st.lists(st.one_of(st.just(user("u")), st.just(calls("1", "2")), st.sampled_from("123").map(result)), max_size=8)
+)
+def test_repaired_history_has_each_call_with_its_results_and_no_result_alone(history: list[Message]) -> None:
+    repaired = complete_groups(history)
+    open_calls: set[str | None] = set()
+    for message in repaired:
+        if message.role is Role.TOOL:
+            assert message.tool_call_id in open_calls
+            open_calls.discard(message.tool_call_id)
+            continue
+        assert not open_calls
+        open_calls = {call.id for call in message.tool_calls}
+    assert not open_calls
+    assert [m for m in repaired if m.role is Role.USER] == [m for m in history if m.role is Role.USER]
+
+
+@pytest.mark.parametrize(
+    ("history", "repaired"),
+    [
+        ([user("u"), calls("1"), user("v")], [user("u"), user("v")]),
+        ([user("u"), result("1"), user("v")], [user("u"), user("v")]),
+        ([calls("1", "2"), result("1")], []),
+        ([calls("1"), result("2")], []),
+        ([calls("1"), result("1"), result("1")], []),
+        ([calls("1"), user("u"), result("1")], [user("u")]),
+        # a provider takes results in any order
+        ([calls("1", "2"), result("2"), result("1")], [calls("1", "2"), result("2"), result("1")]),
+    ],
+)
+def test_halves_of_tool_calls_are_left_out(history: list[Message], repaired: list[Message]) -> None:
+    assert complete_groups(history) == repaired

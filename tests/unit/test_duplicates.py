@@ -1,0 +1,166 @@
+"""Which memories say the same, and which only look alike."""
+
+from __future__ import annotations
+
+from itertools import count, permutations
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.consolidation.duplicates import duplicates
+from memory.store.entry import Entry, Kind
+from tests.support.talk import NOON
+
+ids = count(1)
+
+
+def entry(content: str, **other: object) -> Entry:
+    """An entry of the store with that content."""
+    values: dict[str, object] = {
+        "id": next(ids), "owner": "telegram:1", "name": "m", "aliases": (), "kind": Kind.FACT, "content": content,
+        "tags": (), "scope": None, "priority": "normal", "author": "user", "trusted": True, "source_message_id": None,
+        "reinforcement_count": 1, "last_reinforced_at": NOON, "outcome": None, "steps": (), "success_count": 0,
+        "failure_count": 0, "created_at": NOON, "subject": None, "valid_from": NOON, "superseded_by": None,
+        "archived_at": None,
+    }  # fmt: skip
+    return Entry(**(values | other))  # type: ignore[arg-type]  # each as its column has it
+
+
+def grouped(*entries: Entry) -> list[list[str]]:
+    return [[one.content for one in group] for group in duplicates(entries)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Likes green tea", "likes green tea."),
+        ("The spare key lies under the pot", "The spare keys lies under the pots"),
+        ("The spare key is under the pot", "Under the pot is the spare key"),
+        ("The user likes green tea", "Likes green tea"),
+        ("Anna drinks strong black coffee", "Anna drinks strong black coffee daily"),
+        ("Always run 3 tests before a release", "Always run 3 tests before the release"),
+        ("Never deploy on Fridays", "Never deploy on Friday"),
+        ("Don't use tabs in Python", "Don't use tabs in Python!"),
+        ("Запасной ключ лежит у Анны", "У Анны лежит запасной ключ"),
+        ("Под ковриком лежит запасной ключ", "Под ковриками лежит запасные ключи"),
+        ("Ключ лежить під килимком у коридорі", "Під килимком у коридорі лежить ключ"),
+        ("我最喜欢的颜色是蓝色", "我最喜欢的颜色是蓝色。"),
+    ],
+)
+def test_what_says_the_same_in_nearly_the_same_words_is_found(one: str, other: str) -> None:
+    assert grouped(entry(one), entry(other)) == [[one, other]]
+    assert grouped(entry(other), entry(one)) == [[other, one]]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The meeting room is number 12", "The meeting room is number 21"),
+        ("The freezer stands at -18 degrees", "The freezer stands at 18 degrees"),
+        ("The rent of the flat is $900", "The rent of the flat is €900"),
+        ("Likes green tea", "Does not like green tea"),
+        ("Likes green tea", "Never likes green tea"),
+        ("The team meets on Monday in the big room", "The team meets on Tuesday in the big room"),
+        ("Alexander has a red bicycle", "Alexandra has a red bicycle"),
+        ("Takes vitamin C every morning", "Takes vitamin D every morning"),
+        ("Takes vitamin A every morning", "Takes vitamin E every morning"),
+        ("Prefers C++ for small games", "Prefers C# for small games"),
+        ("His birthday is in the middle of May", "Her birthday is in the middle of May"),
+        ("Takes the white pill with water every morning before breakfast",
+         "Takes the white pill with water every morning after breakfast"),
+        ("Flies from Kyiv on Monday", "Flies to Kyiv on Monday"),
+        ("Likes tea", "Likes green tea in the garden"),
+        ("Anna works as a nurse", "Anna worked as a nurse"),
+        ("Александр любит зелёный чай", "Александра любит зелёный чай"),
+        ("Анна работала в большом банке", "Анна работает в большом банке"),
+        ("Её машина стоит во дворе", "Его машина стоит во дворе"),
+        ("Анна любит зелёный чай", "Анна не любит зелёный чай"),
+        ("Зустріч у понеділок о десятій", "Зустріч у вівторок о десятій"),
+        ("Мій брат живе у Львові", "Твій брат живе у Львові"),
+        ("我最喜欢的颜色是蓝色", "我最喜欢的颜色是红色"),
+        ("我喜欢绿茶", "我不喜欢绿茶"),
+        ("我们公司的新办公室在北京市朝阳区建国路附近的一座很高的大楼里面三层",
+         "我们公司的新办公室在北京市朝阳区建国路附近的一座很高的大楼里面五层"),
+        ("", ""),
+        ("It is", "It was"),
+    ],
+)  # fmt: skip
+def test_what_differs_in_one_telling_thing_stays_apart(one: str, other: str) -> None:
+    assert grouped(entry(one), entry(other)) == []
+    assert grouped(entry(other), entry(one)) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kind": Kind.POLICY},
+        {"scope": "src/**"},
+        {"trusted": False},
+    ],
+)
+def test_the_same_words_of_another_kind_scope_or_trust_stay_apart(other: dict[str, object]) -> None:
+    assert grouped(entry("Likes green tea"), entry("Likes green tea", **other)) == []
+
+
+def test_only_what_is_about_one_subject_comes_together() -> None:
+    tea = {subject: entry("Likes green tea", subject=subject) for subject in (None, "drinks", "breakfast")}
+    assert [[one.subject for one in group] for group in duplicates([tea["drinks"], tea["breakfast"]])] == []
+    for order in permutations(tea.values()):
+        assert [len(group) for group in duplicates(order)] == [2]
+
+
+def test_likeness_is_not_handed_down_a_chain() -> None:
+    words = "amber birch cedar dahlia elder fern ginger".split()
+    chain = [entry(" ".join(words[:length])) for length in (5, 6, 7)]
+    assert [[one.id for one in group] for group in duplicates(chain)] == [[chain[0].id, chain[1].id]]
+
+
+def test_many_that_say_the_same_are_all_found_however_often_their_words_occur() -> None:
+    assert [len(group) for group in duplicates([entry("Likes green tea") for _ in range(500)])] == [500]
+
+
+def test_among_thousands_of_one_template_each_is_compared_with_few() -> None:
+    class Kept(str):
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Kept.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    numbered = [entry(f"Room {n} on the second floor is blue", scope=Kept("house/**")) for n in range(2_500)]
+    named = [entry(f"The customer number{n}x likes the blue room", scope=Kept("house/**")) for n in range(2_500)]
+    assert duplicates([*numbered, *named]) == []
+    assert Kept.compared < 100_000
+
+
+words = st.sampled_from("tea green cup garden Anna Kyiv 5 12 not never his her чай зелёный ключ 茶 绿色 C A".split())
+contents = st.lists(words, max_size=8).map(" ".join)
+kinds = st.sampled_from([Kind.FACT, Kind.POLICY])
+
+
+@given(st.lists(st.builds(lambda content, kind: entry(content, kind=kind), contents | st.text(max_size=40), kinds)))
+def test_groups_are_disjoint_and_of_one_kind(entries: list[Entry]) -> None:
+    groups = duplicates(entries)
+    members = [one.id for group in groups for one in group]
+    assert len(members) == len(set(members))
+    assert all(len(group) > 1 and len({one.kind for one in group}) == 1 for group in groups)
+    firsts = {group[0].id for group in groups}
+    left = [one for one in entries if one.id in firsts or one.id not in members]
+    assert duplicates(left) == []
+
+
+@given(contents, contents)
+def test_being_alike_is_mutual(one: str, other: str) -> None:
+    assert bool(grouped(entry(one), entry(other))) == bool(grouped(entry(other), entry(one)))
+
+
+def test_composed_and_decomposed_letters_do_not_fail() -> None:
+    assert grouped(entry(normalize("NFD", "Ёлка стоит в углу")), entry("Ёлка стоит в углу")) in (
+        [],
+        [["Ёлка стоит в углу"]],
+    )

@@ -1,0 +1,197 @@
+"""Facts: what is known of a subject, how a newer fact supersedes it, and how that is taken back."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.custody.undo import Undo
+from memory.errors import MemoryRefused
+from memory.files.markdown import MarkdownFiles
+from memory.learning.facts import Fact, FactStore, Learned
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry
+from tests.support.fakes import Person
+from tests.support.servers.model import Says
+from tests.support.talk import Store, ledger_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+ANN, BEN = "telegram:1", "telegram:2"
+KYIV = Fact("home city", "The user lives in Kyiv.", Kind.FACT)
+LVIV = Fact("Home City", "The user lives in Lviv.", Kind.FACT, date(2026, 2, 1))
+TEA = Fact("drink", "The user likes tea.", Kind.PREFERENCE)
+UTC_ZONE = ZoneInfo("UTC")
+
+
+@pytest.fixture
+def facts(database: Database, clock: FakeClock) -> FactStore:
+    return FactStore(database, ledger_over(database, clock), UTC_ZONE)
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
+    files = MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    return Undo(database, ChangeLog(clock), files)
+
+
+async def current(facts: FactStore, owner: str = ANN) -> dict[str, str]:
+    return {subject: entry.content for subject, entry in await facts.current(owner, 100)}
+
+
+async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: FactStore, store: Store) -> None:
+    assert await facts.learn(ANN, [TEA], 7) == [Learned("The user likes tea.", None)]
+    entry = await store.entries.get(ANN, "drink")
+    assert (entry.content, entry.kind, entry.subject) == ("The user likes tea.", Kind.PREFERENCE, "drink")
+    assert (entry.author, entry.source_message_id, entry.superseded_by) == (Author.CONSOLIDATION, 7, None)
+
+
+async def test_what_is_known_already_is_passed_over(facts: FactStore) -> None:
+    await facts.learn(ANN, [TEA], 1)
+    again = Fact("Drink", "the user  likes TEA.", Kind.PREFERENCE)
+    assert await facts.learn(ANN, [TEA, again], 2) == []
+    assert len(await facts.current(ANN, 100)) == 1
+
+
+async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
+    facts: FactStore, store: Store, clock: FakeClock
+) -> None:
+    await facts.learn(ANN, [KYIV, TEA], 1)
+    former = await store.entries.get(ANN, "home city")
+    clock.forward(days=3)
+    assert await facts.learn(ANN, [LVIV], 9) == [Learned("The user lives in Lviv.", "The user lives in Kyiv.")]
+    newer = await store.entries.get(ANN, "home city")
+    assert newer.content == "The user lives in Lviv."
+    assert f"{newer.valid_from:%Y-%m-%d}" == "2026-02-01"
+    old = await store.entries.get(ANN, "home city until 2026-02-10")
+    assert (old.id, old.superseded_by) == (former.id, newer.id)
+    assert await current(facts) == {"home city": "The user lives in Lviv.", "drink": "The user likes tea."}
+
+
+async def test_a_chain_of_moves_leaves_one_current_fact(facts: FactStore) -> None:
+    for city in ("Kyiv", "Lviv", "Odesa", "Kyiv"):
+        await facts.learn(ANN, [Fact("home city", f"The user lives in {city}.", Kind.FACT)], 1)
+    assert await current(facts) == {"home city": "The user lives in Kyiv."}
+
+
+async def test_two_facts_on_one_subject_at_once_leave_the_later_and_one_undo(facts: FactStore, undo: Undo) -> None:
+    await facts.learn(ANN, [Fact("home city", "The user lives in Odesa.", Kind.FACT)], 1)
+    await facts.learn(ANN, [KYIV, LVIV], 1)
+    assert await current(facts) == {"home city": "The user lives in Lviv."}
+    assert await undo.undo(ANN)
+    assert await current(facts) == {"home city": "The user lives in Odesa."}
+
+
+async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: FactStore, store: Store) -> None:
+    await store.entries.add(ANN, NewEntry("A note of mine.", name="drink"))
+    await facts.learn(ANN, [TEA], 1)
+    assert (await store.entries.get(ANN, "drink")).content == "A note of mine."
+    assert (await store.entries.get(ANN, "drink-2")).content == "The user likes tea."
+
+
+async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the_former(
+    facts: FactStore, store: Store, undo: Undo, clock: FakeClock
+) -> None:
+    await facts.learn(ANN, [KYIV], 1)
+    before = await store.entries.get(ANN, "home city")
+    clock.forward(days=1)
+    await facts.learn(ANN, [LVIV, TEA, Fact("job", "The user builds boats.", Kind.FACT)], 2)
+    undone = await undo.undo(ANN)
+    assert undone is not None
+    assert undone.author == Author.CONSOLIDATION
+    assert await store.entries.get(ANN, "home city") == before
+    assert await current(facts) == {"home city": "The user lives in Kyiv."}
+    with pytest.raises(MemoryRefused):
+        await store.entries.get(ANN, "home city until 2026-02-08")
+    assert await undo.undo(ANN)
+    assert await current(facts) == {}
+    assert await undo.undo(ANN) is None
+
+
+async def test_what_was_taken_back_can_be_learned_again(facts: FactStore, undo: Undo) -> None:
+    await facts.learn(ANN, [KYIV], 1)
+    await facts.learn(ANN, [LVIV], 1)
+    await undo.undo(ANN)
+    assert await facts.learn(ANN, [LVIV], 1) == [Learned("The user lives in Lviv.", "The user lives in Kyiv.")]
+
+
+async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> None:
+    secrets = [
+        Fact("wifi", "The password is hunter2-secret!", Kind.FACT),
+        Fact("password: hunter2-secret!", "It is kept in a drawer.", Kind.FACT),
+        Fact("card", "The card is 4111 1111 1111 1111 of the user.", Kind.FACT),
+    ]
+    learned = await facts.learn(ANN, [*secrets, TEA], 1)
+    assert [one.text for one in learned] == ["The user likes tea."]
+    assert list(await current(facts)) == ["drink"]
+
+
+async def test_owners_are_kept_apart(facts: FactStore, undo: Undo) -> None:
+    await facts.learn(ANN, [KYIV], 1)
+    await facts.learn(BEN, [LVIV], 1)
+    assert await current(facts, ANN) == {"home city": "The user lives in Kyiv."}
+    assert await current(facts, BEN) == {"home city": "The user lives in Lviv."}
+    await undo.undo(BEN)
+    assert await current(facts, ANN) == {"home city": "The user lives in Kyiv."}
+    assert await current(facts, BEN) == {}
+
+
+async def test_a_crash_in_the_middle_leaves_the_former_fact_as_it_was(facts: FactStore, store: Store) -> None:
+    await facts.learn(ANN, [KYIV], 1)
+    with pytest.raises(AttributeError):
+        await facts.learn(ANN, [LVIV, None], 1)  # type: ignore[list-item]  # stands for whatever may break there
+    assert await current(facts) == {"home city": "The user lives in Kyiv."}
+    assert (await store.entries.get(ANN, "home city")).superseded_by is None
+
+
+def says_fact(subject: str, fact: str, since: str | None = None) -> Says:
+    facts = [{"subject": subject, "fact": fact, "kind": "fact", "since": since}]
+    return Says(json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts}))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Pacific/Auckland"])
+async def test_recall_shows_both_facts_with_their_dates_and_the_prompt_the_new_one_only(
+    start: OpenApp, model: ModelServer, clock: FakeClock, zone: str
+) -> None:
+    async with start(timezone=zone) as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        model.consolidation = lambda _: says_fact("home city", "The user lives in Kyiv.", "2025-05-05")
+        await ann.says("/new")
+        clock.forward(days=10)
+        assert "(was: The user lives in Kyiv.;" in await ann.says("I moved from Kyiv to Lviv.")
+        model.consolidation = lambda _: says_fact("home city", "The user lives in Lviv.", "2026-02-15")
+        assert "Learned: The user lives in Lviv. (/undo" in await ann.says("/new")
+        recalled = await ann.says("/recall user lives")
+        assert "[2026-02-15 00:00, fact home city] The user lives in Lviv." in recalled
+        assert "[superseded, 2025-05-05 00:00 to 2026-02-15 00:00, fact home city until 2026-02-1" in recalled
+        await ann.says("Where does the user live in?")
+    relevant = next(m["content"] for m in model.requests[-1].messages if "# Relevant Memory" in str(m["content"]))
+    assert "The user lives in Lviv." in relevant
+    assert "The user lives in Kyiv." not in relevant
+    assert "The user lives in Kyiv." not in model.requests[-1].system()
+
+
+async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        ann = Person(app)
+        await ann.says("I live in Kyiv.")
+        model.consolidation = lambda _: says_fact("home city", "The user lives in Kyiv.")
+        await ann.says("/new")
+        assert "home city" in await ann.says("/memory fact")
+        assert "by consolidation" in await ann.says("/memory home city")

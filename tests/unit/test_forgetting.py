@@ -1,0 +1,153 @@
+"""/forget all: everything of one owner goes, nothing of anybody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.custody.forgetting import Extent, Forgetting
+from memory.custody.undo import Undo
+from memory.errors import StoreError
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.log.turn_log import OutgoingReply
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, NewEntry
+from tests.support.talk import Store, assistant, ledger_over, user
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+MINE, THEIRS = "telegram:1", "telegram:2"
+TEXT = "the lighthouse secretly"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MarkdownFiles:
+    """The Markdown files."""
+    return MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+
+
+@pytest.fixture
+async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> Store:
+    """A store in which two owners have something of everything."""
+    store = Store.over(database, clock)
+    undo = Undo(database, ChangeLog(clock), files)
+    for chat, owner in (("1", MINE), ("2", THEIRS)):
+        session = await store.session(chat)
+        reply = OutgoingReply("telegram", TEXT)
+        async with database.transaction() as connection:
+            await connection.execute(
+                "INSERT INTO inbox (channel, update_id, session_id, payload, received_at) VALUES (?, ?, ?, ?, '')",
+                ("telegram", int(chat), session.id, f'{{"text": "{TEXT}"}}'),
+            )
+        await store.turn(session, user(TEXT), assistant(TEXT), inbox=(int(chat),), reply=reply)
+        for name in ("kept", "removed", "undone"):
+            await store.entries.add(owner, NewEntry(TEXT, name=name))
+        await undo.undo(owner)
+        await store.entries.remove(owner, "removed")
+        await store.entries.alias(owner, "kept", "lighthouse")
+        await LongTermMemory(files, ledger_over(database, clock, files)).append(owner, TEXT, Author.USER)
+        await files.append_today(owner, clock(), TEXT)
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE outbox SET state = 'sent'")
+        await connection.execute("UPDATE entries SET superseded_by = id")
+    return store
+
+
+async def holding(database: Database, text: str) -> int:
+    """In how many rows of all tables `text` stands."""
+    tables = await database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%'")
+    count = 0
+    for table in tables:
+        rows = await database.rows(f"SELECT * FROM {table['name']}")  # noqa: S608  # the names of our own tables
+        count += sum(text in str(tuple(row)) for row in rows)
+    return count
+
+
+async def test_nothing_of_the_owner_stays_and_all_of_the_others(
+    store: Store, files: MarkdownFiles, database: Database
+) -> None:
+    forgetting = Forgetting(database, files)
+    before = await holding(database, TEXT)
+    assert await forgetting.forget_all(MINE) == Extent(messages=2, entries=2, files=2)
+    assert await holding(database, TEXT) == before // 2
+    assert await forgetting.extent(MINE) == Extent(0, 0, 0)
+    assert await forgetting.extent(THEIRS) == Extent(messages=2, entries=2, files=2)
+    assert not files.folder(MINE).exists()
+    assert files.folder(THEIRS).exists()
+    assert {hit.owner for hit in await Search(database).find("lighthouse")} == {THEIRS}
+    assert await Undo(database, ChangeLog(store.clock), files).undo(MINE) is None
+
+
+async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_before_an_upgrade(
+    store: Store, files: MarkdownFiles, database: Database
+) -> None:
+    only_mine = "xylophonist"
+    await store.exchange(await store.session("1"), f"my neighbour is a {only_mine}", "yes")
+    await store.entries.add(MINE, NewEntry(f"a {only_mine} lives next door", name=only_mine))
+    await store.entries.remove(MINE, only_mine)
+    copy = database.path.with_name("mneme.db.format-3")
+    copy.write_bytes(only_mine.encode())
+
+    def traces() -> list[str]:
+        # the index holds stems
+        return [p.name for p in database.path.parent.glob("mneme.db*") if only_mine[:8].encode() in p.read_bytes()]
+
+    assert "mneme.db.format-3" in traces()
+    assert len(traces()) > 1
+    await Forgetting(database, files).forget_all(MINE)
+    assert traces() == []
+    assert len(await Search(database).find("lighthouse", THEIRS)) == 3
+    assert await holding(database, TEXT) > 0
+
+
+async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
+    store: Store, files: MarkdownFiles, database: Database
+) -> None:
+    async def stays() -> None:
+        raise StoreError("the moon still knows it.")
+
+    forgetting = Forgetting(database, files)
+    forgetting.also(stays)
+    with pytest.raises(StoreError, match="all entries are forgotten, but the moon still knows it"):
+        await forgetting.forget_all(MINE)
+    assert not files.folder(MINE).exists()
+
+
+async def test_life_goes_on_afterwards(store: Store, files: MarkdownFiles, database: Database) -> None:
+    await Forgetting(database, files).forget_all(MINE)
+    await store.exchange(await store.session("1"), "a new lighthouse", "yes")
+    await store.entries.add(MINE, NewEntry("a new one", name="kept"))
+    assert len(await Search(database).find("lighthouse", MINE)) == 2
+    assert [entry.name for entry in await store.entries.list(MINE)] == ["kept"]
+
+
+async def test_a_reply_that_waits_is_still_delivered(store: Store, files: MarkdownFiles, database: Database) -> None:
+    await store.turn(await store.session("1"), user("x"), reply=OutgoingReply("telegram", "is on its way"))
+    await Forgetting(database, files).forget_all(MINE)
+    assert [row["text"] for row in await database.rows("SELECT text FROM outbox WHERE session_id = ?", (MINE,))] == [
+        "is on its way"
+    ]
+
+
+async def test_forgetting_nothing_is_fine(files: MarkdownFiles, database: Database) -> None:
+    assert await Forgetting(database, files).forget_all("telegram:9") == Extent(0, 0, 0)
+
+
+async def test_files_that_can_not_be_deleted_are_said(
+    store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("shutil.rmtree", refuse)  # a mode would not stop a test that runs as root
+    with pytest.raises(StoreError, match=r"telegram:1 can't be deleted \(Permission denied\): delete it by hand"):
+        await Forgetting(database, files).forget_all(MINE)
+    assert await Search(database).find("lighthouse", MINE) == []

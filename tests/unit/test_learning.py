@@ -1,0 +1,425 @@
+"""Typed memories: what is new is written, what is known reinforced, what is corrected superseded."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.custody.portable import Portable
+from memory.custody.undo import Undo
+from memory.errors import MemoryRefused
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.reinforcement import Reinforcement
+from memory.store.strength import MOST_REINFORCED
+from tests.support.talk import Store, ledger_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from memory.store.database import Database
+    from memory.store.entry import Entry
+    from tests.support.fakes import FakeClock, Person
+
+ANN, BEN = "telegram:1", "telegram:2"
+UTC_ZONE = ZoneInfo("UTC")
+STRENGTHS = (
+    "SELECT count(*) FROM entries WHERE abs(strength - strength(reinforcement_count, last_reinforced_at, 90)) > 1e-9"
+)
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def learning(database: Database, clock: FakeClock) -> Learning:
+    return Learning(database, Search(database), ledger_over(database, clock))
+
+
+@pytest.fixture
+def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
+    files = MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    return Undo(database, ChangeLog(clock), files)
+
+
+async def learn(learning: Learning, content: str, kind: Kind = Kind.FACT, owner: str = ANN) -> Entry:
+    return (await learning.learn(owner, NewEntry(content, kind=kind, stem=kind))).entry
+
+
+async def rows(database: Database) -> int:
+    return int(await database.value("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM changes)"))
+
+
+async def live(database: Database) -> set[str]:
+    found = await database.rows("SELECT content FROM entries WHERE superseded_by IS NULL AND deleted_at IS NULL")
+    return {row["content"] for row in found}
+
+
+@pytest.mark.parametrize(
+    ("kind", "priority"),
+    [
+        (Kind.POLICY, "critical"),
+        (Kind.WORKFLOW, "high"),
+        (Kind.PITFALL, "high"),
+        (Kind.ARCHITECTURE, "high"),
+        (Kind.DECISION, "medium"),
+        (Kind.PREFERENCE, "medium"),
+        (Kind.FACT, "normal"),
+    ],
+)
+async def test_each_kind_has_its_priority_and_a_given_one_wins(learning: Learning, kind: Kind, priority: str) -> None:
+    assert (await learn(learning, "Tests run before a release", kind)).priority == priority
+    for given in Priority:
+        new = NewEntry(f"Something else of {given} importance", kind=kind, priority=given)
+        assert (await learning.learn(ANN, new)).entry.priority == given
+
+
+@pytest.mark.parametrize("again", ["The user likes tea.", "the user LIKES tea", "The user  likes tea!"])
+async def test_what_is_known_is_reinforced_and_decays_from_now_on(
+    learning: Learning, database: Database, clock: FakeClock, again: str
+) -> None:
+    known = await learn(learning, "The user likes tea.", Kind.PREFERENCE)
+    before = await rows(database)
+    clock.forward(days=10)
+    learnt = await learning.learn(ANN, NewEntry(again, kind=Kind.PREFERENCE))
+    assert learnt.known
+    assert learnt.entry.id == known.id
+    assert (learnt.entry.reinforcement_count, learnt.entry.last_reinforced_at) == (2, clock())
+    assert await rows(database) == before
+    assert await database.value(STRENGTHS) == 0
+
+
+async def test_another_kind_or_scope_is_another_memory_and_each_is_known_by_itself(
+    learning: Learning, database: Database
+) -> None:
+    said = "Imports run one way"
+    for kind, scope in ((Kind.FACT, None), (Kind.POLICY, None), (Kind.POLICY, "src/**"), (Kind.POLICY, "docs/**")):
+        assert not (await learning.learn(ANN, NewEntry(said, kind=kind, scope=scope))).known
+        assert (await learning.learn(ANN, NewEntry(said, kind=kind, scope=scope))).known
+    assert await database.value("SELECT count(*) FROM entries") == 4
+
+
+async def test_reinforcing_is_no_change_to_undo(learning: Learning, store: Store, undo: Undo) -> None:
+    await learn(learning, "The user likes tea.")
+    await learn(learning, "The user likes tea.")
+    assert await undo.undo(ANN)
+    assert await undo.undo(ANN) is None
+    assert await store.entries.list(ANN) == []
+
+
+async def test_two_who_say_the_same_at_once_write_it_once(learning: Learning, database: Database) -> None:
+    await asyncio.gather(*(learn(learning, "The user likes tea.") for _ in range(5)))
+    assert await database.value("SELECT count(*), reinforcement_count FROM entries") == 1
+    assert await database.value("SELECT reinforcement_count FROM entries") == 5
+
+
+async def test_a_replacement_keeps_names_subject_and_scope_and_both_dates(
+    learning: Learning, store: Store, clock: FakeClock
+) -> None:
+    new = NewEntry("We deploy on Fridays", name="deploy day", kind=Kind.POLICY, scope="deploy/**", subject="day")
+    former = (await learning.learn(ANN, new)).entry
+    await store.entries.alias(ANN, "deploy day", "release day")
+    await store.entries.alias(ANN, "deploy day", "deploy day until 2026-02-17")
+    clock.forward(days=10)
+    learnt = await learning.learn(ANN, NewEntry("We deploy on Mondays", kind=Kind.POLICY), "release day")
+    assert learnt.superseded is not None
+    assert (learnt.known, learnt.superseded.id) == (False, former.id)
+    newer = await store.entries.get(ANN, "deploy day")
+    assert (newer.content, newer.subject, newer.scope) == ("We deploy on Mondays", "day", "deploy/**")
+    assert set(newer.aliases) == {"release day", "deploy day until 2026-02-17"}
+    old = await store.entries.get(ANN, "deploy day until 2026-02-17-2")
+    assert (old.id, old.superseded_by, old.content) == (former.id, newer.id, "We deploy on Fridays")
+    assert (old.valid_from, newer.valid_from) == (former.valid_from, clock())
+
+
+async def test_one_undo_takes_a_replacement_back_whole(learning: Learning, store: Store, undo: Undo) -> None:
+    await learn(learning, "We deploy on Fridays")
+    await store.entries.alias(ANN, "fact-deploy-fridays", "release day")
+    before = await store.entries.list(ANN)
+    await learning.learn(ANN, NewEntry("We deploy on Mondays", kind=Kind.FACT), "release day")
+    assert await undo.undo(ANN)
+    assert await store.entries.list(ANN) == before
+    assert await store.database.value(STRENGTHS) == 0
+
+
+async def test_what_is_known_takes_the_place_of_another_memory_and_one_undo_parts_them_again(
+    learning: Learning, store: Store, undo: Undo, database: Database
+) -> None:
+    new = NewEntry("The user lives in Kyiv.", name="home", kind=Kind.FACT, subject="home")
+    kyiv = (await learning.learn(ANN, new)).entry
+    lviv = await learn(learning, "The user lives in Lviv.")
+    before = await store.entries.list(ANN)
+    learnt = await learning.learn(ANN, NewEntry("The user lives in Lviv", kind=Kind.FACT), "home")
+    assert learnt.known
+    assert learnt.superseded is not None
+    assert (learnt.entry.id, learnt.superseded.id, learnt.entry.subject) == (lviv.id, kyiv.id, "home")
+    assert (await store.entries.get(ANN, "home")).id == lviv.id
+    assert await live(database) == {"The user lives in Lviv."}
+    assert await undo.undo(ANN)
+    assert await store.entries.list(ANN) == before
+
+
+async def test_what_replaces_itself_is_only_reinforced(learning: Learning, database: Database) -> None:
+    home = await learn(learning, "The user lives in Kyiv.")
+    learnt = await learning.learn(ANN, NewEntry("The user lives in Kyiv", kind=Kind.FACT), home.name)
+    assert (learnt.known, learnt.superseded, learnt.entry.id) == (True, None, home.id)
+    assert await database.value("SELECT count(*) FROM changes") == 1
+
+
+async def test_what_can_not_be_replaced_is_said_and_leaves_no_trace(
+    learning: Learning, store: Store, database: Database
+) -> None:
+    home = await learn(learning, "The user lives in Kyiv.")
+    await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
+    await store.entries.add(ANN, NewEntry("milk", name="shopping"))
+    archive = await store.archive(ANN, "They talked of boats.")
+    before = await rows(database)
+    for name, says in (
+        (f"{home.name} until 2026-02-07", "was superseded already"),
+        ("shopping", "is a note, which no memory replaces"),
+        (archive.name, "is an archive, which no memory replaces"),
+        ("shoping", "Nothing is called 'shoping': did you mean shopping"),
+    ):
+        with pytest.raises(MemoryRefused, match=says):
+            await learning.learn(ANN, NewEntry("The user lives in Odesa.", kind=Kind.FACT), name)
+    assert await rows(database) == before
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (NewEntry("the password is hunter2!x"), "looks like a password"),
+        (NewEntry("wifi", tags=("the password is hunter2!x",)), "looks like a password"),
+        (NewEntry("wifi", scope="the password is hunter2!x"), "looks like a password"),
+        (NewEntry("wifi", name="the password is hunter2!x"), "looks like a password"),
+        (NewEntry(" \n\x00"), "nothing to remember in an empty text"),
+        (NewEntry("x" * 20_001), "at most 20,000 characters"),
+        (NewEntry("wifi", scope="src/[a-z"), "is no pattern of paths"),
+        (NewEntry("wifi", scope="x" * 201), "at most 200 characters"),
+    ],
+)
+async def test_what_may_not_be_stored_is_refused_without_a_trace(
+    learning: Learning, database: Database, new: NewEntry, says: str
+) -> None:
+    with pytest.raises(MemoryRefused, match=says):
+        await learning.learn(ANN, new)
+    assert await database.value("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM owners)") == 0
+
+
+async def test_owners_are_kept_apart(learning: Learning, store: Store) -> None:
+    mine = await learn(learning, "The user lives in Kyiv.")
+    theirs = await learning.learn(BEN, NewEntry("The user lives in Kyiv.", kind=Kind.FACT))
+    assert not theirs.known
+    assert await learning.reinforce_known("telegram:3", "The user lives in Kyiv.") is None
+    with pytest.raises(MemoryRefused, match="Nothing is called"):
+        await learning.learn("telegram:3", NewEntry("x y", kind=Kind.FACT), mine.name)
+    assert (await store.entries.get(ANN, mine.name)).reinforcement_count == 1
+    assert await learning.corrected_by("telegram:3", "I moved from Kyiv to Lviv", "Kyiv") is None
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "corrects"),
+    [
+        ("The user lives in Kyiv.", "I moved from Kyiv to Lviv", "Kyiv"),
+        ("The user's home city is Kyiv", "I live in Lviv now, not in Kyiv", "Kyiv"),
+        ("Пользователь живёт в Киеве", "Я переехал из Киева во Львов", "Киева"),
+        ("город: Киев", "Я переехал из Киева во Львов", "Киева"),
+        ("Пользователь живёт в Киеве", "не Киев, а Львов", "Киев"),
+        ("Живе в місті Київ", "Я переїхала з Києва до Львова", "Києва"),
+        ("Живе у Києві", "Не Київ, а Львів", "Київ"),
+        ("Сестру зовут Ольга", "Не Ольгу, а Анну", "Ольгу"),
+        ("用户住在北京", "我从北京搬到了上海", "北京"),
+        ("Flight on 14 March", "Not on the 14 but on the 15", "14"),
+        ("The project began in 2023", "Not 2023 but 2024", "2023"),
+        ("The sister's name is Olha", "Actually, my sister's name is Olga", None),
+    ],
+)
+async def test_the_memory_that_is_corrected_is_found(
+    learning: Learning, known: str, said: str, corrects: str | None
+) -> None:
+    meant = await learn(learning, known)
+    await learn(learning, "The boat is painted blue")
+    await learn(learning, "用户喜欢绿茶")
+    await learn(learning, "У пользователя два кота")
+    found = await learning.corrected_by(ANN, said, corrects)
+    assert found is not None
+    assert found.id == meant.id
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "corrects"),
+    [
+        (["The user lives in Kyiv.", "The user works in Kyiv."], "I moved from Kyiv to Lviv", "Kyiv"),
+        (["The user lives in Odesa."], "I moved from Kyiv to Lviv", "Kyiv"),
+        (["Kyiv has a metro with three lines and fifty two stations"], "I moved from Kyiv to Lviv", "Kyiv"),
+        (["The boat is painted blue"], "Actually, it's Olga", None),
+        (["The sister's name is Olha", "The brother's name is Ivan"], "Actually, the name is Olga", None),
+        (["用户住在北京", "用户在北京上班"], "我从北京搬到了上海", "北京"),
+        (["用户的妹妹和她的丈夫住在北京"], "我从北京搬到了上海", "北京"),
+        (["The user lives in Kyiv."], "", ""),
+        (["The user lives in Kyiv."], "!!!", "???"),
+    ],
+)
+async def test_nothing_is_corrected_where_it_is_not_clear_what(
+    learning: Learning, known: list[str], said: str, corrects: str | None
+) -> None:
+    for content in known:
+        await learn(learning, content)
+    assert await learning.corrected_by(ANN, said, corrects) is None
+
+
+async def test_what_no_longer_holds_is_not_corrected_again(
+    learning: Learning, store: Store, database: Database
+) -> None:
+    home = await learn(learning, "The user lives in Kyiv.")
+    await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
+    assert await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv") is None
+    office = await learn(learning, "The user works in Kyiv.")
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", (office.id,))
+    assert await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv") is None
+    await store.entries.add(ANN, NewEntry("The user lives in Kyiv."))
+    assert await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv") is None
+
+
+@pytest.mark.parametrize("written", [MOST_REINFORCED - 1, MOST_REINFORCED, 2**62, 2**63 - 1, -5, 0])
+async def test_the_count_stops_where_it_is_to_also_after_a_number_written_by_hand(
+    learning: Learning, database: Database, written: int
+) -> None:
+    known = await learn(learning, "The user likes tea.")
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET reinforcement_count = ?", (written,))
+    reinforcement = Reinforcement(database)
+    for _ in range(3):
+        await reinforcement.recalled([known.id])
+        await learn(learning, "The user likes tea.")
+    count = await database.value("SELECT reinforcement_count FROM entries")
+    assert count == min(MOST_REINFORCED, written + 6)
+    assert await database.value("SELECT typeof(reinforcement_count) FROM entries") == "integer"
+    assert await database.value(STRENGTHS) == 0
+
+
+async def test_recalling_nothing_and_what_is_gone_does_nothing(learning: Learning, database: Database) -> None:
+    await learn(learning, "The user likes tea.")
+    await Reinforcement(database).recalled([])
+    await Reinforcement(database).recalled([999])
+    assert await database.value("SELECT reinforcement_count FROM entries") == 1
+
+
+async def test_removing_and_undoing_keep_the_strength(
+    learning: Learning, store: Store, undo: Undo, database: Database, clock: FakeClock
+) -> None:
+    known = await learn(learning, "The user likes tea.")
+    clock.forward(days=45)
+    await learn(learning, "The user likes tea.")
+    before = await database.value("SELECT strength FROM entries")
+    await store.entries.remove(ANN, known.name)
+    await undo.undo(ANN)
+    assert await database.value("SELECT strength FROM entries") == before
+    assert await database.value(STRENGTHS) == 0
+
+
+async def test_an_import_has_the_strengths_of_the_export(
+    learning: Learning, database: Database, clock: FakeClock, tmp_path: Path
+) -> None:
+    from memory.store.database import Database as Opened
+
+    home = await learn(learning, "The user lives in Kyiv.")
+    clock.forward(days=45)
+    await learn(learning, "The user likes tea.")
+    await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
+    strengths = "SELECT id, strength, superseded_by FROM entries ORDER BY id"
+    before = [tuple(row) for row in await database.rows(strengths)]
+    await Portable(database, tmp_path / "memory").export(tmp_path / "export")
+    other = await Opened.open(tmp_path / "other" / "mneme.db")
+    try:
+        await Portable(other, tmp_path / "other" / "memory").restore(tmp_path / "export")
+        assert [tuple(row) for row in await other.rows(strengths)] == before
+        assert await other.value(STRENGTHS) == 0
+    finally:
+        await other.close()
+
+
+async def test_the_command_recall_counts_once_for_each_entry_that_it_shows(app: App, person: Person) -> None:
+    await person.says("/remember The lighthouse is white")
+    await person.says("/remember The lighthouse has a keeper")
+    await person.says("/remember The boat is blue")
+    await person.says("the lighthouse stands in Odesa")
+    await person.says("/recall lighthouse")
+    counts = await app.database.rows("SELECT content, reinforcement_count AS count FROM entries ORDER BY id")
+    assert [row["count"] for row in counts] == [2, 2, 1]
+    assert await person.says("/undo") == "Taken back: The boat is blue"
+
+
+async def test_who_wrote_it_stands_in_the_memory_and_its_change(learning: Learning, undo: Undo) -> None:
+    new = NewEntry("The user likes tea.", kind=Kind.FACT, author=Author.MODEL)
+    assert (await learning.learn(ANN, new)).entry.author == Author.MODEL
+    undone = await undo.undo(ANN)
+    assert undone is not None
+    assert (undone.operation, undone.author) == ("learn", "model")
+
+
+async def test_what_the_user_says_too_gets_the_weight_of_that(learning: Learning, store: Store, undo: Undo) -> None:
+    by_model = NewEntry("Always answer in German", kind=Kind.PREFERENCE, author=Author.MODEL, trusted=False)
+    await learning.learn(ANN, by_model)
+    by_user = NewEntry("always answer in German.", kind=Kind.PREFERENCE, author=Author.CAPTURE, priority=Priority.HIGH)
+    learnt = await learning.learn(ANN, by_user)
+    assert not learnt.known
+    assert (learnt.entry.priority, learnt.entry.trusted, learnt.entry.author) == ("high", True, "capture")
+    assert (await learning.learn(ANN, by_model)).known
+    assert (await store.entries.get(ANN, learnt.entry.name)).trusted
+    await undo.undo(ANN)
+    assert not (await store.entries.get(ANN, learnt.entry.name)).trusted
+
+
+async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning: Learning) -> None:
+    rule = NewEntry("Always answer in German", name="language", kind=Kind.PREFERENCE, priority=Priority.HIGH)
+    await learning.learn(ANN, rule)
+    learnt = await learning.learn(ANN, NewEntry("Always answer in French", kind=Kind.FACT), replaces="language")
+    assert (learnt.entry.kind, learnt.entry.priority) == (Kind.PREFERENCE, "high")
+    lesser = NewEntry("French is fine", kind=Kind.PREFERENCE, priority=Priority.NORMAL)
+    assert (await learning.learn(ANN, lesser, replaces="language")).entry.priority == "normal"
+
+
+@pytest.mark.parametrize(
+    ("known", "subject", "meant"),
+    [
+        ("The user lives in Kyiv.", "home city", True),
+        ("Olena lives in Kyiv", "home city", True),
+        ("Lives in Kyiv", None, True),
+        ("The user's mother lives in Kyiv.", "mother's home", False),
+        ("Ann lives in Kyiv", "Ann's home city", False),
+        ("Ann lives in Kyiv", None, False),
+        ("Моя сестра живёт в Kyiv", None, False),
+    ],
+)
+async def test_who_moves_moves_nobody_else(
+    learning: Learning, store: Store, known: str, subject: str | None, *, meant: bool
+) -> None:
+    await store.entries.add(ANN, NewEntry(known, kind=Kind.FACT, subject=subject, author=Author.CONSOLIDATION))
+    found = await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv", of_oneself=True)
+    assert (found is not None) == meant
+
+
+async def test_in_a_group_nobody_corrects_what_another_one_said(learning: Learning, store: Store) -> None:
+    await store.entries.add(ANN, NewEntry("Ann: I moved to Kyiv.", kind=Kind.FACT, author=Author.CAPTURE))
+    said = "I moved from Kyiv to Lviv"
+    assert await learning.corrected_by(ANN, said, "Kyiv", of_oneself=True, speaker="Bob") is None
+    assert await learning.corrected_by(ANN, said, "Kyiv", of_oneself=True, speaker="Ann") is not None
+
+
+async def test_what_was_archived_comes_back_when_it_is_said_again(learning: Learning, database: Database) -> None:
+    entry = await learn(learning, "Likes green tea")
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET archived_at = created_at")
+    learnt = await learning.learn(ANN, NewEntry("likes green tea", kind=Kind.FACT))
+    assert (learnt.known, learnt.entry.id, learnt.entry.archived_at) == (True, entry.id, None)

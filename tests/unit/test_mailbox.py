@@ -1,0 +1,187 @@
+"""Inbox and outbox: nothing that was received or answered is lost, and nothing counts twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from bot.jobs.housekeeping import Housekeeping
+from memory.log.mailbox import Mailbox, Received
+from memory.log.pruning import Pruning
+from memory.log.usage import TokenUse, UsageLog
+from memory.store.database import Database
+from tests.support.talk import ledger_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+
+CHAT = "telegram:12345"
+
+
+@pytest.fixture
+def mailbox(database: Database, clock: FakeClock) -> Mailbox:
+    """Telegram's mailbox."""
+    return Mailbox(database, "telegram", clock)
+
+
+class Noticed(Pruning):
+    """Tells when it has pruned."""
+
+    def __init__(self, database: Database, clock: FakeClock) -> None:
+        super().__init__(database, clock)
+        self.done = asyncio.Event()
+
+    async def prune(self) -> int:
+        pruned = await super().prune()
+        self.done.set()
+        return pruned
+
+
+def updates(*ids: int, session: str = CHAT) -> list[Received]:
+    return [Received(i, session, f'{{"update_id": {i}}}') for i in ids]
+
+
+async def waiting(mailbox: Mailbox) -> list[int]:
+    return [item.update_id for item in await mailbox.waiting()]
+
+
+async def test_an_update_is_kept_once_however_often_it_comes(mailbox: Mailbox) -> None:
+    assert [item.update_id for item in await mailbox.receive(updates(7, 8, 7))] == [7, 8]
+    assert [item.update_id for item in await mailbox.receive(updates(8, 9))] == [9]
+    assert await waiting(mailbox) == [7, 8, 9]
+
+
+async def test_an_update_that_was_answered_is_not_new_when_it_comes_again(mailbox: Mailbox) -> None:
+    (item,) = await mailbox.receive(updates(7))
+    await mailbox.done([item.id])
+    assert await mailbox.receive(updates(7)) == []
+    assert await waiting(mailbox) == []
+
+
+async def test_two_pollers_that_get_the_same_updates_keep_each_once(mailbox: Mailbox) -> None:
+    kept = await asyncio.gather(*(mailbox.receive(updates(1, 2, 3)) for _ in range(5)))
+    assert sorted(item.update_id for items in kept for item in items) == [1, 2, 3]
+
+
+async def test_what_receive_gives_is_what_a_restart_finds(mailbox: Mailbox) -> None:
+    received = await mailbox.receive([*updates(7), *updates(8, session="telegram:12345:9")])
+    assert await mailbox.waiting() == received
+    assert [(item.session_id, item.payload, item.held) for item in received] == [
+        (CHAT, '{"update_id": 7}', False),
+        ("telegram:12345:9", '{"update_id": 8}', False),
+    ]
+
+
+async def test_waiting_mail_and_unsent_replies_outlive_the_program(tmp_path: Path, clock: FakeClock) -> None:
+    before = await Database.open(tmp_path / "mneme.db")
+    mailbox = Mailbox(before, "telegram", clock)
+    (item, _) = await mailbox.receive(updates(7, 8))
+    await mailbox.answer(CHAT, "Hello", inbox_ids=[item.id], reply_to="41")
+    await before.close()
+    again = await Database.open(tmp_path / "mneme.db")
+    mailbox = Mailbox(again, "telegram", clock)
+    assert await waiting(mailbox) == [8]
+    assert [(reply.text, reply.reply_to) for reply in await mailbox.unsent()] == [("Hello", "41")]
+    await again.close()
+
+
+async def test_held_mail_stays_held_over_a_restart_until_it_is_done(
+    database: Database, mailbox: Mailbox, clock: FakeClock
+) -> None:
+    first, second = await mailbox.receive(updates(7, 8))
+    await mailbox.hold([first.id])
+    assert [(i.update_id, i.held) for i in await Mailbox(database, "telegram", clock).waiting()] == [
+        (7, True),
+        (8, False),
+    ]
+    await mailbox.done([first.id, second.id])
+    await mailbox.hold([first.id])  # what is done stays done
+    assert await waiting(mailbox) == []
+
+
+async def test_channels_have_mail_of_their_own(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
+    other = Mailbox(database, "other", clock)
+    await mailbox.receive(updates(7))
+    await mailbox.answer(CHAT, "to Telegram")
+    assert [item.update_id for item in await other.receive(updates(7))] == [7]
+    assert await other.unsent() == []
+    assert await waiting(mailbox) == [7]
+
+
+async def test_replies_are_sent_in_the_order_they_were_given(mailbox: Mailbox) -> None:
+    for text in ("one", "two", "three"):
+        await mailbox.answer(CHAT, text)
+    await mailbox.answer("telegram:99", "elsewhere")
+    assert [item.text for item in await mailbox.unsent(CHAT)] == ["one", "two", "three"]
+    assert [item.text for item in await mailbox.unsent()] == ["one", "two", "three", "elsewhere"]
+
+
+async def test_a_reply_that_was_sent_in_part_remembers_its_chunks(mailbox: Mailbox) -> None:
+    await mailbox.answer(CHAT, "a long reply")
+    (reply,) = await mailbox.unsent()
+    await mailbox.chunk_sent(reply, ("41", "42"))
+    (reply,) = await mailbox.unsent()
+    assert reply.message_ids == ("41", "42")
+    await mailbox.settle(reply, ("41", "42", "43"))
+    assert await mailbox.unsent() == []
+
+
+async def test_a_reply_that_is_given_up_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
+    await mailbox.answer(CHAT, "to somebody who blocked the bot")
+    (reply,) = await mailbox.unsent()
+    await mailbox.settle(reply, (), failure="bot was blocked by the user")
+    assert await mailbox.unsent() == []
+    row = await database.row("SELECT state, failure FROM outbox")
+    assert row is not None
+    assert tuple(row) == ("given up", "bot was blocked by the user")
+
+
+async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
+    database: Database, mailbox: Mailbox, clock: FakeClock
+) -> None:
+    usage = UsageLog(database, clock, ZoneInfo("UTC"))
+    items = await mailbox.receive(updates(1, 2, 3))
+    await mailbox.done([items[0].id])
+    await mailbox.hold([items[1].id])
+    for text in ("sent", "given up", "waits"):
+        await mailbox.answer(CHAT, text)
+    sent, given_up, _ = await mailbox.unsent()
+    await mailbox.settle(sent, ())
+    await mailbox.settle(given_up, (), failure="blocked")
+    await usage.record(TokenUse("m", "turn", 1, 1))
+    pruning = Pruning(database, clock)
+    clock.forward(days=29)
+    assert await pruning.prune() == 0
+    (late,) = await mailbox.receive(updates(4))
+    await mailbox.done([late.id])
+    clock.forward(days=2)
+    assert await pruning.prune() == 4
+    assert await waiting(mailbox) == [2, 3]
+    assert [item.text for item in await mailbox.unsent()] == ["waits"]
+    assert await database.value("SELECT count(*) FROM inbox") == 3
+    assert await database.value("SELECT count(*) FROM usage") == 0
+
+
+async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        mailbox = Mailbox(app.database, "telegram", clock)
+        await mailbox.done(item.id for item in await mailbox.receive(updates(1)))
+    clock.forward(days=31)
+    async with start() as app:
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+        mailbox = Mailbox(app.database, "telegram", clock)
+        await mailbox.done(item.id for item in await mailbox.receive(updates(2)))
+        clock.forward(days=31)
+        pruning = Noticed(app.database, clock)
+        keeping = Housekeeping(pruning, ledger_over(app.database, clock), pause=0.01)
+        keeping.start()
+        async with asyncio.timeout(20):
+            await pruning.done.wait()
+        await keeping.close()
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0

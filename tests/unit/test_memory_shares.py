@@ -1,0 +1,91 @@
+"""What of memory a prompt holds: each part keeps its share, and what was cut is said."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from config.models import ModelWindow
+from memory.files.notes import Memory
+from memory.text.tokens import TokenCounter
+from pipeline.prompt.budget import Budget
+from pipeline.prompt.memory_shares import fitted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.fakes import Person
+    from tests.support.servers.model import ModelServer
+
+BUDGET = Budget("scripted", ModelWindow(100_000, 4096), TokenCounter())
+FRIDAY = date(2026, 2, 6)
+
+
+def day(lines: int, word: str = "note") -> str:
+    return "\n".join(f"[12:{at % 60:02}] User: {word} {at} | Assistant: yes" for at in range(lines))
+
+
+def cost(memory: Memory) -> int:
+    return BUDGET.text(memory.long_term) + sum(BUDGET.text(n) for n in (memory.today, *(n for _, n in memory.recent)))
+
+
+def test_what_fits_is_shown_whole() -> None:
+    memory = Memory("- tea\n", day(3), ((FRIDAY, day(4)),))
+    assert fitted(memory, 1000, BUDGET) == memory
+
+
+def test_long_notes_of_today_leave_the_other_days_their_share_and_say_what_was_cut() -> None:
+    memory = Memory("- tea\n", day(500), tuple((FRIDAY - timedelta(n), day(3, f"day{n}")) for n in range(3)))
+    shown = fitted(memory, 1000, BUDGET)
+    assert shown.recent == memory.recent
+    first, *kept = shown.today.splitlines()
+    assert first == f"[... {500 - len(kept)} earlier lines of this day left out ...]"
+    assert kept == memory.today.splitlines()[-len(kept) :]
+    assert len(kept) > 20
+    assert cost(shown) <= 1000
+
+
+def test_among_long_days_each_keeps_its_newest_lines() -> None:
+    memory = Memory("", day(500), tuple((FRIDAY - timedelta(n), day(200, f"day{n}")) for n in range(4)))
+    shown = fitted(memory, 2000, BUDGET)
+    counts = [len(notes.splitlines()) for _, notes in shown.recent]
+    assert len(counts) == 4
+    assert max(counts) - min(counts) <= 1
+    assert all("199 | Assistant: yes" in notes and "left out" in notes for _, notes in shown.recent)
+    assert cost(shown) <= 2000
+
+
+def test_what_today_and_a_short_day_do_not_need_goes_to_the_long_one() -> None:
+    memory = Memory("", day(1), ((FRIDAY, day(500)), (FRIDAY - timedelta(1), day(2))))
+    shown = fitted(memory, 1000, BUDGET)
+    assert shown.today == memory.today
+    assert shown.recent[1] == memory.recent[1]
+    assert cost(shown) > 900
+
+
+@pytest.mark.parametrize("tokens", [0, 5, 40])
+def test_hardly_any_room_holds_hardly_anything(tokens: int) -> None:
+    memory = Memory("- tea\n" * 100, day(100), ((FRIDAY, day(100)),))
+    shown = fitted(memory, tokens, BUDGET)
+    assert BUDGET.text(shown.today) <= tokens
+    assert sum(BUDGET.text(notes) for _, notes in shown.recent) <= tokens
+
+
+async def test_the_prompt_shows_yesterday_though_today_was_long(
+    person: Person, model: ModelServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data" / "memory" / "console:local"
+    folder.mkdir(parents=True)
+    (folder / "2026-02-07.md").write_text(day(5000))
+    (folder / "2026-02-06.md").write_text("[09:00] User: the lighthouse | Assistant: yes\n")
+    with capture_logs() as logs:
+        await person.says("Hello")
+    prompt = str(model.requests[-1].messages[0]["content"])
+    assert "the lighthouse" in prompt
+    assert "earlier lines of this day left out" in prompt
+    events = [(str(one["event"]), one["log_level"]) for one in logs if "Memory context" in str(one["event"])]
+    context = prompt.partition("# Memory\n\n")[2]
+    assert events == [(f"Memory context: {len(context)} chars", "info")]

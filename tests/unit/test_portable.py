@@ -1,0 +1,321 @@
+"""Taking memory along: an export imported and exported again is the same, bit for bit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.custody.portable import TABLES, Portable
+from memory.custody.undo import Undo
+from memory.errors import StoreError
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.log.sessions import Marker
+from memory.log.turn_log import OutgoingReply
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.database import Database
+from memory.store.entry import Author, NewEntry
+from tests.support.fakes import FakeClock
+from tests.support.talk import Store, assistant, calls, ledger_over, result, user
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+MINE, THEIRS = "telegram:1", "telegram:2"
+WEIRD = 'line\u2028separator\u2029 \x85 \r\n tab\t quote" \\ back\\slash 🙂 e\u0301 \u202e \x1f end'
+
+
+def files_under(root: Path) -> MarkdownFiles:
+    return MarkdownFiles(root / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+
+
+async def fill(database: Database, root: Path, clock: FakeClock) -> None:
+    """Two owners with something of everything."""
+    store, files = Store.over(database, clock), files_under(root)
+    for number, (chat, owner) in enumerate((("1", MINE), ("2", THEIRS)), 1):
+        session = await store.session(chat)
+        async with database.transaction() as connection:
+            await connection.execute(
+                "INSERT INTO inbox (channel, update_id, session_id, payload, received_at) VALUES (?, ?, ?, ?, '')",
+                ("telegram", number, session.id, json.dumps({"text": f"of {owner}"})),
+            )
+            await connection.execute(
+                "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens)"
+                " VALUES ('2026', ?, 'turn', 'scripted', 1, 2, 3)",
+                (session.id,),
+            )
+            await connection.execute("INSERT INTO members VALUES ('telegram', ?, '2026')", (number,))
+        turn = await store.turn(
+            session, user(f"{WEIRD} of {owner}"), calls("1"), result("1"), assistant("lighthouse"),
+            inbox=(number,), reply=OutgoingReply("telegram", f"reply of {owner}"),
+        )  # fmt: skip
+        await store.turn(session, user("again"), assistant("yes"), replaces=turn)
+        archive = await store.archive(owner, f"archive of {owner}")
+        transcript = await store.sessions.transcript(session.id)
+        assert transcript.conversation_id is not None
+        await store.sessions.append_marker(
+            transcript.conversation_id, Marker(archive.name, archive.id, clock(), transcript.messages[0].id or 0)
+        )
+        former = await store.entries.add(owner, NewEntry(WEIRD, name="former", kind="recipe", tags=("a", "ключ")))
+        newer = await store.entries.add(owner, NewEntry(f"lighthouse of {owner}", name="newer"))
+        async with database.transaction() as connection:
+            await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (newer.id, former.id))
+        await store.entries.rename(owner, "newer", "newest")
+        await store.entries.add(owner, NewEntry("removed", name="removed"))
+        await store.entries.remove(owner, "removed")
+        await LongTermMemory(files, ledger_over(database, clock, files)).append(
+            owner, f"likes tea, {owner}", Author.USER
+        )
+        await files.append_today(owner, clock(), WEIRD)
+        await store.sessions.clear_messages(session.id)
+        await store.exchange(session, "a new conversation", "yes")
+
+
+@pytest.fixture
+async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Portable:
+    """An installation that holds something of everything."""
+    await fill(database, tmp_path / "data", clock)
+    return Portable(database, tmp_path / "data" / "memory")
+
+
+@pytest.fixture
+async def empty(tmp_path: Path) -> AsyncIterator[Database]:
+    """The database of a new installation in `new`."""
+    opened = await Database.open(tmp_path / "new" / "mneme.db")
+    yield opened
+    await opened.close()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def damage(folder: Path, name: str, change: str) -> None:
+    path = folder / name
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    match change:
+        case "missing":
+            path.unlink()
+        case "cut in a line":
+            path.write_text(text[:-10], encoding="utf-8")
+        case "cut after a line":
+            path.write_text("".join(lines[:-1]), encoding="utf-8")
+        case "a line twice":
+            path.write_text(text + lines[-1], encoding="utf-8")
+        case "no utf-8":
+            path.write_bytes(b"\xff\xfe" + path.read_bytes())
+        case _:
+            path.write_text("".join([*lines[:-1], change, "\n"]), encoding="utf-8")
+
+
+async def test_an_export_imported_and_exported_again_is_the_same(
+    full: Portable, empty: Database, tmp_path: Path
+) -> None:
+    count = await full.export(tmp_path / "one")
+    new = Portable(empty, tmp_path / "new" / "memory")
+    assert await new.restore(tmp_path / "one") == count
+    assert await new.export(tmp_path / "two") == count
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert set(contents(tmp_path / "one")) == {
+        "contents.json",
+        *(f"rows/{table}.jsonl" for table in TABLES),
+        *(f"entries/{owner}/{kind}.md" for owner in (MINE, THEIRS) for kind in ("note", "recipe", "archive")),
+        *(f"memory/{owner}/{name}.md" for owner in (MINE, THEIRS) for name in ("MEMORY", "2026-02-07")),
+    }
+
+
+async def test_every_table_is_exported_but_what_belongs_to_this_installation_alone(database: Database) -> None:
+    rows = await database.rows(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%'"
+    )
+    assert {row["name"] for row in rows} - TABLES.keys() == {"claim_codes", "decay", "endpoints", "jobs"}
+
+
+async def test_search_and_undo_work_after_an_import(
+    full: Portable, database: Database, empty: Database, tmp_path: Path, clock: FakeClock
+) -> None:
+    before = [await Search(database).find(query) for query in ("lighthouse", "february", "newest", "quote")]
+    await full.export(tmp_path / "one")
+    await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    assert [await Search(empty).find(query) for query in ("lighthouse", "february", "newest", "quote")] == before
+    async with empty.transaction() as connection:
+        await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+    undo = Undo(empty, ChangeLog(clock), files_under(tmp_path / "new"))
+    undone = [await undo.undo(MINE) for _ in range(3)]
+    assert [change.operation for change in undone if change] == ["edit", "remove", "add"]
+    store = Store.over(empty, clock)
+    assert (await store.entries.get(MINE, "newer")).name == "newest"
+    await store.exchange(await store.session("1"), "life goes on", "yes")
+
+
+async def test_the_export_of_one_owner_holds_nothing_of_others_and_can_be_imported(
+    full: Portable, empty: Database, tmp_path: Path
+) -> None:
+    await full.export(tmp_path / "one", MINE)
+    for name, data in contents(tmp_path / "one").items():
+        assert THEIRS.encode() not in data, name
+        assert THEIRS not in name
+    new = Portable(empty, tmp_path / "new" / "memory")
+    await new.restore(tmp_path / "one")
+    await new.export(tmp_path / "two", MINE)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
+
+
+async def test_a_chat_that_changed_its_owner_is_exported_in_two_parts(
+    database: Database, empty: Database, tmp_path: Path, clock: FakeClock
+) -> None:
+    async def talk(*, shared: bool, text: str) -> None:
+        store = Store.over(database, clock, shared_owner=shared)
+        session = await store.session("1")
+        await store.turn(session, user(text), reply=OutgoingReply("telegram", text))
+        await store.sessions.clear_messages(session.id)
+
+    await talk(shared=False, text="said alone")
+    await talk(shared=True, text="said to all")
+    portable = Portable(database, tmp_path / "data" / "memory")
+    await portable.export(tmp_path / "one", MINE)
+    assert not any(b"said to all" in data for data in contents(tmp_path / "one").values())
+    await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    assert [hit.content for hit in await Search(empty).find("said")] == ["said alone"]
+
+
+async def test_what_waits_in_the_mailboxes_goes_along(full: Portable, empty: Database, tmp_path: Path) -> None:
+    await full.export(tmp_path / "one")
+    await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    assert await empty.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 2
+    assert await empty.value("SELECT count(*) FROM inbox WHERE state = 'done'") == 2
+    assert await empty.value("SELECT count(*) FROM members") == 2
+
+
+async def test_a_folder_that_holds_something_is_refused(full: Portable, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "letter.txt").write_text("dear")
+    with pytest.raises(StoreError, match="is not empty: name a new folder"):
+        await full.export(tmp_path / "one")
+    assert set(contents(tmp_path / "one")) == {"letter.txt"}
+
+
+async def test_a_folder_that_can_not_be_is_refused(full: Portable, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="can't be written"):
+        await full.export(tmp_path / "file" / "one")
+    with pytest.raises(StoreError, match="is inside of what is exported"):
+        await full.export(tmp_path / "data" / "memory" / "one")
+
+
+async def test_an_unknown_owner_is_said(full: Portable, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="nothing of telegram:9"):
+        await full.export(tmp_path / "one", "telegram:9")
+    assert not (tmp_path / "one").exists()
+
+
+async def test_an_export_is_readable_for_its_owner_only(full: Portable, tmp_path: Path) -> None:
+    await full.export(tmp_path / "one")
+    assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o700
+
+
+async def test_a_non_empty_installation_is_refused(full: Portable, empty: Database, tmp_path: Path) -> None:
+    await full.export(tmp_path / "one")
+    before = contents(tmp_path / "data" / "memory")
+    with pytest.raises(StoreError, match=r"not empty \(owners\): import into a new MNEME_DATA_DIR"):
+        await full.restore(tmp_path / "one")
+    assert contents(tmp_path / "data" / "memory") == before
+    memory = tmp_path / "new" / "memory" / MINE / "MEMORY.md"
+    memory.parent.mkdir(parents=True)
+    memory.write_text("written by hand")
+    with pytest.raises(StoreError, match="not empty"):
+        await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    assert memory.read_text() == "written by hand"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("contents.json", "missing"),
+        ("contents.json", "cut in a line"),
+        ("contents.json", "[]"),
+        ("contents.json", '{"owners": "many"}'),
+        ("contents.json", '{"diaries": 1}'),
+        ("rows/messages.jsonl", "missing"),
+        ("rows/messages.jsonl", "cut in a line"),
+        ("rows/messages.jsonl", "cut after a line"),
+        ("rows/messages.jsonl", "a line twice"),
+        ("rows/messages.jsonl", "no utf-8"),
+        ("rows/messages.jsonl", "[1]"),
+        ("rows/messages.jsonl", "{}"),
+        ("rows/messages.jsonl", "[" * 100_000),
+        ("rows/owners.jsonl", "cut after a line"),
+        ("rows/owners.jsonl", '{"id": 2, "name": null}'),
+        ("rows/owners.jsonl", '{"id": 2, "name": ["a"]}'),
+        ("rows/owners.jsonl", '{"id": 2, "name": "\\ud800"}'),
+        ("rows/owners.jsonl", '{"id": 99999999999999999999999, "name": "a"}'),
+        ("rows/owners.jsonl", '{"id": 2, "name": "a", "colour": "red"}'),
+        ("rows/owners.jsonl", '{"id": 77, "name": "a"}'),
+    ],
+)
+async def test_a_damaged_export_leaves_nothing(
+    full: Portable, empty: Database, tmp_path: Path, name: str, change: str
+) -> None:
+    await full.export(tmp_path / "one")
+    damage(tmp_path / "one", name, change)
+    with pytest.raises(StoreError, match=r"damaged|missing|no whole export|newer Mneme"):
+        await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    for table in TABLES:
+        assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
+    assert contents(tmp_path / "new" / "memory") == {}
+    assert not any(".import" in path.name for path in (tmp_path / "new").iterdir())
+
+
+async def test_a_folder_without_an_export_is_said(empty: Database, tmp_path: Path) -> None:
+    for folder in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(StoreError, match="holds no whole export"):
+            await Portable(empty, tmp_path / "new" / "memory").restore(folder)
+
+
+@given(st.lists(st.text(max_size=40), max_size=5), st.text(max_size=20))
+@settings(max_examples=15)
+def test_any_text_survives(texts: list[str], name: str) -> None:
+    async def work(folder: Path) -> None:
+        clock = FakeClock()
+        here, there = [await Database.open(folder / place / "mneme.db") for place in ("here", "there")]
+        store = Store.over(here, clock)
+        session = await store.session(f"1{name}/..")
+        for number, text in enumerate(texts):
+            await store.exchange(session, text, text)
+            await store.entries.add(session.owner, NewEntry(f"{text}.", name=f"{number}{name}", kind=f"k{name}"))
+        await LongTermMemory(
+            files_under(folder / "here"), ledger_over(here, clock, files_under(folder / "here"))
+        ).append(session.owner, f"x{name}", Author.USER)
+        await Portable(here, folder / "here" / "memory").export(folder / "one", session.owner)
+        new = Portable(there, folder / "there" / "memory")
+        await new.restore(folder / "one")
+        await new.export(folder / "two")
+        one, two = contents(folder / "one"), contents(folder / "two")
+        del one["contents.json"], two["contents.json"], two["rows/members.jsonl"]
+        assert one == two
+        assert len(await store.entries.list(session.owner)) == len(texts)
+        await here.close()
+        await there.close()
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(work(Path(folder)))
+
+
+@pytest.mark.parametrize("owner", ["..", ".", "a/b", "a%2Fb", "a_b", "../x", ""])
+def test_an_owners_folder_is_its_own_and_lies_inside(tmp_path: Path, owner: str) -> None:
+    folder = files_under(tmp_path).folder(owner)
+    assert folder.resolve().parent == (tmp_path / "memory").resolve()
+    others = {"..", ".", "a/b", "a%2Fb", "a_b", "../x", ""} - {owner}
+    assert folder not in {files_under(tmp_path).folder(other) for other in others}

@@ -1,0 +1,157 @@
+"""Workflows: named steps for a task, and the record of how they went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.custody.undo import Undo
+from memory.errors import MemoryRefused
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.learning.procedures import MOST_RECORDED, MOST_STEPS, Procedures
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry
+from tests.support.talk import Store, ledger_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+ANN, BEN = "telegram:1", "telegram:2"
+UTC_ZONE = ZoneInfo("UTC")
+STEPS = ["run the tests", "tag", "push"]
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def procedures(database: Database, clock: FakeClock) -> Procedures:
+    return Procedures(ledger_over(database, clock))
+
+
+@pytest.fixture
+def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
+    files = MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    return Undo(database, ChangeLog(clock), files)
+
+
+async def test_a_workflow_is_an_entry_that_search_finds_by_its_task_and_steps(
+    procedures: Procedures, database: Database
+) -> None:
+    saved = await procedures.save(
+        ANN, " deploy ", " release the site ", [" run  the\ntests ", "", "push"], Author.MODEL
+    )
+    assert (saved.name, saved.kind, saved.priority, saved.author) == ("deploy", Kind.WORKFLOW, "high", "model")
+    assert saved.content == "release the site: 1. run the tests 2. push"
+    assert saved.steps == ("run the tests", "push")
+    for word in ("release", "tests", "deploy"):
+        assert [hit.id for hit in await Search(database).find(word, ANN)] == [saved.id]
+    assert (await procedures.save(ANN, "other", "", ["push"], Author.MODEL)).content == "1. push"
+
+
+async def test_new_steps_keep_the_record_begin_decay_anew_and_bring_it_back_from_the_archive(
+    procedures: Procedures, database: Database, clock: FakeClock
+) -> None:
+    first = await procedures.save(ANN, "deploy", "release", STEPS, Author.MODEL)
+    for success in (True, True, False):
+        await procedures.record(ANN, "deploy", Author.MODEL, success=success)
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET archived_at = created_at")
+    clock.forward(days=50)
+    again = await procedures.save(ANN, "Deploy", "release", ["ask Ann"], Author.USER)
+    assert (again.id, again.name, again.steps) == (first.id, "deploy", ("ask Ann",))
+    assert (again.success_count, again.failure_count, again.reinforcement_count) == (2, 1, 4)
+    assert (again.last_reinforced_at, again.archived_at) == (clock(), None)
+    found = await Search(database).find("tests Ann", ANN)
+    assert [hit.content for hit in found] == ["release: 1. ask Ann"]
+
+
+async def test_a_workflow_is_found_by_its_alias(procedures: Procedures, store: Store) -> None:
+    saved = await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
+    await store.entries.alias(ANN, "deploy", "release")
+    assert (await procedures.record(ANN, "release", Author.MODEL, success=True)).id == saved.id
+    assert (await procedures.save(ANN, "release", "", ["push"], Author.MODEL)).id == saved.id
+
+
+async def test_each_change_is_undone(procedures: Procedures, store: Store, undo: Undo, database: Database) -> None:
+    await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
+    await procedures.record(ANN, "deploy", Author.MODEL, success=True)
+    recorded = await store.entries.get(ANN, "deploy")
+    await procedures.save(ANN, "deploy", "", ["push"], Author.MODEL)
+    assert await undo.undo(ANN)
+    assert await store.entries.get(ANN, "deploy") == recorded
+    assert [hit.id for hit in await Search(database).find("tests", ANN)] == [recorded.id]
+    undone = await undo.undo(ANN)
+    assert undone is not None
+    assert (undone.operation, undone.names) == ("record", ("deploy",))
+    entry = await store.entries.get(ANN, "deploy")
+    assert (entry.success_count, entry.reinforcement_count) == (0, 1)
+    assert await undo.undo(ANN)
+    assert await store.entries.list(ANN) == []
+    assert await undo.undo(ANN) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "says"),
+    [
+        ("deploy", [], "needs steps"),
+        ("deploy", [" ", "\n"], "needs steps"),
+        ("deploy", ["x"] * (MOST_STEPS + 1), "at most 50 steps, and this one has 51: split it"),
+        ("deploy", ["x" * 20_001], "at most 20,000 characters"),
+        ("deploy", ["log in, the password is hunter2!x"], "looks like a password"),
+        (" ", STEPS, "A name can't be empty"),
+        ("x" * 121, STEPS, "can't be longer than 120 characters"),
+        ("shopping", STEPS, "The name 'shopping' is taken by a note"),
+    ],
+)
+async def test_what_is_no_workflow_is_refused_and_changes_nothing(
+    procedures: Procedures, store: Store, name: str, steps: list[str], says: str
+) -> None:
+    await store.entries.add(ANN, NewEntry("milk", name="shopping"))
+    with pytest.raises(MemoryRefused, match=says):
+        await procedures.save(ANN, name, "", steps, Author.MODEL)
+    assert [entry.content for entry in await store.entries.list(ANN)] == ["milk"]
+
+
+async def test_only_a_workflow_of_ones_own_can_be_recorded(procedures: Procedures, store: Store) -> None:
+    await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
+    await store.entries.add(ANN, NewEntry("milk", name="shopping"))
+    for owner, name, says in (
+        (ANN, "deplyo", "Nothing is called 'deplyo': did you mean deploy?"),
+        (ANN, "shopping", "shopping is a note and no workflow"),
+        (BEN, "deploy", "Nothing is called 'deploy'"),
+    ):
+        with pytest.raises(MemoryRefused, match=says):
+            await procedures.record(owner, name, Author.MODEL, success=True)
+    assert (await store.entries.get(ANN, "deploy")).success_count == 0
+
+
+async def test_what_was_superseded_is_neither_saved_nor_recorded(
+    procedures: Procedures, database: Database, clock: FakeClock
+) -> None:
+    await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
+    learning = Learning(database, Search(database), ledger_over(database, clock))
+    await learning.learn(ANN, NewEntry("just push", kind=Kind.WORKFLOW), "deploy")
+    with pytest.raises(MemoryRefused, match="was superseded: use the workflow that took its place"):
+        await procedures.save(ANN, "deploy until 2026-02-07", "", STEPS, Author.MODEL)
+    with pytest.raises(MemoryRefused, match="was superseded"):
+        await procedures.record(ANN, "deploy until 2026-02-07", Author.MODEL, success=True)
+    assert (await procedures.record(ANN, "deploy", Author.MODEL, success=True)).content == "just push"
+
+
+async def test_the_counts_of_runs_stop_somewhere(procedures: Procedures, database: Database) -> None:
+    await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET success_count = ?, failure_count = ?", (2**63 - 1, 2**63 - 1))
+    await procedures.record(ANN, "deploy", Author.MODEL, success=True)
+    entry = await procedures.record(ANN, "deploy", Author.MODEL, success=False)
+    assert (entry.success_count, entry.failure_count) == (MOST_RECORDED, MOST_RECORDED)

@@ -1,0 +1,497 @@
+"""Search: any text is a query, the order is stable, filters and owners hold, many languages, and the index in step."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.custody.forgetting import Forgetting
+from memory.files.markdown import MarkdownFiles
+from memory.log.compaction import CompactionLimits, CompactionService
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome
+from memory.messages import ECHO, Message, Role
+from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.store.database import Database
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from memory.text.words import date_words, indexable, is_small_talk, query_terms
+from tests.support.fakes import FakeClock
+from tests.support.talk import Store, assistant, calls, result, user
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+OWNER = "telegram:12345"
+ODD_QUERIES = [
+    "",
+    " \n\t",
+    "what's up?",
+    "foo-bar AND NOT (baz) OR * NEAR/3 ^x",
+    '"',
+    "'; DROP TABLE entries; --",
+    "body: {name tags}: a",
+    "owner : o1",
+    "\x00",
+    "a\x00b",
+    "\ud83d",
+    "🙂👩‍👩‍👧‍👦",
+    "пʼять",
+    "鍵",
+    "备用钥匙在哪里",
+    "กุญแจ",
+    "a" * 10_000,
+    "word " * 2_000,
+    "鍵" * 10_000,
+    "' ' '",
+    "l'",
+    "\u0301",
+    "ﷺ" * 100,
+]
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def search(database: Database) -> Search:
+    """The search over it."""
+    return Search(database)
+
+
+async def note(store: Store, name: str, content: str, owner: str = OWNER, kind: str = "note") -> int:
+    return (await store.entries.add(owner, NewEntry(content, name=name, kind=kind))).id
+
+
+async def found(search: Search, query: str, owner: str | None = OWNER, **only: Any) -> list[str]:
+    """The names of entries and the texts of messages, best first."""
+    hits = await search.find(query, owner, only=Filter(**only))
+    return [hit.name or hit.content for hit in hits]
+
+
+async def check(database: Database) -> None:
+    """Raises StoreError when the index is not what a new one would be."""
+    async with database.transaction() as connection:
+        await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+
+
+@pytest.mark.parametrize("query", ODD_QUERIES)
+async def test_an_odd_text_is_a_valid_query(store: Store, search: Search, query: str) -> None:
+    await note(store, "key", "foo-bar: what's up, word?")
+    assert isinstance(await search.find(query, OWNER), list)
+    assert isinstance(await search.find(query), list)
+
+
+@given(st.lists(st.text(max_size=200), min_size=1, max_size=30))
+@settings(max_examples=30)
+def test_any_text_is_a_valid_query_and_can_be_stored_and_found(texts: list[str]) -> None:
+    async def work() -> None:
+        async with a_store() as store:
+            search = Search(store.database)
+            for number, text in enumerate(texts):
+                await note(store, f"n{number}", f"{text}\nneedle")
+            for text in texts:
+                await search.find(text, OWNER)
+            assert len(await search.find("needle", OWNER)) == len(texts)
+            await check(store.database)
+
+    asyncio.run(work())
+
+
+async def test_a_word_of_the_query_is_no_operator(store: Store, search: Search) -> None:
+    await note(store, "a", "cats and dogs")
+    await note(store, "b", "only cats")
+    assert set(await found(search, "cats NOT dogs")) == {"a", "b"}
+    assert await found(search, "dog*") == ["a"]
+    assert await found(search, "name:cats") == await found(search, "name cats")
+
+
+async def test_a_query_of_stop_words_alone_still_finds(store: Store, search: Search) -> None:
+    await note(store, "hamlet", "To be, or not to be")
+    assert await found(search, "to be or not to be") == ["hamlet"]
+
+
+@pytest.mark.parametrize(
+    ("query", "content"),
+    [
+        ("war museum", "The museum of the war"),
+        ("hat", "She bought a hat"),
+        ("Ann's", "a letter to Ann"),
+        ("Ann", "Ann’s café"),
+        ("O'Brien", "the café of O'Brien"),
+        ("o’brien", "O'Brien came"),
+        ("Strasse", "unsere Straße"),
+        ("STRASSE", "unsere Straße"),
+        ("café", "the CAFE at the corner"),
+        ("ｗｉｆｉ", "the wifi is slow"),
+        ("ΣΊΣΥΦΟΣ", "ο Σίσυφος"),
+        ("fi", "ﬁ"),
+        ("ключи", "Где мои ключами"),
+        ("п’ять", "п'ять козаків"),
+        ("пʼять", "п'ять козаків"),
+        ("п'ять", "пʼять козаків"),
+        ("елка", "новогодняя ёлка"),
+        ("Häuser", "mein Haus am See, und die Häuser"),
+        ("wo sind die Schlüssel", "Ersatzschlüssel: der Schlüsselbund"),
+        ("דירה", "הדירה"[1:]),
+        ("كتاب", "كِتَاب"[:1] + "تاب"),
+    ],
+)
+async def test_other_forms_of_a_word_find_it(store: Store, search: Search, query: str, content: str) -> None:
+    await note(store, "n", content)
+    assert await found(search, query) == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "other"),
+    [
+        ("备用钥匙在邻居安娜那里", "钥匙", "匙钥"),
+        ("予備の鍵は隣のアンナさんが持っています", "アンナ", "ナンア"),
+        ("予備の鍵は隣のアンナさんが持っています", "ｱﾝﾅ", "隣鍵"),
+        ("กุญแจสำรองอยู่กับเพื่อนบ้าน", "กุญแจ", "แจกุญ"[::-1]),
+        ("여분의 열쇠는 이웃 안나가 가지고 있다", "열쇠", "쇠열"),
+        ("ລະຫັດຢູ່ໃນຕູ້", "ລະຫັດ", "ດຫລ"),
+    ],
+)
+async def test_languages_without_spaces_are_found_by_their_words(
+    store: Store, search: Search, content: str, query: str, other: str
+) -> None:
+    await note(store, "n", content)
+    await note(store, "m", "something else")
+    assert await found(search, query) == ["n"]
+    assert await found(search, other) == []
+
+
+async def test_one_character_finds_its_text(store: Store, search: Search) -> None:
+    await note(store, "n", "予備の鍵は隣")
+    assert await found(search, "鍵") == ["n"]
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "ключ ключа ключу ключом ключи ключей ключам ключами ключах",
+        "стена стены стене стену стеной стенам стенами стенах",
+        "сусідка сусідки сусідку сусідкою",
+        "зелёный зелёного зелёному зелёным зеленые зелёных",
+        "старий старого старому старим старих старими",
+    ],
+)
+async def test_cyrillic_forms_find_each_other(store: Store, search: Search, forms: str) -> None:
+    words = forms.split()
+    for word in words:
+        await note(store, word, f"здесь {word} лежит")
+    for word in words:
+        assert set(await found(search, word)) == set(words)
+
+
+async def test_equal_scores_come_newest_first_and_always_so(store: Store, search: Search, clock: FakeClock) -> None:
+    for number in range(6):
+        await note(store, f"n{number}", "the same words")
+        clock.forward(minutes=number % 2)
+    expected = ["n5", "n4", "n3", "n2", "n1", "n0"]
+    assert await found(search, "same words") == expected
+    await search.reindex()
+    assert await found(search, "same words") == expected
+
+
+async def test_every_hit_carries_its_score_and_none_is_cut_off(store: Store, search: Search) -> None:
+    await note(store, "best", "apple apple apple")
+    for number in range(60):
+        await note(store, f"n{number}", f"apple and {'pear ' * number}")
+    hits = await search.find("apple", OWNER)
+    assert len(hits) == 61
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score > 0 for score in scores)
+    assert hits[0].name == "best"
+    assert [hit.id for hit in await search.find("apple", OWNER, limit=3)] == [hit.id for hit in hits[:3]]
+
+
+async def test_names_tags_and_scope_are_searched_but_aliases_are_not(store: Store, search: Search) -> None:
+    await store.entries.add(OWNER, NewEntry("body", name="title", tags=("label",), scope="docs/guide/**"))
+    await store.entries.alias(OWNER, "title", "nickname")
+    for query in ("body", "title", "label", "guide"):
+        assert await found(search, query) == ["title"]
+    assert await found(search, "nickname") == []
+    await store.entries.rename(OWNER, "title", "heading")
+    assert await found(search, "title") == []
+    assert await found(search, "heading") == ["heading"]
+
+
+async def test_filters(store: Store, search: Search, clock: FakeClock) -> None:
+    start = clock.now
+    for day, (name, kind, scope) in enumerate(
+        [("a", Kind.NOTE, None), ("b", Kind.FACT, "src/**"), ("c", "recipe", None), ("d", Kind.NOTE, "docs/**")]
+    ):
+        clock.now = start + timedelta(days=day)
+        await store.entries.add(OWNER, NewEntry("apple", name=name, kind=kind, scope=scope))
+
+    async def left(**only: Any) -> str:
+        return "".join(sorted(await found(search, "apple", **only)))
+
+    assert await left() == "abcd"
+    assert await left(kinds=["note"]) == "ad"
+    assert await left(kinds={"recipe", Kind.FACT}) == "bc"
+    assert await left(kinds=[]) == ""
+    assert await left(path="src/api/users.py") == "b"
+    assert await left(path="src/**") == "b"
+    assert await left(path="source/users.py") == ""
+    assert await left(since=start + timedelta(days=1)) == "bcd"
+    assert await left(until=start + timedelta(days=1)) == "a"
+    assert await left(since=start + timedelta(days=1), until=start + timedelta(days=3), kinds=["note", "fact"]) == "b"
+    kyiv = (start + timedelta(days=2)).astimezone(ZoneInfo("Europe/Kyiv"))
+    assert await left(since=kyiv) == "cd"
+
+
+async def test_archived_and_superseded_entries_are_found_unless_they_are_left_out(store: Store, search: Search) -> None:
+    now, former, archived = [await note(store, name, "apple") for name in ("now", "former", "archived")]
+    async with store.database.transaction() as connection:
+        await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (now, former))
+        await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", (archived,))
+    assert await found(search, "apple") == ["archived", "former", "now"]
+    assert await found(search, "apple", archived=False) == ["former", "now"]
+    assert await found(search, "apple", archived=True) == ["archived"]
+    assert await found(search, "apple", superseded=False) == ["archived", "now"]
+
+
+async def test_owners_find_only_what_is_theirs(store: Store, search: Search) -> None:
+    await note(store, "mine", "apple")
+    await note(store, "theirs", "apple", "telegram:2")
+    await store.exchange(await store.session("2"), "an apple a day", "keeps the doctor away")
+    assert await found(search, "apple") == ["mine"]
+    assert set(await found(search, "apple", "telegram:2")) == {"theirs", "an apple a day", "keeps the doctor away"}
+    assert await found(search, "apple", "telegram:3") == []
+    assert len(await found(search, "apple", None)) == 4
+    for query in ("o1", "o2", "owner o2", "telegram"):
+        assert await found(search, query) == []
+
+
+async def test_a_message_is_found_by_words_speaker_date_and_what_was_said_around_it(
+    store: Store, search: Search, clock: FakeClock
+) -> None:
+    session = await store.session()
+    await store.turn(session, Message(Role.USER, "Where is the lighthouse?", clock(), speaker="Olena"))
+    await store.turn(session, assistant("In Odesa.", clock()))
+    await store.turn(session, user("Thanks a lot", clock()))
+    await store.turn(session, user("Unrelated matters", clock()))
+    hits = await search.find("lighthouse", OWNER)
+    assert [hit.content for hit in hits] == ["Where is the lighthouse?", "In Odesa.", "Thanks a lot"]
+    assert hits[0].score > hits[1].score > hits[2].score
+    assert (hits[0].kind, hits[0].name, hits[0].source, hits[1].source) == (MESSAGE_KIND, None, "Olena", "assistant")
+    assert (await found(search, "olena"))[0] == "Where is the lighthouse?"
+    assert len(await found(search, "february saturday")) == 4
+    assert await found(search, "march") == []
+
+
+async def test_neighbours_stand_in_one_conversation(store: Store, search: Search) -> None:
+    session = await store.session()
+    await store.exchange(session, "the lighthouse", "is white")
+    await store.sessions.clear_messages(session.id)
+    await store.exchange(session, "something", "else")
+    assert await found(search, "lighthouse") == ["the lighthouse", "is white"]
+
+
+async def test_tool_calls_results_and_recalled_answers_are_not_found(store: Store, search: Search) -> None:
+    session = await store.session()
+    echo = Message(Role.ASSISTANT, "apple echo", store.clock(), speaker=ECHO)
+    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), echo)
+    assert await found(search, "apple memory_file") == []
+
+
+async def test_a_retried_turn_leaves_the_index(store: Store, search: Search) -> None:
+    session = await store.session()
+    await store.exchange(session, "before", "yes")
+    first = await store.exchange(session, "the zebra question", "a wrong answer")
+    await store.turn(session, user("the zebra question"), assistant("a right answer"), replaces=first)
+    assert await found(search, "wrong") == []
+    assert (await found(search, "zebra"))[0] == "the zebra question"
+    assert (await found(search, "zebra")).count("the zebra question") == 1
+    await check(store.database)
+
+
+async def test_a_deleted_session_leaves_the_index(store: Store, search: Search) -> None:
+    session, other = await store.session(), await store.session("2")
+    await store.exchange(session, "a zebra", "yes")
+    await store.exchange(other, "another zebra", "no")
+    assert await store.sessions.delete(session.id)
+    assert await found(search, "zebra", None) == ["another zebra", "no"]
+    await check(store.database)
+
+
+async def test_what_is_forgotten_leaves_the_index(store: Store, search: Search, tmp_path: Path) -> None:
+    await note(store, "mine", "zebra")
+    await store.exchange(await store.session(), "a zebra", "yes")
+    await store.exchange(await store.session("2"), "another zebra", "no")
+    files = MarkdownFiles(tmp_path, ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    await Forgetting(store.database, files).forget_all(OWNER)
+    assert await found(search, "zebra", None) == ["another zebra", "no"]
+    await check(store.database)
+
+
+async def test_a_failed_turn_is_found_too(store: Store, search: Search) -> None:
+    session = await store.session()
+    await store.turn(session, user("a zebra?"), outcome=Outcome.FAILED)
+    assert await found(search, "zebra") == ["a zebra?"]
+
+
+@contextlib.asynccontextmanager
+async def a_store() -> AsyncIterator[Store]:
+    """A store of its own, for one example."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = await Database.open(Path(folder) / "mneme.db")
+        try:
+            yield Store.over(database, FakeClock())
+        finally:
+            await database.close()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["exchange", "exchange", "exchange", "tools", "retry", "new", "compact", "delete", "note"]),
+            st.sampled_from(["1", "2"]),
+            st.sampled_from(["apple", "銀の鍵", "ключами", "Straße l'été", "", "ok"]),
+        ),
+        max_size=25,
+    )
+)
+@settings(max_examples=40)
+def test_the_index_stays_what_a_new_one_would_be(steps: list[tuple[str, str, str]]) -> None:
+    async def work() -> None:
+        async with a_store() as store:
+            for step, chat, text in steps:
+                await do(store, step, chat, text)
+            await check(store.database)
+            search = Search(store.database)
+            queries = ["apple", "鍵", "ключ", "strasse", "user", "february", "ok"]
+            before = [await search.find(query) for query in queries]
+            await search.reindex()
+            assert [await search.find(query) for query in queries] == before
+
+    asyncio.run(work())
+
+
+async def do(store: Store, step: str, chat: str, text: str) -> None:
+    session = await store.sessions.get_or_create(Address("telegram", chat))
+    last = await store.turns.last(session.id)
+    match step:
+        case "exchange":
+            await store.turn(session, user(f"{text} asked"), user(text), assistant(f"{text} answered"))
+        case "tools":
+            await store.turn(session, user(text), calls("1"), result("1", text), assistant(f"{text} done"))
+        case "retry" if last is not None:
+            await store.turn(session, *last.user_messages, assistant(f"{text} again"), replaces=last.id)
+        case "new":
+            await store.sessions.clear_messages(session.id)
+        case "compact":
+            limits = CompactionLimits(50_000, 20, 50)
+            service = CompactionService(store.sessions, store.entries, None, limits, TokenCounter(), store.clock)
+            await service.compact(session, 2)
+        case "delete":
+            await store.sessions.delete(session.id)
+        case "note" if text:
+            await store.entries.add(session.owner, NewEntry(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("", []),
+        ("?!", []),
+        ("The key", ['"key"']),
+        ("the", ['"the"']),
+        ("Ann's key", ['"ann"', '"key"']),
+        ("l'été de Paul", ['"été"', '"paul"', '"paul" *']),
+        ("wo sind die Schlüssel", ['"schlüssel"', '"schlüssel" *']),
+        ("die hard", ['"die"', '"hard"']),
+        ("鍵は", ['"鍵 は"']),
+        ("鍵", ['"鍵"']),
+        ("ключами", ['"ключ"']),
+        ("key KEY Key", ['"key"']),
+    ],
+)
+def test_the_terms_of_a_query(text: str, terms: list[str]) -> None:
+    assert query_terms(text) == terms
+
+
+def test_a_query_has_at_most_40_terms() -> None:
+    assert len(query_terms(" ".join(f"w{n}" for n in range(1000)))) == 40
+
+
+@given(st.text(max_size=300))
+def test_no_term_can_break_out_of_its_quotes(text: str) -> None:
+    for term in query_terms(text):
+        assert term.startswith('"')
+        assert term.removesuffix(" *").endswith('"')
+        assert '"' not in term.removesuffix(" *")[1:-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "indexed"),
+    [
+        (None, None),
+        ("Plain words", "Plain words"),
+        ("Straße", "strasse"),
+        ("ﬁn", "fin"),
+        ("Ключами от дома", "ключ от дом"),
+        ("鍵は", " 鍵  は "),
+        ("ann’s café", "ann’s café"),
+    ],
+)
+def test_what_is_indexed_changes_only_with_a_migration_that_rebuilds_the_index(
+    text: str | None, indexed: str | None
+) -> None:
+    """Where this fails on purpose, add REBUILD to the end of MIGRATIONS once more and adapt the expectation."""
+    assert indexable(text) == indexed
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("2026-02-07T12:15:00.000Z", "2026 February 7 Saturday"),
+        ("nonsense", None),
+        (None, None),
+    ],
+)
+def test_a_date_is_found_by_year_month_day_and_weekday(moment: str | None, words: str | None) -> None:
+    assert date_words(moment) == words
+
+
+@pytest.mark.parametrize(
+    "text", ["ok", "Thanks!", "Good morning 🙂", "спасибо", "你好", "", "how are you?", "Danke, ja"]
+)
+def test_greetings_and_acknowledgements_are_small_talk(text: str) -> None:
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize("text", ["key?", "ok, the key is at Ann's", "谢谢你的钥匙", "7", "no " * 7])
+def test_a_word_that_tells_something_is_no_small_talk(text: str) -> None:
+    assert not is_small_talk(text)
+
+
+def test_a_moment_of_the_clock_is_a_date() -> None:
+    assert date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
+
+
+async def test_whoever_has_most_of_all_entries_still_finds_only_their_own(store: Store, search: Search) -> None:
+    for number in range(40):
+        await store.entries.add(OWNER, NewEntry(f"apple {number}", name=f"mine {number}"))
+    for number in range(4):
+        await store.entries.add("telegram:other", NewEntry("apple apple apple", name=f"theirs {number}"))
+    assert {hit.owner for hit in await search.find("apple", OWNER)} == {OWNER}
+    assert len(await search.find("apple", OWNER)) == 40
+    assert len(await search.find("apple", OWNER, limit=2)) == 2
+    assert len(await search.find("apple", "telegram:other")) == 4

@@ -1,0 +1,397 @@
+"""The store against a model of it: dictionaries that do what operations, learning and undo are said to do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from memory.custody.undo import Undo
+from memory.errors import MemoryRefused
+from memory.files.long_term import appending
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.database import Database
+from memory.store.entries import EntryStore
+from memory.store.entry import Author, NewEntry, Operation
+from memory.store.ledger import Ledger
+from memory.store.reinforcement import Reinforcement
+from memory.text.naming import free_name, name_key
+from tests.support.fakes import FakeClock
+from tests.support.talk import UTC_ZONE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+    from memory.store.entry import Entry
+
+T = TypeVar("T")
+OWNERS = ("telegram:1", "telegram:2")
+# few names, so that they collide; some are the same but for case and width
+NAMES = st.sampled_from(
+    ["key", "KEY", "ｋｅｙ", "wifi", "garden plan", "Garden  Plan", "ключ", "鍵", "o'brien", "key until 2026-02-07"]
+)
+WORDS = ("apple", "banana", "cherry", "дверями", "花园", "straße", "naïve", "o’clock")
+CONTENTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True).map(" ".join)
+KINDS = st.sampled_from(["note", "fact", "recipe"])
+
+
+@dataclass
+class Held:
+    """An entry of the model: its names in the order in which they were bound, the one it goes by, and the rest."""
+
+    kind: str
+    content: str
+    name: str
+    aliases: dict[str, str] = field(default_factory=dict)
+    is_superseded: bool = False
+    line: str | None = None
+
+
+@dataclass
+class Past:
+    """What was before a change, and what MEMORY.md was after it."""
+
+    entries: dict[int, Held]
+    page: list[str]
+    page_after: list[str]
+
+
+@dataclass
+class Shelf:
+    """What one owner has in the model: entries by number, and what that was before each change."""
+
+    entries: dict[int, Held] = field(default_factory=dict)
+    page: list[str] = field(default_factory=list)
+    past: list[Past] = field(default_factory=list)
+
+    def holder(self, name: str) -> int | None:
+        key = name_key(name)
+        for number, held in self.entries.items():
+            if key == name_key(held.name) or key in held.aliases:
+                return number
+        return None
+
+    def knows(self, content: str) -> int | None:
+        """The first fact that still holds and says just that."""
+        saying = (n for n, h in self.entries.items() if (h.kind, h.content) == ("fact", content))
+        return min((number for number in saying if not self.entries[number].is_superseded), default=None)
+
+    def supersede(self, number: int, word: str = "until") -> tuple[str, dict[str, str]]:
+        """Give an entry a dated name; the names that it had."""
+        former = self.entries[number]
+        name, aliases = former.name, former.aliases
+        former.is_superseded, former.name, former.aliases = True, "", {}
+        taken = {key for held in self.entries.values() for key in (name_key(held.name), *held.aliases)}
+        former.name = free_name(f"{name} {word} 2026-02-07", taken | {name_key(name), *aliases})
+        return name, aliases
+
+    def exchange_line(self, number: int, successor: int | None, said: str) -> None:
+        """The line of an entry that said `said` gives way to that of its successor, where it stands as it was."""
+        line = self.entries[number].line or (f"- {said}" if self.entries[number].kind == "fact" else None)
+        if line is None or line not in self.page:
+            return
+        held = None if successor is None else self.entries[successor]
+        own = None if held is None or successor == number else held.line
+        new = None if held is None else own or f"- {held.content}"
+        at = self.page.index(line)
+        self.page[at : at + 1] = [] if new is None or new in self.page else [new]
+        if held is not None and new in self.page:
+            held.line = new
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Around one change."""
+        entries, page = copy.deepcopy(self.entries), list(self.page)
+        yield
+        self.past.append(Past(entries, page, list(self.page)))
+
+    def undo(self) -> str:
+        """Take the newest change back; whether that was done, left MEMORY.md as it is, or was refused."""
+        past = self.past.pop()
+        is_touched = past.page != past.page_after
+        if not is_touched or self.page in (past.page_after, past.page):
+            self.entries, self.page = past.entries, past.page if is_touched else self.page
+            return "done"
+        is_refused = self.entries == past.entries
+        self.entries = past.entries
+        return "refused" if is_refused else "left"
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Does the same to the store and to the model, and compares them after each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = Path(tempfile.mkdtemp())
+        self.clock = FakeClock()
+        self.database = self.wait(Database.open(self.folder / "mneme.db"))
+        self.files = files = MarkdownFiles(self.folder / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+        self.ledger = Ledger(self.database, files, self.clock, UTC_ZONE)
+        self.entries = EntryStore(self.database, self.ledger)
+        self.undo_service = Undo(self.database, ChangeLog(self.clock), files)
+        self.search = Search(self.database)
+        self.learning = Learning(self.database, self.search, self.ledger)
+        self.reinforcement = Reinforcement(self.database)
+        self.shelves = {owner: Shelf() for owner in OWNERS}
+        self.numbers = 0
+
+    def wait(self, work: Awaitable[T]) -> T:
+        async def waited() -> T:
+            return await work
+
+        return self.loop.run_until_complete(waited())
+
+    def teardown(self) -> None:
+        self.wait(self.database.close())
+        self.loop.close()
+        shutil.rmtree(self.folder)
+
+    def refused(self, work: Awaitable[object], says: str) -> None:
+        with pytest.raises(MemoryRefused, match=says):
+            self.wait(work)
+
+    @initialize()
+    def start_with_facts_that_have_lines(self) -> None:
+        for name, content in zip(("key", "wifi", "garden plan"), WORDS, strict=False):
+            self.learn_with_line(OWNERS[0], name, content)
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS, kind=KINDS)
+    def add(self, owner: str, name: str, content: str, kind: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.add(owner, NewEntry(content, name=name, kind=kind))
+        if shelf.holder(name) is not None:
+            self.refused(work, "is taken by")
+            return
+        added = self.wait(work)
+        with shelf.changing():
+            shelf.entries[added.id] = Held(kind, content, " ".join(name.split()))
+            assert shelf.holder(name) == max(shelf.entries)
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, new_name=NAMES)
+    def rename(self, owner: str, name: str, new_name: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.rename(owner, name, new_name)
+        number, holder = shelf.holder(name), shelf.holder(new_name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        elif holder not in (None, number):
+            self.refused(work, "is taken by")
+        else:
+            self.wait(work)
+            with shelf.changing():
+                held = shelf.entries[number]
+                held.aliases[name_key(held.name)] = held.name
+                held.aliases.pop(name_key(new_name), None)
+                held.name = " ".join(new_name.split())
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, alias=NAMES)
+    def alias(self, owner: str, name: str, alias: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.alias(owner, name, alias)
+        number = shelf.holder(name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        elif shelf.holder(alias) is not None:
+            self.refused(work, "is taken by")
+        else:
+            self.wait(work)
+            with shelf.changing():
+                shelf.entries[number].aliases[name_key(alias)] = " ".join(alias.split())
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def write(self, owner: str, name: str, content: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.write(owner, name, content)
+        number = shelf.holder(name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        else:
+            self.wait(work)
+            with shelf.changing():
+                said, shelf.entries[number].content = shelf.entries[number].content, content
+                if said != content and not shelf.entries[number].is_superseded:
+                    shelf.exchange_line(number, number, said)
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES)
+    def remove(self, owner: str, name: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.entries.remove(owner, name)
+        number = shelf.holder(name)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        else:
+            self.wait(work)
+            with shelf.changing():
+                if not shelf.entries[number].is_superseded:
+                    shelf.exchange_line(number, None, shelf.entries[number].content)
+                del shelf.entries[number]
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def learn(self, owner: str, name: str, content: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.learning.learn(owner, NewEntry(content, name=name, kind="fact"))
+        known = shelf.knows(content)
+        if known is not None:
+            learnt = self.wait(work)
+            assert (learnt.known, learnt.entry.id) == (True, known)
+        elif shelf.holder(name) is not None:
+            self.refused(work, "is taken by")
+        else:
+            learnt = self.wait(work)
+            with shelf.changing():
+                shelf.entries[learnt.entry.id] = Held("fact", content, " ".join(name.split()))
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def replace(self, owner: str, name: str, content: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.learning.learn(owner, NewEntry(content, kind="fact"), name)
+        number, known = shelf.holder(name), shelf.knows(content)
+        if number is None:
+            self.refused(work, "Nothing is called")
+        elif shelf.entries[number].is_superseded:
+            self.refused(work, "was superseded already")
+        elif shelf.entries[number].kind != "fact":
+            self.refused(work, "which no memory replaces")
+        elif number == known:
+            assert self.wait(work).superseded is None
+        else:
+            learnt = self.wait(work)
+            with shelf.changing():
+                freed, aliases = shelf.supersede(number)
+                if known is not None:
+                    assert learnt.entry.id == known
+                    shelf.entries[known].aliases |= {name_key(freed): freed} | aliases
+                else:
+                    shelf.entries[learnt.entry.id] = Held("fact", content, freed, aliases)
+                shelf.exchange_line(number, learnt.entry.id, shelf.entries[number].content)
+
+    @rule(numbers=st.lists(st.integers(1, 30), max_size=5))
+    def reinforce(self, numbers: list[int]) -> None:
+        self.wait(self.reinforcement.recalled(numbers))
+
+    @rule(owner=st.sampled_from(OWNERS))
+    def undo(self, owner: str) -> None:
+        shelf = self.shelves[owner]
+        work = self.undo_service.undo(owner)
+        if not shelf.past:
+            assert self.wait(work) is None
+        elif (expected := shelf.undo()) == "refused":
+            self.refused(work, "was edited since")
+        else:
+            undone = self.wait(work)
+            assert undone is not None
+            assert undone.left_as_edited == (expected == "left")
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
+    def learn_with_line(self, owner: str, name: str, content: str) -> None:
+        shelf, line = self.shelves[owner], f"* {content}"
+
+        async def learn() -> int:
+            async with self.ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+                entry = await change.add(NewEntry(content, name=name, kind="fact"))
+                await change.edit_file(appending(line))
+                await change.know_line(entry, line)
+                return entry.id
+
+        if shelf.holder(name) is not None:
+            self.refused(learn(), "is taken by")
+            return
+        number = self.wait(learn())
+        with shelf.changing():
+            shelf.entries[number] = Held("fact", content, " ".join(name.split()), line=line)
+            shelf.page.append(line)
+
+    @rule(owner=st.sampled_from(OWNERS), name=NAMES, other=NAMES)
+    def merge(self, owner: str, name: str, other: str) -> None:
+        shelf = self.shelves[owner]
+        number, second = shelf.holder(name), shelf.holder(other)
+        if number is None or second is None or number == second or shelf.entries[second].is_superseded:
+            return
+
+        async def merge() -> None:
+            async with self.ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
+                await change.merge(await change.find(name), [await change.find(other)])
+
+        self.wait(merge())
+        with shelf.changing():
+            freed, aliases = shelf.supersede(second, "merged")
+            shelf.entries[number].aliases |= {name_key(freed): freed} | aliases
+            shelf.exchange_line(second, number, shelf.entries[second].content)
+
+    @rule(owner=st.sampled_from(OWNERS), text=st.lists(st.sampled_from(WORDS), max_size=2), last=st.booleans())
+    def somebody_edits(self, owner: str, text: list[str], *, last: bool) -> None:
+        shelf = self.shelves[owner]
+        kept = shelf.page if last else shelf.page[:-1]
+        shelf.page = [*kept, *(f"- {word}" for word in text)]
+        path = self.files.folder(owner) / "MEMORY.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in shelf.page), encoding="utf-8")
+
+    @rule()
+    def purge(self) -> None:
+        assert self.wait(self.ledger.purge()) == 0
+
+    @invariant()
+    def each_name_finds_its_entry(self) -> None:
+        for owner, shelf in self.shelves.items():
+            for number, held in shelf.entries.items():
+                for name in (held.name, *held.aliases.values()):
+                    assert as_held(self.wait(self.entries.get(owner, name))) == (number, held)
+
+    @invariant()
+    def memory_md_is_as_the_model_has_it(self) -> None:
+        for owner, shelf in self.shelves.items():
+            assert self.wait(self.files.read_long_term(owner)) == "".join(f"{line}\n" for line in shelf.page)
+
+    @invariant()
+    def lists_and_counts_agree(self) -> None:
+        for owner, shelf in self.shelves.items():
+            listed = self.wait(self.entries.list(owner))
+            assert [entry.id for entry in listed] == sorted(shelf.entries, reverse=True)
+            assert self.wait(self.entries.counts(owner)) == Counter(held.kind for held in shelf.entries.values())
+
+    @invariant()
+    def search_finds_exactly_what_holds_the_word(self) -> None:
+        for owner, shelf in self.shelves.items():
+            for word in WORDS:
+                found = [hit.id for hit in self.wait(self.search.find(word, owner))]
+                assert sorted(found) == sorted(n for n, held in shelf.entries.items() if word in held.content)
+
+    @invariant()
+    def strengths_follow_from_counts_and_times(self) -> None:
+        wrong = "SELECT count(*) FROM entries WHERE strength <> strength(reinforcement_count, last_reinforced_at, 90)"
+        assert self.wait(self.database.value(wrong)) == 0
+
+    @invariant()
+    def the_index_is_what_a_new_one_would_be(self) -> None:
+        async def check() -> None:
+            async with self.database.transaction() as connection:
+                await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+
+        self.wait(check())
+
+
+def as_held(entry: Entry) -> tuple[int, Held]:
+    aliases = {name_key(alias): alias for alias in entry.aliases}
+    return entry.id, Held(
+        str(entry.kind), entry.content, entry.name, aliases, entry.superseded_by is not None, entry.line
+    )
+
+
+TestStore = StoreMachine.TestCase
+TestStore.settings = settings(max_examples=50, stateful_step_count=30, deadline=None, database=None)

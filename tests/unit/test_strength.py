@@ -1,0 +1,181 @@
+"""How strong a memory is: the score of S4, and the strength by which the store keeps its order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.services import decay_of
+from config.settings import Settings
+from memory.clock import from_text, to_text
+from memory.custody.portable import Portable
+from memory.retrieval.activation import use_half_life
+from memory.store.database import Database
+from memory.store.entry import NewEntry
+from memory.store.migrations import ACTIVATION, MIGRATIONS
+from memory.store.strength import MOST_REINFORCED, TYPE_WEIGHTS, Decay, stored_strength
+from tests.support.fakes import Person
+from tests.support.talk import NOON, Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+
+OWNER = "telegram:1"
+STRENGTHS = "SELECT id, strength, reinforcement_count, last_reinforced_at FROM entries ORDER BY id"
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  # st needs it
+counts = st.integers(1, MOST_REINFORCED)
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+async def differing(database: Database, half_life: float = 90) -> list[int]:
+    """The ids of entries whose stored strength is not what their columns make of it."""
+    rows = await database.rows(STRENGTHS)
+    return [
+        row["id"]
+        for row in rows
+        if row["strength"] != stored_strength(row["reinforcement_count"], row["last_reinforced_at"], half_life)
+    ]
+
+
+@pytest.mark.parametrize(("days", "score"), [(0, 2.0), (90, 1.0), (180, 0.5), (45, 2 / 2**0.5)])
+def test_a_score_halves_every_90_days(days: int, score: float) -> None:
+    assert Decay().score("policy", 1, NOON - timedelta(days=days), NOON) == pytest.approx(score)
+
+
+def test_a_score_grows_with_each_reinforcement_and_with_the_weight_of_its_kind() -> None:
+    assert Decay().score("fact", 5, NOON, NOON) == 5
+    assert [Decay().score(kind, 1, NOON, NOON) for kind in TYPE_WEIGHTS] == list(TYPE_WEIGHTS.values())
+    assert Decay().score("recipe", 1, NOON, NOON) == 1
+
+
+def test_what_comes_from_the_future_counts_as_of_now() -> None:
+    assert Decay().score("fact", 1, NOON + timedelta(days=900), NOON) == 1
+
+
+@pytest.mark.parametrize("count", [-5, 0, 1, 1_000, 1_000_000_000, 2**63 - 1])
+def test_a_count_out_of_bounds_is_taken_for_the_bound(count: int) -> None:
+    assert Decay().score("fact", count, NOON, NOON) == min(max(count, 1), MOST_REINFORCED)
+    assert stored_strength(count, to_text(NOON), 90) == stored_strength(min(max(count, 1), 1_000), to_text(NOON), 90)
+
+
+def test_even_the_most_used_memory_fades() -> None:
+    assert Decay().score("fact", 10**9, NOON - timedelta(days=365 * 4), NOON) < Decay().archive_below
+
+
+@given(counts, moments, counts, moments, st.floats(0, 36_500), st.sampled_from([1.0, 30.0, 90.0, 36_500.0]))
+def test_the_stronger_of_two_has_the_greater_score_at_any_later_moment(
+    count: int, last: datetime, other_count: int, other_last: datetime, days: float, half_life: float
+) -> None:
+    last, other_last = from_text(to_text(last)), from_text(to_text(other_last))
+    decay, now = Decay(half_life_days=half_life), max(last, other_last) + timedelta(days=days)
+    strength = stored_strength(count, to_text(last), half_life)
+    other = stored_strength(other_count, to_text(other_last), half_life)
+    if strength - other > 1e-6:
+        score, less = decay.score("fact", count, last, now), decay.score("fact", other_count, other_last, now)
+        assert score > less or score == less == 0  # where even the greater is too small for a number
+
+
+def test_settings_change_weights_half_life_and_bounds() -> None:
+    decay = decay_of(
+        Settings.model_validate(
+            {
+                "memory_type_weights": "preference=1.5, fact = 0.5",
+                "memory_half_life_days": 10,
+                "memory_threshold": 0.7,
+                "memory_archive_below": 0.2,
+            }
+        )
+    )
+    assert decay.score("fact", 1, NOON - timedelta(days=10), NOON) == 0.25
+    assert decay.weight("preference") == 1.5
+    assert decay.weight("policy") == TYPE_WEIGHTS["policy"]
+    assert (decay.threshold, decay.archive_below) == (0.7, 0.2)
+
+
+async def test_a_billion_in_the_database_is_stored_and_ranked_as_the_bound(store: Store) -> None:
+    added = await store.entries.add(OWNER, NewEntry("apple", kind="fact"))
+    async with store.database.transaction() as connection:
+        await connection.execute("UPDATE entries SET reinforcement_count = 1000000000")
+    assert await store.database.value("SELECT strength FROM entries") == stored_strength(
+        MOST_REINFORCED, to_text(added.last_reinforced_at), 90
+    )
+
+
+async def test_the_stored_strength_follows_every_write(start: OpenApp, clock: FakeClock, tmp_path: Path) -> None:
+    async with start() as app:
+        store = Store.over(app.database, clock)
+        await store.entries.add("console:local", NewEntry("apple", name="one", kind="fact"))
+        clock.forward(days=3)
+        await store.entries.add("console:local", NewEntry("pear", name="two", kind="policy"))
+        first = [row["strength"] for row in await app.database.rows(STRENGTHS)]
+        assert first[0] < first[1]
+        assert await differing(app.database) == []
+        async with app.database.transaction() as connection:
+            await connection.execute("UPDATE entries SET reinforcement_count = 7 WHERE id = 1")
+        assert await differing(app.database) == []
+        assert (await app.database.rows(STRENGTHS))[0]["strength"] > first[0]
+        await store.entries.remove("console:local", "one")
+        async with app.database.transaction() as connection:
+            await connection.execute("UPDATE entries SET reinforcement_count = 9 WHERE id = 1")
+    async with start(memory_half_life_days=30) as app:
+        assert await differing(app.database, 30) == []
+        await Person(app).says("/undo")
+        assert (await app.database.rows(STRENGTHS))[0]["reinforcement_count"] == 7
+        assert await differing(app.database, 30) == []
+        await Portable(app.database, tmp_path / "data" / "memory").export(tmp_path / "out")
+    other = await Database.open(tmp_path / "other" / "mneme.db")
+    await Portable(other, tmp_path / "other" / "memory").restore(tmp_path / "out")
+    assert len(await other.rows(STRENGTHS)) == 2
+    assert await differing(other) == []
+    await other.close()
+
+
+async def test_the_strengths_are_computed_anew_only_when_the_half_life_has_changed(store: Store) -> None:
+    await store.entries.add(OWNER, NewEntry("apple", kind="fact"))
+    before = await store.database.value("SELECT total_changes()")
+    await use_half_life(store.database, 90)
+    assert await store.database.value("SELECT total_changes()") == before
+    await use_half_life(store.database, 45)
+    assert await differing(store.database, 45) == []
+
+
+async def test_a_database_from_before_gets_priorities_by_kind_and_strengths(tmp_path: Path) -> None:
+    past = MIGRATIONS.index(ACTIVATION)
+    old = await Database.open(tmp_path / "old.db", MIGRATIONS[:past])
+    kinds = ("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact", "note", "archive")
+    async with old.transaction() as connection:
+        await connection.execute("INSERT INTO owners (name) VALUES ('telegram:1')")
+        await connection.executemany(
+            "INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at,"
+            " reinforcement_count) VALUES (1, ?, 'x', ?, '', 'user', '', 4)",
+            [(kind, to_text(NOON)) for kind in kinds],
+        )
+    await old.close()
+    upgraded = await Database.open(tmp_path / "old.db")
+    rows = await upgraded.rows("SELECT kind, priority FROM entries")
+    assert {row["kind"]: row["priority"] for row in rows} == {
+        "policy": "critical",
+        "workflow": "high",
+        "pitfall": "high",
+        "architecture": "high",
+        "decision": "medium",
+        "preference": "medium",
+        "fact": "normal",
+        "note": "normal",
+        "archive": "normal",
+    }
+    assert await differing(upgraded) == []
+    assert await upgraded.value("SELECT min(strength) FROM entries") > 100
+    await upgraded.close()

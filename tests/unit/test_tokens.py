@@ -1,0 +1,102 @@
+"""Token estimates: by script until the model has reported its usage, then learnt from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.text.tokens import MESSAGE_OVERHEAD, TokenCounter
+from tests.support.talk import calls, user
+
+ENGLISH = "The quick brown fox jumps over the lazy dog. " * 20
+UKRAINIAN = "Швидка бура лисиця стрибає через ледачого пса. " * 20
+JAPANESE = "すばやい茶色の狐がのろまな犬を飛び越える。" * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ("a", 1),
+        ("abcd", 1),
+        ("abcde", 2),
+        ("x" * 400, 100),
+        ("é" * 8, 2),
+        ("你好世界", 4),
+        ("안녕하세요", 5),
+        ("こんにちは", 5),
+        ("\U0001f600\U0001f680", 2),
+        ("abcd你好", 3),
+        ("привіт світе", 3),
+    ],
+)
+def test_latin_text_costs_a_token_for_four_characters_and_cjk_one_for_each(text: str, expected: int) -> None:
+    assert TokenCounter().text(text) == expected
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_more_text_never_costs_less_and_is_never_free(one: str, two: str) -> None:
+    counter = TokenCounter()
+    assert counter.text(one + two) >= max(counter.text(one), counter.text(two))
+    assert (counter.text(one) > 0) == bool(one)
+
+
+def test_messages_cost_their_text_their_tool_calls_and_a_little_each() -> None:
+    counter = TokenCounter()
+    assert counter.messages([user("x" * 40), user("x" * 40)]) == 2 * (10 + MESSAGE_OVERHEAD)
+    assert counter.messages([calls("1")]) > counter.messages([user("")])
+
+
+@settings(max_examples=40)
+@given(st.floats(0.1, 1.5), st.sampled_from([ENGLISH, UKRAINIAN, JAPANESE]))
+def test_a_counter_learns_what_a_model_reports(rate: float, text: str) -> None:
+    counter = TokenCounter()
+    actual = round(len(text) * rate)
+    for _ in range(25):
+        counter.observe("scripted", [text], actual + MESSAGE_OVERHEAD)
+    assert counter.text(text, "scripted") == pytest.approx(actual, rel=0.02, abs=1)
+
+
+def test_scripts_are_learnt_apart_from_mixed_conversations() -> None:
+    counter = TokenCounter()
+    rates = {ENGLISH: 0.22, UKRAINIAN: 0.45, JAPANESE: 0.8}
+    for n in range(120):
+        texts = [text for i, text in enumerate(rates) if i != n % 3]
+        reported = round(sum(len(text) * rates[text] for text in texts)) + MESSAGE_OVERHEAD * len(texts)
+        counter.observe("scripted", texts, reported)
+    for text, rate in rates.items():
+        assert counter.text(text, "scripted") == pytest.approx(len(text) * rate, rel=0.1)
+
+
+def test_models_are_learnt_apart() -> None:
+    counter = TokenCounter()
+    before = counter.text(ENGLISH, "other")
+    for _ in range(20):
+        counter.observe("scripted", [ENGLISH], 2 * before)
+    assert counter.text(ENGLISH, "scripted") == pytest.approx(2 * before, rel=0.05)
+    assert counter.text(ENGLISH, "other") == counter.text(ENGLISH) == before
+
+
+def test_a_model_is_calibrated_once_it_has_reported_usage() -> None:
+    counter = TokenCounter()
+    assert not counter.calibrated("scripted")
+    counter.observe("scripted", [ENGLISH], 250)
+    assert counter.calibrated("scripted")
+    assert not counter.calibrated("other")
+
+
+@pytest.mark.parametrize(("texts", "reported"), [([], 100), ([""], 100), ([ENGLISH], 0), ([ENGLISH], -5)])
+def test_a_report_that_says_nothing_teaches_nothing(texts: list[str], reported: int) -> None:
+    counter = TokenCounter()
+    counter.observe("scripted", texts, reported)
+    assert not counter.calibrated("scripted")
+    assert counter.text(ENGLISH, "scripted") == counter.text(ENGLISH)
+
+
+@given(st.lists(st.tuples(st.text(min_size=1, max_size=40), st.integers(1, 10**9)), max_size=10))
+def test_absurd_reports_leave_a_usable_estimate(reports: list[tuple[str, int]]) -> None:
+    counter = TokenCounter()
+    for text, reported in reports:
+        counter.observe("scripted", [text], reported)
+    assert len(ENGLISH) * 0.04 <= counter.text(ENGLISH, "scripted") <= len(ENGLISH) * 3

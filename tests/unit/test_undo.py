@@ -1,0 +1,289 @@
+"""/undo: every change of memory, whoever made it, newest first, also after a restart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.consolidation.weekly import WeeklyConsolidation
+from memory.custody.undo import Undo
+from memory.errors import MemoryRefused
+from memory.files.long_term import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.learning.learning import Learning
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Author, Kind, NewEntry
+from memory.store.entry_rows import bind_name
+from memory.store.strength import Decay
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Says
+from tests.support.talk import Store, ledger_over, what
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+OWNER = "telegram:1"
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MarkdownFiles:
+    """The Markdown files."""
+    return MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+
+
+@pytest.fixture
+def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
+    """The undo over the store."""
+    return Undo(database, ChangeLog(clock), files)
+
+
+@pytest.fixture
+def long_term(database: Database, files: MarkdownFiles, clock: FakeClock) -> LongTermMemory:
+    """MEMORY.md."""
+    return LongTermMemory(files, ledger_over(database, clock, files))
+
+
+async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
+    """What there is of the one entry."""
+    found = await store.entries.list(OWNER)
+    return (found[0].name, found[0].aliases, found[0].content) if found else None
+
+
+async def test_every_operation_is_undone_in_order(store: Store, undo: Undo, database: Database) -> None:
+    search = Search(database)
+    stages = [await entry(store)]
+    await store.entries.add(OWNER, NewEntry("apple", name="key"))
+    stages.append(await entry(store))
+    await store.entries.write(OWNER, "key", "banana", Author.MODEL)
+    stages.append(await entry(store))
+    await store.entries.alias(OWNER, "key", "spare", Author.CAPTURE)
+    stages.append(await entry(store))
+    await store.entries.rename(OWNER, "key", "third", Author.CONSOLIDATION)
+    stages.append(await entry(store))
+    await store.entries.remove(OWNER, "third")
+    expected = [
+        ("remove", "user", ("third",)),
+        ("rename", "consolidation", ("key",)),
+        ("alias", "capture", ("key",)),
+        ("write", "model", ("key",)),
+        ("add", "user", ("key",)),
+    ]
+    for undone in expected:
+        assert what(await undo.undo(OWNER)) == undone
+        assert await entry(store) == stages.pop()
+        word = {"apple": "apple", "banana": "banana"}.get((await entry(store) or ("", (), ""))[2])
+        assert [hit.content for hit in await search.find("apple banana", OWNER)] == ([word] if word else [])
+    assert await undo.undo(OWNER) is None
+
+
+async def test_an_undone_removal_brings_all_names_back(store: Store, undo: Undo) -> None:
+    added = await store.entries.add(OWNER, NewEntry("apple", name="key", tags=("home",), scope="a/**"))
+    await store.entries.alias(OWNER, "key", "spare")
+    before = await store.entries.get(OWNER, "key")
+    await store.entries.remove(OWNER, "key")
+    await undo.undo(OWNER)
+    assert await store.entries.get(OWNER, "spare") == before
+    assert before.id == added.id
+
+
+async def test_undo_takes_back_what_others_did_but_not_of_other_owners(store: Store, undo: Undo) -> None:
+    await store.entries.add(OWNER, NewEntry("apple", name="key", author=Author.MODEL))
+    await store.entries.add("telegram:2", NewEntry("pear", name="key"))
+    assert what(await undo.undo(OWNER)) == ("add", "model", ("key",))
+    assert await undo.undo(OWNER) is None
+    assert (await store.entries.get("telegram:2", "key")).content == "pear"
+
+
+async def test_undoing_nothing_leaves_no_trace(undo: Undo, database: Database) -> None:
+    assert await undo.undo("telegram:9") is None
+    assert await database.value("SELECT count(*) FROM owners") == 0
+
+
+async def test_a_new_change_after_an_undo_is_undone_first(store: Store, undo: Undo) -> None:
+    await store.entries.add(OWNER, NewEntry("one", name="key"))
+    await store.entries.write(OWNER, "key", "two")
+    await undo.undo(OWNER)
+    await store.entries.write(OWNER, "key", "three")
+    await undo.undo(OWNER)
+    assert await entry(store) == ("key", (), "one")
+    await undo.undo(OWNER)
+    assert await entry(store) is None
+
+
+async def test_a_name_that_is_taken_again_is_a_clear_error_and_changes_nothing(
+    store: Store, undo: Undo, database: Database
+) -> None:
+    await store.entries.add(OWNER, NewEntry("apple", name="key"))
+    other = await store.entries.add(OWNER, NewEntry("pear", name="other"))
+    await store.entries.remove(OWNER, "key")
+    async with database.transaction() as connection:  # as no operation would do it: each is recorded, and undone first
+        await bind_name(connection, 1, other.id, "key", is_alias=True)
+    with pytest.raises(MemoryRefused, match="'key' is taken by an alias of the note 'other'"):
+        await undo.undo(OWNER)
+    assert (await store.entries.get(OWNER, "key")).name == "other"
+
+
+async def test_the_model_and_the_capture_are_undone_in_the_chat(app: App, person: Person, model: ModelServer) -> None:
+    model.script(
+        Says("I will."),
+        Calls((("note_add", {"name": "key", "content": "under the pot"}),)),
+        Says("Noted."),
+        Calls((("memory_file", {"action": "append", "text": "- likes tea"}),)),
+        Says("Noted."),
+    )
+    await person.says("Remember that the gate code is a prime number")
+    await person.says("Where is my key? Under the pot. Note it")
+    await person.says("Tea is what I drink")
+    text = app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
+    assert text.read_text() == "- the gate code is a prime number\n- likes tea\n"
+    assert await person.says("/undo") == "Taken back: likes tea"
+    assert text.read_text() == "- the gate code is a prime number\n"
+    assert await person.says("/undo") == "Taken back: under the pot"
+    assert await person.says("/undo") == "Taken back: the gate code is a prime number"
+    assert text.read_text() == ""
+    assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_undo_works_after_a_restart(start: OpenApp) -> None:
+    async with start() as app:
+        await Person(app).says("/remember The spare key is at Ann's")
+    async with start() as app:
+        assert await Person(app).says("/forget spare-key-ann") == "Forgotten: **spare-key-ann** (/undo brings it back)."
+    async with start() as app:
+        assert await Person(app).says("/undo") == "Brought back: The spare key is at Ann's"
+        assert "at Ann's" in await Person(app).says("/memory spare-key-ann")
+        assert "Taken back: The spare key" in await Person(app).says("/undo")
+
+
+async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_before(
+    store: Store, undo: Undo, long_term: LongTermMemory, files: MarkdownFiles
+) -> None:
+    await store.entries.add(OWNER, NewEntry("apple", name="key"))
+    await long_term.append(OWNER, "likes tea", Author.MODEL)
+    path = files.folder(OWNER) / "MEMORY.md"
+    path.write_text("likes coffee\n")
+    with pytest.raises(
+        MemoryRefused, match=r"edited since that change.* The next /undo goes on with the change before"
+    ):
+        await undo.undo(OWNER)
+    assert path.read_text() == "likes coffee\n"
+    assert what(await undo.undo(OWNER)) == ("add", "user", ("key",))
+
+
+async def test_replacing_and_deleting_parts_of_memory_is_undone(undo: Undo, long_term: LongTermMemory) -> None:
+    await long_term.append(OWNER, "one\ntwo", Author.USER)
+    await long_term.replace(OWNER, "two", "three", Author.MODEL)
+    await long_term.replace(OWNER, "one", "", Author.MODEL)
+    assert await long_term.read(OWNER) == "three\n"
+    await undo.undo(OWNER)
+    assert await long_term.read(OWNER) == "one\nthree\n"
+    await undo.undo(OWNER)
+    assert await long_term.read(OWNER) == "one\ntwo\n"
+
+
+async def test_an_undone_compaction_gives_the_conversation_back(app: App, person: Person) -> None:
+    for number in range(4):
+        await person.says(f"number {number}")
+    session = await app.sessions.get_or_create(person.address)
+    before = await app.sessions.transcript(session.id)
+    assert "6 messages left my view" in await person.says("/compact 2")
+    assert (await app.sessions.transcript(session.id)).summary
+    assert "Taken back: " in await person.says("/undo")
+    assert await app.sessions.transcript(session.id) == before
+
+
+async def test_a_change_can_be_undone_for_30_days_and_is_purged_then(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        person = Person(app)
+        await person.says("/remember The first key is red")
+        await person.says("/remember The second key is green")
+        await person.says("/forget first-key-red")
+        clock.forward(days=29, hours=23)
+        await person.says("/forget second-key-green")
+    clock.forward(hours=2)
+    async with start() as app:
+        assert await app.database.value("SELECT group_concat(content) FROM entries") == "The second key is green"
+        assert "Brought back: The second key is green" in await Person(app).says("/undo")
+        assert await Person(app).says("/undo") == "There is nothing to undo."
+        assert "green" in await Person(app).says("/memory second-key-green")
+
+
+async def test_what_was_superseded_stays_so_when_its_successor_was_forgotten_and_purged(
+    start: OpenApp, clock: FakeClock, model: ModelServer
+) -> None:
+    async with start() as app:
+        person = Person(app)
+        learning = Learning(app.database, Search(app.database), ledger_over(app.database, clock))
+        await learning.learn("console:local", NewEntry("Drinks tea with milk", kind=Kind.FACT, name="tea"))
+        await learning.learn("console:local", NewEntry("Drinks black tea", kind=Kind.FACT), "tea")
+        assert "Forgotten" in await person.says("/forget tea")
+    clock.forward(days=31)
+    async with start() as app:
+        person = Person(app)
+        assert "superseded" in await person.says("/memory tea until 2026-02-07")
+        assert "superseded, from 2026-02-07" in await person.says("/recall milk")
+        await person.says("Which tea do I drink?")
+        assert "milk" not in str([m["content"] for m in model.requests[-1].messages])
+        assert await person.says("/undo") == "There is nothing to undo."
+
+
+async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purged(
+    store: Store, database: Database, clock: FakeClock
+) -> None:
+    for _ in range(2):
+        await store.entries.add(OWNER, NewEntry("The cat is called Mimi", kind=Kind.FACT))
+    weekly = WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
+    assert len((await weekly.run(OWNER)).merges) == 1
+    await store.entries.remove(OWNER, "cat-called-mimi")
+    store.clock.forward(days=31)
+    assert await store.ledger.purge() == 1
+    (merged,) = await store.entries.list(OWNER)
+    assert merged.superseded_by is not None
+    assert (await weekly.run(OWNER)).told == ""
+
+
+async def test_an_undo_after_the_purge_of_a_successor_keeps_what_it_superseded_as_it_was(
+    store: Store, undo: Undo, database: Database, clock: FakeClock
+) -> None:
+    learning = Learning(database, Search(database), ledger_over(database, clock))
+    await learning.learn(OWNER, NewEntry("old", kind=Kind.FACT, name="key"))
+    await learning.learn(OWNER, NewEntry("new", kind=Kind.FACT), "key")
+    await store.entries.remove(OWNER, "key")
+    clock.forward(days=20)
+    await store.entries.rename(OWNER, "key until 2026-02-07", "former")
+    clock.forward(days=11)
+    assert await store.ledger.purge() == 1
+    assert what(await undo.undo(OWNER)) == ("rename", "user", ("key until 2026-02-07",))
+    assert (await store.entries.get(OWNER, "key until 2026-02-07")).superseded_by is not None
+
+
+async def test_a_purge_looks_at_what_is_due_only(database: Database) -> None:
+    for statement in ("DELETE FROM entries WHERE deleted_at < ?", "DELETE FROM changes WHERE at < ?"):
+        plan = await database.rows(f"EXPLAIN QUERY PLAN {statement}", ("2026",))  # a constant
+        assert all("INDEX" in row["detail"] for row in plan)
+
+
+async def test_the_newest_50_versions_of_the_long_term_memory_stay(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        for n in range(60):
+            await Person(app).says(f"Remember that I like number {n}")
+    clock.forward(days=40)
+    async with start() as app:
+        versions = await app.database.rows("SELECT before FROM changes WHERE entry_id = 0 ORDER BY id")
+    assert len(versions) == 50
+    assert versions[0][0].splitlines()[-1] == "- I like number 9"

@@ -1,0 +1,67 @@
+"""Tokens of today, where today begins at midnight in the installation's zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.log.usage import TokenUse, UsageLog
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+
+def use(prompt: int, completion: int = 0) -> TokenUse:
+    return TokenUse("scripted", "turn", prompt, completion)
+
+
+async def test_prompt_and_completion_count_cached_tokens_are_part_of_the_prompt(
+    database: Database, clock: FakeClock
+) -> None:
+    log = UsageLog(database, clock, ZoneInfo("UTC"))
+    assert await log.tokens_today() == 0
+    await log.record(TokenUse("scripted", "turn", 1000, 50, cached_tokens=900, session_id="telegram:1"))
+    await log.record(TokenUse("scripted", "summary", 200, 20))
+    assert await log.tokens_today() == 1270
+
+
+@pytest.mark.parametrize(
+    ("zone", "before", "after"),
+    [
+        ("UTC", "2026-02-07T23:59:59", "2026-02-08T00:00:00"),
+        ("Europe/Kyiv", "2026-02-07T21:59:59", "2026-02-07T22:00:00"),
+        ("America/Los_Angeles", "2026-02-08T07:59:59", "2026-02-08T08:00:00"),
+        ("Asia/Kathmandu", "2026-02-07T18:14:59", "2026-02-07T18:15:00"),
+        # the day on which clocks go forward at midnight begins at one o'clock
+        ("Africa/Cairo", "2026-04-23T21:59:59", "2026-04-23T22:00:00"),
+    ],
+)
+async def test_the_count_starts_anew_at_midnight_in_the_zone(
+    database: Database, clock: FakeClock, zone: str, before: str, after: str
+) -> None:
+    log = UsageLog(database, clock, ZoneInfo(zone))
+    clock.now = datetime.fromisoformat(before).replace(tzinfo=UTC)
+    await log.record(use(100))
+    assert await log.tokens_today() == 100
+    clock.now = datetime.fromisoformat(after).replace(tzinfo=UTC)
+    assert await log.tokens_today() == 0
+    await log.record(use(7))
+    clock.forward(hours=22)
+    assert await log.tokens_today() == 7
+
+
+async def test_a_day_whose_first_hour_comes_twice_has_both_of_them(database: Database, clock: FakeClock) -> None:
+    log = UsageLog(database, clock, ZoneInfo("Atlantic/Azores"))  # on 2026-10-25 one o'clock becomes midnight again
+    clock.now = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    await log.record(use(100))
+    clock.forward(hours=1)
+    assert await log.tokens_today() == 100
+
+
+async def test_the_count_is_right_after_a_restart(database: Database, clock: FakeClock) -> None:
+    await UsageLog(database, clock, ZoneInfo("UTC")).record(use(100))
+    assert await UsageLog(database, clock, ZoneInfo("UTC")).tokens_today() == 100

@@ -1,0 +1,286 @@
+"""The weekly consolidation: what it merges, archives and promotes, and that one undo takes it all back."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memory.clock import to_text
+from memory.consolidation.weekly import WeeklyConsolidation
+from memory.custody.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.retrieval.search import Search
+from memory.store.changes import ChangeLog
+from memory.store.entry import Entry, Kind, NewEntry, Priority
+from memory.store.strength import MOST_REINFORCED, Decay
+from tests.support.talk import Store, ledger_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+OWNER = "telegram:1"
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def weekly(database: Database, clock: FakeClock) -> WeeklyConsolidation:
+    """The consolidation over it."""
+    return WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
+
+
+@pytest.fixture
+def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
+    """The undo over it."""
+    files = MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    return Undo(database, ChangeLog(clock), files)
+
+
+async def remembered(store: Store, new: NewEntry, *, count: int = 1, days: float = 0, owner: str = OWNER) -> Entry:
+    """An entry that was reinforced `count` times, last so many days ago."""
+    added = await store.entries.add(owner, new)
+    async with store.database.transaction() as connection:
+        await connection.execute(
+            "UPDATE entries SET reinforcement_count = ?, last_reinforced_at = ? WHERE id = ?",
+            (count, to_text(store.clock() - timedelta(days=days)), added.id),
+        )
+    return await store.entries.get(owner, added.name)
+
+
+async def everything(database: Database) -> list[tuple[object, ...]]:
+    """All entries and names, and what the index holds, which is to be what a new one would."""
+    async with database.transaction() as connection:
+        await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+    rows = [tuple(row) for row in await database.rows("SELECT * FROM entries ORDER BY id")]
+    return rows + [tuple(row) for row in await database.rows("SELECT * FROM names ORDER BY owner_id, key")]
+
+
+def fact(content: str, name: str, **other: object) -> NewEntry:
+    return NewEntry(content, name=name, kind=Kind.FACT, **other)  # type: ignore[arg-type]  # by their names
+
+
+async def test_of_duplicates_the_stronger_keeps_its_name_and_the_others_become_aliases(
+    store: Store, weekly: WeeklyConsolidation
+) -> None:
+    weak = await remembered(store, fact("Likes green tea", "weak"), count=1, days=10)
+    await store.entries.alias(OWNER, "weak", "feeble")
+    strong = await remembered(store, fact("likes green tea.", "strong"), count=4, days=20)
+    other = await remembered(store, fact("Green tea he likes", "other"), count=1, days=30)
+    assert (await weekly.run(OWNER)).told == (
+        "Memory tidied; merged as duplicates: weak; promoted as recurring: strong."
+        " Nothing was deleted (/undo takes it back)."
+    )
+    kept = await store.entries.get(OWNER, "strong")
+    assert (kept.id, kept.content, kept.aliases) == (strong.id, "likes green tea.", ("feeble", "weak"))
+    assert kept.reinforcement_count == 5
+    assert kept.last_reinforced_at == weak.last_reinforced_at
+    assert (await store.entries.get(OWNER, "weak")).id == strong.id
+    assert (await store.entries.get(OWNER, "weak merged 2026-02-07")).superseded_by == strong.id
+    assert (await store.entries.get(OWNER, "other")).superseded_by is None
+    found = await Search(store.database).find("green tea", OWNER)
+    assert {hit.id: hit.superseded_by for hit in found} == {weak.id: strong.id, strong.id: None, other.id: None}
+    await everything(store.database)
+
+
+async def test_counts_add_up_to_the_bound(store: Store, weekly: WeeklyConsolidation) -> None:
+    await remembered(store, fact("Likes green tea", "one"), count=900)
+    await remembered(store, fact("Likes green tea", "two"), count=10**9)
+    await weekly.run(OWNER)
+    assert (await store.entries.get(OWNER, "one")).reinforcement_count == MOST_REINFORCED
+
+
+async def test_a_merged_workflow_keeps_all_that_is_known_of_its_success(
+    store: Store, weekly: WeeklyConsolidation
+) -> None:
+    for name, good, bad in (("one", 3, 1), ("two", 4, 0)):
+        added = await remembered(store, NewEntry("Deploy: 1. build 2. ship", name=name, kind=Kind.WORKFLOW))
+        async with store.database.transaction() as connection:
+            await connection.execute(
+                "UPDATE entries SET success_count = ?, failure_count = ? WHERE id = ?", (good, bad, added.id)
+            )
+    await weekly.run(OWNER)
+    kept = await store.entries.get(OWNER, "two")
+    assert (kept.name, kept.success_count, kept.failure_count) == ("one", 7, 1)
+
+
+async def test_a_merge_never_makes_a_rule_less_than_it_was(store: Store, weekly: WeeklyConsolidation) -> None:
+    await remembered(store, NewEntry("Never deploy on Fridays", name="rule", kind=Kind.POLICY), days=400)
+    await remembered(
+        store, NewEntry("Never deploy on Fridays", name="wish", kind=Kind.POLICY, priority=Priority.NORMAL), count=9
+    )
+    await remembered(store, NewEntry("Never deploy on Fridays", name="read", kind=Kind.POLICY, trusted=False), count=50)
+    assert [merge.kept.name for merge in (await weekly.run(OWNER)).merges] == ["wish"]
+    kept = await store.entries.get(OWNER, "rule")
+    assert (kept.name, kept.priority, kept.trusted) == ("wish", "critical", True)
+    assert (await store.entries.get(OWNER, "read")).superseded_by is None
+
+
+async def test_what_is_merged_keeps_its_subject_so_that_a_newer_fact_still_supersedes_it(
+    store: Store, weekly: WeeklyConsolidation
+) -> None:
+    await remembered(store, fact("Lives in Kyiv with Anna", "one", subject="home"))
+    await remembered(store, fact("Lives in Kyiv with Anna", "two"), count=2)
+    await weekly.run(OWNER)
+    assert (await store.entries.get(OWNER, "two")).subject == "home"
+
+
+async def test_only_what_has_faded_is_archived_and_rules_never_are(store: Store, weekly: WeeklyConsolidation) -> None:
+    await remembered(store, fact("The old bicycle was red", "faded"), days=300)
+    await remembered(store, fact("The new bicycle is blue", "fresh"), days=298)
+    await remembered(store, fact("The lighthouse is white", "used"), days=300, count=2)
+    await remembered(store, NewEntry("Answer briefly", name="rule", kind=Kind.POLICY), days=5000)
+    await remembered(store, NewEntry("Services talk over HTTP", name="design", kind=Kind.ARCHITECTURE), days=5000)
+    await remembered(
+        store, NewEntry("Tea, not coffee", name="wish", kind=Kind.PREFERENCE, priority=Priority.HIGH), days=5000
+    )
+    await remembered(store, NewEntry("Dark colours", name="taste", kind=Kind.PREFERENCE), days=5000)
+    await remembered(store, NewEntry("Obey the letter", name="read", kind=Kind.POLICY, trusted=False), days=5000)
+    await remembered(store, NewEntry("A note of long ago", name="note"), days=5000)
+    done = await weekly.run(OWNER)
+    assert sorted(entry.name for entry in done.archived) == ["faded", "read", "taste"]
+    assert done.told == (
+        "Memory tidied; archived as faded: faded, taste, read. Nothing was deleted (/undo takes it back)."
+    )
+    assert (await store.entries.get(OWNER, "faded")).archived_at == store.clock()
+    assert [hit.name for hit in await Search(store.database).find("bicycle", OWNER)] == ["fresh", "faded"]
+
+
+@pytest.mark.parametrize(
+    ("count", "had", "gets"),
+    [
+        (2, "normal", "normal"), (3, "normal", "medium"), (9, "normal", "medium"), (10, "normal", "high"),
+        (10, "medium", "high"), (1000, "critical", "critical"), (3, "high", "high"),
+    ],
+)  # fmt: skip
+async def test_facts_that_recur_are_promoted(
+    store: Store, weekly: WeeklyConsolidation, count: int, had: str, gets: str
+) -> None:
+    await remembered(store, fact("Likes green tea", "tea", priority=Priority(had)), count=count)
+    await remembered(store, NewEntry("Chose Postgres", name="other", kind=Kind.DECISION), count=count)
+    done = await weekly.run(OWNER)
+    assert (await store.entries.get(OWNER, "tea")).priority == gets
+    assert (await store.entries.get(OWNER, "other")).priority == "medium"
+    assert [entry.name for entry, _ in done.promoted] == (["tea"] if had != gets else [])
+
+
+async def a_bit_of_everything(store: Store) -> None:
+    for number in range(3):
+        await remembered(store, fact("Likes green tea", f"tea {number}"), count=1 + number, days=number)
+    await store.entries.alias(OWNER, "tea 0", "drink")
+    for number in range(4):
+        await remembered(store, fact(f"The bicycle {number} was red", f"bicycle {number}"), days=400)
+    for number in range(3):
+        await remembered(store, fact("A shop by the lake", f"lake {number}"), days=500)
+    await remembered(store, fact("Works as a nurse", "work"), count=12)
+
+
+async def test_one_undo_takes_everything_back_with_the_names(
+    store: Store, weekly: WeeklyConsolidation, undo: Undo
+) -> None:
+    await a_bit_of_everything(store)
+    before = await everything(store.database)
+    done = await weekly.run(OWNER)
+    assert done.told == (
+        "Memory tidied; merged as duplicates: tea 1, tea 0, lake 1 and 1 more;"
+        " archived as faded: bicycle 0, bicycle 1, bicycle 2 and 2 more; promoted as recurring: tea 2, work."
+        " Nothing was deleted (/undo takes it back)."
+    )
+    assert len(await everything(store.database)) >= len(before)
+    assert (await store.entries.get(OWNER, "drink")).name == "tea 2"
+    undone = await undo.undo(OWNER)
+    assert undone is not None
+    assert (undone.operation, undone.author) == ("consolidate", "consolidation")
+    assert await everything(store.database) == before
+
+
+async def test_a_second_run_right_after_does_nothing(store: Store, weekly: WeeklyConsolidation, undo: Undo) -> None:
+    await a_bit_of_everything(store)
+    words = "amber birch cedar dahlia elder fern ginger hazel iris".split()
+    for length, count in ((5, 2), (6, 9), (7, 1), (8, 4)):
+        await remembered(store, fact(" ".join(words[:length]), f"plants {length}"), count=count)
+    await weekly.run(OWNER)
+    before = await everything(store.database)
+    again = await weekly.run(OWNER)
+    assert (again.merges, again.archived, again.promoted, again.told) == ((), (), (), "")
+    assert await everything(store.database) == before
+    assert await store.database.value("SELECT count(DISTINCT batch) FROM changes WHERE operation = 'consolidate'") == 1
+
+
+async def test_each_owner_is_tidied_alone(store: Store, weekly: WeeklyConsolidation) -> None:
+    for owner in (OWNER, "telegram:2"):
+        await remembered(store, fact("Likes green tea", "tea"), owner=owner)
+    assert await weekly.owners() == [OWNER, "telegram:2"]
+    assert (await weekly.run(OWNER)).merges == ()
+    await remembered(store, fact("Likes green tea", "tea again"), owner="telegram:2")
+    await weekly.run(OWNER)
+    assert (await store.entries.get("telegram:2", "tea again")).superseded_by is None
+
+
+async def test_what_is_archived_superseded_or_removed_is_left_alone(store: Store, weekly: WeeklyConsolidation) -> None:
+    one = await remembered(store, fact("Likes green tea", "one"))
+    for name, column, value in (("two", "archived_at", "2026"), ("three", "superseded_by", one.id)):
+        added = await remembered(store, fact("Likes green tea", name), days=500)
+        async with store.database.transaction() as connection:
+            await connection.execute(f"UPDATE entries SET {column} = ? WHERE id = ?", (value, added.id))  # noqa: S608
+    await remembered(store, fact("Likes green tea", "four"), days=500)
+    await store.entries.remove(OWNER, "four")
+    before = await everything(store.database)
+    assert (await weekly.run(OWNER)).told == ""
+    assert await everything(store.database) == before
+
+
+async def test_of_somebody_unknown_there_is_nothing_to_tidy(weekly: WeeklyConsolidation) -> None:
+    assert await weekly.owners() == []
+    assert (await weekly.run("telegram:9")).told == ""
+
+
+async def test_what_was_taken_back_is_not_done_again(store: Store, weekly: WeeklyConsolidation, undo: Undo) -> None:
+    await a_bit_of_everything(store)
+    before = await everything(store.database)
+    await weekly.run(OWNER)
+    await undo.undo(OWNER)
+    assert (await weekly.run(OWNER)).told == ""
+    assert await everything(store.database) == before
+
+
+async def test_what_was_taken_back_is_not_done_again_after_a_purge_either(
+    store: Store, weekly: WeeklyConsolidation, undo: Undo
+) -> None:
+    for number in range(2):
+        await remembered(store, fact("The office door has the code 4711", f"door {number}"), count=60)
+    assert "door" in (await weekly.run(OWNER)).told
+    await undo.undo(OWNER)
+    for _ in range(10):
+        store.clock.forward(days=7)
+        await store.ledger.purge()
+        assert (await weekly.run(OWNER)).merges == ()
+
+
+async def test_what_changes_while_it_plans_is_left_alone(
+    store: Store, weekly: WeeklyConsolidation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        await remembered(store, fact(f"Old thing number {number}", f"thing {number}"), days=400)
+    plan = weekly._plan  # noqa: SLF001  # the moment in between has no other name
+
+    def planned(entries: list[Entry]) -> object:
+        made = plan(entries)
+        with sqlite3.connect(store.database.path) as other:
+            other.create_function("strength", 3, lambda *_: 0.0, deterministic=True)
+            other.execute("UPDATE entries SET reinforcement_count = 50 WHERE id = 1")
+        other.close()
+        return made
+
+    monkeypatch.setattr(weekly, "_plan", planned)
+    assert [entry.name for entry in (await weekly.run(OWNER)).archived] == ["thing 1"]
