@@ -18,10 +18,10 @@ from zoneinfo import ZoneInfo
 
 from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
+from memory.ledger.entries import EntryStore
 from memory.retrieval.activation import Activation, Layer
 from memory.retrieval.search import Search
 from memory.store.database import Database
-from memory.store.entries import EntryStore
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
 from memory.store.strength import Decay

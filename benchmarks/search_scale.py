@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 from memory.clock import system_clock
+from memory.ledger.entries import EntryStore
 from memory.retrieval.search import Search
 from memory.store.database import Database
-from memory.store.entries import EntryStore
 from memory.store.entry import NewEntry
 from memory.store.index import rebuilding
 from tests.support.talk import ledger_over

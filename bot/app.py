@@ -26,8 +26,8 @@ from memory.clock import system_clock
 from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
 from memory.errors import StoreError
 from memory.log.compaction import CompactionLimits, CompactionService
-from memory.log.usage import UsageLog
 from memory.retrieval.activation import use_half_life
+from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint

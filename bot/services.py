@@ -16,11 +16,10 @@ from memory.files.markdown import MarkdownFiles
 from memory.learning.facts import FactStore
 from memory.learning.learning import Learning
 from memory.learning.procedures import Procedures
+from memory.ledger.changes import ChangeLog
+from memory.ledger.entries import EntryStore
+from memory.ledger.ledger import Ledger
 from memory.log.daily_notes import DailyNotes
-from memory.log.endpoints import EndpointStore
-from memory.log.jobs import JobLog
-from memory.log.notices import PendingNotices
-from memory.log.pruning import Pruning
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.retrieval.activation import Activation
@@ -28,9 +27,10 @@ from memory.retrieval.activation_log import ActivationLog
 from memory.retrieval.recall import Recall
 from memory.retrieval.search import Search
 from memory.retrieval.stats import MemoryStats
-from memory.store.changes import ChangeLog
-from memory.store.entries import EntryStore
-from memory.store.ledger import Ledger
+from memory.service.endpoints import EndpointStore
+from memory.service.jobs import JobLog
+from memory.service.notices import PendingNotices
+from memory.service.pruning import Pruning
 from memory.store.reinforcement import Reinforcement
 from memory.store.strength import TYPE_WEIGHTS, Decay
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.undo import Undo
     from memory.learning.learning import Learning
+    from memory.ledger.changes import Undone
+    from memory.ledger.entries import EntryStore
     from memory.retrieval.activation_log import ActivationLog, Reason
     from memory.retrieval.recall import Recall
-    from memory.store.changes import Undone
-    from memory.store.entries import EntryStore
     from memory.store.entry import Entry
     from memory.store.reinforcement import Reinforcement
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
+    from memory.ledger.entries import EntryStore
     from memory.log.compaction import CompactionService, Progress
     from memory.log.sessions import Session, SessionService
-    from memory.log.usage import UsageLog
     from memory.retrieval.activation import Activation
     from memory.retrieval.activation_log import ActivationLog
-    from memory.store.entries import EntryStore
+    from memory.service.usage import UsageLog
     from pipeline.models.model import ChatModel
     from pipeline.systems.context_building import ContextBuilding
 

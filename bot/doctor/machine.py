@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 from bot.doctor.finding import Finding, failed, ok, warning
 from bot.doctor.installation import nearest
 from config.settings import system_zone
-from memory.store.inspection import sqlite_version
+from memory.backup.inspection import sqlite_version
 
 if TYPE_CHECKING:
     from bot.doctor.finding import Patient

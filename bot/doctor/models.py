@@ -11,7 +11,7 @@ from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError
-from memory.log.endpoints import EndpointStore
+from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.endpoint.probe import probe
 from pipeline.endpoint.wire import Part

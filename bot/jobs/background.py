@@ -14,7 +14,7 @@ from memory.errors import Postponed
 if TYPE_CHECKING:
     from memory.consolidation.consolidation import Consolidated, ConsolidationService
     from memory.log.compaction import Compacted
-    from memory.log.notices import PendingNotices
+    from memory.service.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -10,8 +10,8 @@ import structlog
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
-    from memory.log.pruning import Pruning
-    from memory.store.ledger import Ledger
+    from memory.ledger.ledger import Ledger
+    from memory.service.pruning import Pruning
 
 log = structlog.get_logger(__name__)
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
-    from memory.log.jobs import JobLog
-    from memory.log.notices import PendingNotices
+    from memory.service.jobs import JobLog
+    from memory.service.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from memory.log.census import census
 
 if TYPE_CHECKING:
     from bot.app import App
-    from memory.log.usage import TokenUse
+    from memory.service.usage import TokenUse
     from pipeline.models.routing import Meter
     from pipeline.turn import Turn
 

@@ -17,7 +17,7 @@ from config.models import load_catalogue
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.errors import StoreError
-from memory.log.endpoints import EndpointStore
+from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.endpoint.endpoint_models import check_model, listed_models
 from pipeline.endpoint.known_endpoint import Keeping

@@ -18,8 +18,8 @@ from bot.telegram.preview import Preview
 from bot.telegram.rendering import render
 from bot.telegram.updates import CHANNEL, letter_of, read_update, write_update
 from memory.errors import StoreError
-from memory.log.mailbox import Received
 from memory.log.turn_log import OutgoingReply
+from memory.service.mailbox import Received
 from pipeline.turn import Incoming
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
-    from memory.log.mailbox import InboxItem, Mailbox
+    from memory.service.mailbox import InboxItem, Mailbox
     from pipeline.turn import ReplyChannel
 
 log = structlog.get_logger(__name__)

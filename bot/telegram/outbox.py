@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.telegram.rendering import Chunk
-    from memory.log.mailbox import Mailbox, OutboxItem
+    from memory.service.mailbox import Mailbox, OutboxItem
 
 log = structlog.get_logger(__name__)
 

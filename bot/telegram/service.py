@@ -19,7 +19,7 @@ from bot.telegram.polling import Poller
 from bot.telegram.updates import CHANNEL
 from config.errors import ConfigurationError
 from memory.custody.access import AccessList
-from memory.log.mailbox import Mailbox
+from memory.service.mailbox import Mailbox
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""A consistent copy of everything, checked, and the way back."""
+"""A consistent copy of everything, its examination, and the way back."""

@@ -23,10 +23,10 @@ from memory.consolidation.grounding import (
 )
 from memory.errors import MemoryRefused, Postponed, StoreError
 from memory.files.long_term import appending
+from memory.ledger.page import written_line
 from memory.log.sessions import message_of
 from memory.messages import Message, Provenance, Role, storable, worst
 from memory.store.entry import Author, Operation
-from memory.store.page import written_line
 from memory.text.said import says_whole
 from memory.text.words import is_small_talk
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.files.history import HistoryFiles
     from memory.learning.facts import FactStore, Learned
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
     from memory.log.sessions import Session, SessionService
     from memory.store.database import Database, Row
-    from memory.store.ledger import Ledger
-    from memory.store.ledger_change import Change
 
 log = structlog.get_logger(__name__)
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memory.clock import Clock
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
     from memory.store.database import Database, Row
-    from memory.store.ledger import Ledger
-    from memory.store.ledger_change import Change
     from memory.store.strength import Decay
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))

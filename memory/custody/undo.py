@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
-from memory.store.changes import MEMORY_FILE, ChangeLog, Undone
-from memory.store.outcomes import outcome_of_entry, outcomes_of_file, telling
+from memory.ledger.changes import MEMORY_FILE, ChangeLog, Undone
+from memory.ledger.outcomes import outcome_of_entry, outcomes_of_file, telling
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memory.files.markdown import MarkdownFiles
-    from memory.store.ledger import Ledger
+    from memory.ledger.ledger import Ledger
 
 QUOTE_CHARACTERS = 60
 """How much of a part a refusal quotes."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from datetime import date
     from zoneinfo import ZoneInfo
 
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
     from memory.store.database import Database
-    from memory.store.ledger import Ledger
-    from memory.store.ledger_change import Change
 
 _CURRENT = f"{ENTRY_ROWS} WHERE e.subject IS NOT NULL AND e.superseded_by IS NULL AND e.deleted_at IS NULL"
 

@@ -17,11 +17,11 @@ from memory.text.people import names_in, people_in
 from memory.text.words import landmarks
 
 if TYPE_CHECKING:
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
     from memory.retrieval.search import Search
     from memory.store.database import Database
     from memory.store.entry import NewEntry
-    from memory.store.ledger import Ledger
-    from memory.store.ledger_change import Change
 
 ALIKE = 10
 """Memories that are looked at for one that says the same, or that is corrected."""

@@ -12,8 +12,8 @@ from memory.store.strength import MOST_REINFORCED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.store.ledger import Ledger
-    from memory.store.ledger_change import Change
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
 
 MOST_STEPS = 50
 MOST_RECORDED = 1_000_000

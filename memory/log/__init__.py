@@ -1,1 +1,1 @@
-"""Everything that was said, and the rows that keep a conversation going over restarts."""
+"""Everything that was said."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.clock import Clock
+    from memory.ledger.entries import EntryStore
     from memory.log.sessions import Session, SessionService, Transcript
-    from memory.store.entries import EntryStore
     from memory.store.entry import Entry
     from memory.text.tokens import TokenCounter
 

@@ -16,10 +16,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
+from memory.ledger.page import written_line
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
-from memory.store.page import written_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""The one database: what is remembered as a unit, its changes and its index."""
+"""The one database: what is remembered as a unit, and its index."""

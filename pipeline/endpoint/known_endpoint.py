@@ -12,7 +12,7 @@ import structlog
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.errors import StoreError
-from memory.log.endpoints import EndpointFacts
+from memory.service.endpoints import EndpointFacts
 from pipeline.endpoint.endpoint_window import ask_window
 from pipeline.endpoint.wire import Part
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
-from memory.log.endpoints import EndpointFacts
 from memory.messages import Message, Role
+from memory.service.endpoints import EndpointFacts
 from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import Finish, ModelRequest, ToolSpec

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from memory.log.usage import TokenUse
+from memory.service.usage import TokenUse
 from memory.text.tokens import spoken
 from pipeline.models.model import ChatModel, LimitReached, ModelError, Tier, Usage
 

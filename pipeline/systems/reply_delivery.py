@@ -11,8 +11,8 @@ from memory.messages import Message, Role
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.log.notices import PendingNotices
     from memory.log.turn_log import TurnLog
+    from memory.service.notices import PendingNotices
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)

@@ -8,7 +8,7 @@ from memory.store.entry import Author, NewEntry
 from pipeline.tools.toolbox import Tool, ToolContext, Writes
 
 if TYPE_CHECKING:
-    from memory.store.entries import EntryStore
+    from memory.ledger.entries import EntryStore
 
 
 def note_tools(entries: EntryStore) -> list[Tool]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.learning.learning import Learning
     from memory.learning.procedures import Procedures
+    from memory.ledger.entries import EntryStore
     from memory.retrieval.stats import MemoryStats
-    from memory.store.entries import EntryStore
 
 LONGEST_OUTCOME = 500
 MOST_TAGS = 10

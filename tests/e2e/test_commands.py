@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.chat.commands import help_text, parse_command
+from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
-from memory.store.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Says

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.chat.arrivals import Arrival
+from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.store.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from pipeline.turn import Incoming
 from tests.support.fakes import Person

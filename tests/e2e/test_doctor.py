@@ -22,7 +22,7 @@ from bot.services import memory_services
 from config.settings import Settings
 from memory.backup.backup import Backup
 from memory.clock import system_clock
-from memory.log.endpoints import EndpointStore
+from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter

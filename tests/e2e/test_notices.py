@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.log.notices import MOST_TOLD, PendingNotices
 from memory.log.sessions import Address
+from memory.service.notices import MOST_TOLD, PendingNotices
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Says
 

@@ -12,7 +12,7 @@ import pytest
 from bot.jobs.schedule import WEEKLY, WeeklySchedule, WeeklyTrigger
 from bot.services import memory_services
 from config.settings import Settings
-from memory.log.jobs import JobLog
+from memory.service.jobs import JobLog
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter

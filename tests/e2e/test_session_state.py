@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from telegram.ext import ExtBot
 
 from bot.telegram.outbox import OutboxSender
-from memory.log.mailbox import Mailbox
 from memory.log.sessions import Address, SessionState
+from memory.service.mailbox import Mailbox
 from tests.support.fakes import Person
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import BotApiServer

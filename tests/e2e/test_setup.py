@@ -16,7 +16,7 @@ from bot.setup.questions import whole_url
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.custody.access import AccessList
-from memory.log.endpoints import EndpointStore
+from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from tests.support.servers.model import Fails, ModelServer, Refuses
 from tests.support.servers.telegram import BotApiServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memory.store.entries import EntryStore
+from memory.ledger.entries import EntryStore
 from memory.store.entry import Kind, NewEntry
 from memory.store.strength import Decay
 from tests.support.fakes import Person

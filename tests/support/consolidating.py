@@ -12,9 +12,9 @@ from memory.custody.undo import Undo
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.learning.facts import FactStore
-from memory.log.notices import PendingNotices
-from memory.store.changes import ChangeLog
-from memory.store.ledger import Ledger
+from memory.ledger.changes import ChangeLog
+from memory.ledger.ledger import Ledger
+from memory.service.notices import PendingNotices
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from memory.consolidation.consolidation import Consolidated
     from memory.learning.facts import Fact, Learned
+    from memory.ledger.change import Change
     from memory.log.sessions import Session
     from memory.store.database import Database
-    from memory.store.ledger_change import Change
     from tests.support.fakes import FakeClock
 
 ZONE = ZoneInfo("UTC")

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from memory.files.markdown import MarkdownFiles
+from memory.ledger.entries import EntryStore
+from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address, Session, SessionService
 from memory.log.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
-from memory.store.entries import EntryStore
 from memory.store.entry import Author, Entry, Kind, NewEntry
-from memory.store.ledger import Ledger
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.store.changes import Undone
+    from memory.ledger.changes import Undone
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 

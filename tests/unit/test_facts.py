@@ -13,7 +13,7 @@ from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.facts import Fact, FactStore, Learned
-from memory.store.changes import ChangeLog
+from memory.ledger.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Says

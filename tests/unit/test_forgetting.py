@@ -12,9 +12,9 @@ from memory.custody.undo import Undo
 from memory.errors import StoreError
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
+from memory.ledger.changes import ChangeLog
 from memory.log.turn_log import OutgoingReply
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.entry import Author, NewEntry
 from tests.support.talk import Store, assistant, ledger_over, user
 

@@ -13,8 +13,8 @@ from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
+from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
 from memory.store.strength import MOST_REINFORCED

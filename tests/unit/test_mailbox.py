@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.jobs.housekeeping import Housekeeping
-from memory.log.mailbox import Mailbox, Received
-from memory.log.pruning import Pruning
-from memory.log.usage import TokenUse, UsageLog
+from memory.service.mailbox import Mailbox, Received
+from memory.service.pruning import Pruning
+from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
 from tests.support.talk import ledger_over
 

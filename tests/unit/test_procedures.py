@@ -12,8 +12,8 @@ from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.learning.procedures import MOST_RECORDED, MOST_STEPS, Procedures
+from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.talk import Store, ledger_over
 

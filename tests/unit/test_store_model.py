@@ -22,12 +22,12 @@ from memory.errors import MemoryRefused
 from memory.files.long_term import appending
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
+from memory.ledger.changes import ChangeLog
+from memory.ledger.entries import EntryStore
+from memory.ledger.ledger import Ledger
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.database import Database
-from memory.store.entries import EntryStore
 from memory.store.entry import Author, NewEntry, Operation
-from memory.store.ledger import Ledger
 from memory.store.reinforcement import Reinforcement
 from memory.text.naming import free_name, name_key
 from tests.support.fakes import FakeClock

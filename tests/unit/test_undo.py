@@ -13,8 +13,8 @@ from memory.errors import MemoryRefused
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
+from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
 from memory.store.strength import Decay

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.log.usage import TokenUse, UsageLog
+from memory.service.usage import TokenUse, UsageLog
 
 if TYPE_CHECKING:
     from memory.store.database import Database

@@ -13,8 +13,8 @@ from memory.clock import to_text
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
+from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
-from memory.store.changes import ChangeLog
 from memory.store.entry import Entry, Kind, NewEntry, Priority
 from memory.store.strength import MOST_REINFORCED, Decay
 from tests.support.talk import Store, ledger_over

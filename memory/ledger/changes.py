@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+    from memory.ledger.outcomes import Outcome
+    from memory.ledger.page import Page
     from memory.store.entry import Author
-    from memory.store.outcomes import Outcome
-    from memory.store.page import Page
 
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.store.changes import FileChange, Snapshot
+    from memory.ledger.changes import FileChange, Snapshot
 
 
 class Effect(StrEnum):

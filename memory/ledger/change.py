@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from memory.clock import to_text
 from memory.errors import MemoryRefused
+from memory.ledger.changes import Snapshot, snapshot
+from memory.ledger.page import line_of, written_line
 from memory.messages import storable
-from memory.store.changes import Snapshot, snapshot
 from memory.store.entry import Author, Entry, Kind, Priority
 from memory.store.entry_rows import (
     ENTRY_ROWS,
@@ -25,7 +26,6 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
-from memory.store.page import line_of, written_line
 from memory.store.reinforcement import reinforce
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+    from memory.ledger.page import Page
     from memory.store.database import Row
     from memory.store.entry import NewEntry
-    from memory.store.page import Page
 
 
 @dataclass(frozen=True, slots=True)

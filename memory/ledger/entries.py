@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+    from memory.ledger.ledger import Ledger
     from memory.store.database import Database
-    from memory.store.ledger import Ledger
 
     Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from memory.clock import to_text
 from memory.errors import StoreError
+from memory.ledger.change import Change, Pen
+from memory.ledger.changes import UNDO_PERIOD, ChangeLog
+from memory.ledger.page import Page
 from memory.messages import storable
-from memory.store.changes import UNDO_PERIOD, ChangeLog
 from memory.store.entry_rows import owner_number
-from memory.store.ledger_change import Change, Pen
-from memory.store.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.clock import Clock
-    from memory.store.changes import Unwritten
+    from memory.ledger.changes import Unwritten
+    from memory.ledger.page import LongTermFile
     from memory.store.database import Database
     from memory.store.entry import Author, Operation
-    from memory.store.page import LongTermFile
 
 
 class Ledger:

@@ -1,0 +1,1 @@
+"""Changing what is remembered: one writer, one action, one undo."""

@@ -1,0 +1,1 @@
+"""What the running service keeps for itself: inbox and outbox, jobs, notices, usage, what endpoints take."""
