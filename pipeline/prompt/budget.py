@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from memory.log.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
-from pipeline.prompt.memory_shares import fitted
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
-    from memory.files.notes import Memory
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ChatModel, ToolSpec
 
@@ -111,10 +109,6 @@ class Budget:
         conversation.prune(max(0, tokens - asked))
         kept = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in kept]
-
-    def fit_memory(self, memory: Memory) -> Memory:
-        """`memory` within its budget."""
-        return fitted(memory, self.memory, self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import structlog
 
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
+from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
@@ -106,7 +107,7 @@ class PromptBuilder:
             unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
-            memory = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
+            memory = fitted(without_visible(memory, visible.messages, self._zone), budget.memory, budget)
             context, lines = memory.to_context(), frozenset(memory.long_term.splitlines())
             provenances.append(memory.provenance)
             log.info(f"Memory context: {len(context)} chars")
