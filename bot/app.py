@@ -16,7 +16,7 @@ from bot.chat.status import StatusService
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.housekeeping import Housekeeping
-from bot.jobs.schedule import WeeklySchedule
+from bot.jobs.schedule import WeeklySchedule, WeeklyTrigger
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
@@ -179,17 +179,10 @@ def _assemble(
         clock,
         zone,
     )
-    background = BackgroundConsolidation(consolidation, memory.notices, talking.quiet, tell=tell)
-    schedule = WeeklySchedule(
-        memory.weekly,
-        memory.jobs,
-        memory.notices,
-        clock,
-        zone,
-        settings.memory_tidy_day,
-        settings.memory_tidy_hour,
-        tell=tell,
-    )
+    notices = memory.notices if tell else None
+    background = BackgroundConsolidation(consolidation, notices, talking.quiet)
+    weekly = WeeklyTrigger(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
+    schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
 

@@ -38,15 +38,15 @@ class FirstTry:
 
 
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left, and tells the users with their next reply."""
+    """Consolidates what is due, also what an earlier run left.
 
-    def __init__(
-        self, consolidation: ConsolidationService, notices: PendingNotices, quiet: Quiet, *, tell: bool
-    ) -> None:
+    notices: where the users are told with their next reply what was learned; None: nobody is told.
+    """
+
+    def __init__(self, consolidation: ConsolidationService, notices: PendingNotices | None, quiet: Quiet) -> None:
         self._consolidation = consolidation
         self._notices = notices
         self._quiet = quiet
-        self._tell = tell
         self._due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first_tries: set[asyncio.Task[None]] = set()
@@ -129,5 +129,5 @@ class BackgroundConsolidation:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
     async def _told(self, owner: str, done: Consolidated | None) -> None:
-        if done is not None and done.told and self._tell:
+        if done is not None and done.told and self._notices is not None:
             await self._notices.add(owner, done.told)

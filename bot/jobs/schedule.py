@@ -35,11 +35,11 @@ class WeeklyTrigger:
     def __init__(self, day: str, hour: int, zone: ZoneInfo) -> None:
         self._day = DAYS.index(day)
         self._hour = hour
-        self._zone = zone
+        self.zone = zone
 
     def after(self, moment: datetime) -> datetime:
         """The first such moment after another."""
-        today = moment.astimezone(self._zone)
+        today = moment.astimezone(self.zone)
         date = today.date() + timedelta(days=(self._day - today.weekday()) % 7)
         found = self._at(date)
         return found if found > moment else self._at(date + timedelta(days=7))
@@ -49,31 +49,28 @@ class WeeklyTrigger:
         return self.after(previous_fire_time or now)
 
     def _at(self, day: date) -> datetime:
-        return datetime.combine(day, time(self._hour), self._zone).astimezone(UTC)
+        return datetime.combine(day, time(self._hour), self.zone).astimezone(UTC)
 
 
 class WeeklySchedule:
-    """Runs the weekly consolidation at its hour, or at the start after a downtime, and reports to the owners."""
+    """Runs the weekly consolidation at its hour, or at the start after a downtime.
+
+    notices: where the owners are told what it did; None: nobody is told.
+    """
 
     def __init__(
         self,
         weekly: WeeklyConsolidation,
         jobs: JobLog,
-        notices: PendingNotices,
+        notices: PendingNotices | None,
         clock: Clock,
-        zone: ZoneInfo,
-        day: str,
-        hour: int,
-        *,
-        tell: bool,
+        trigger: WeeklyTrigger,
     ) -> None:
         self._weekly = weekly
         self._jobs = jobs
         self._notices = notices
         self._clock = clock
-        self._tell = tell
-        self._trigger = WeeklyTrigger(day, hour, zone)
-        self._zone = zone
+        self._trigger = trigger
         self._scheduler: AsyncIOScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
@@ -84,7 +81,7 @@ class WeeklySchedule:
         from apscheduler.triggers.base import BaseTrigger
 
         BaseTrigger.register(WeeklyTrigger)
-        self._scheduler = AsyncIOScheduler(timezone=self._zone)
+        self._scheduler = AsyncIOScheduler(timezone=self._trigger.zone)
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
@@ -137,7 +134,7 @@ class WeeklySchedule:
         for owner in await self._weekly.owners():
             try:
                 done = await self._weekly.run(owner)
-                if done.told and self._tell:
+                if done.told and self._notices is not None:
                     await self._notices.add(owner, done.told)
             except Exception:
                 # the next week tries again; the others need not go without

@@ -33,7 +33,7 @@ OWNER = "console:local"
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = memory_services(Settings(), database, TokenCounter(), clock)
-    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, clock, ZoneInfo("UTC"), day, hour, tell=True)
+    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, clock, WeeklyTrigger(day, hour, ZoneInfo("UTC")))
 
 
 @pytest.fixture
