@@ -10,7 +10,9 @@ import structlog
 
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
+from bot.chat.lanes import Lanes
 from bot.chat.memory_commands import MemoryCommands
+from bot.chat.memory_queries import MemoryQueries
 from bot.chat.session_runner import SessionRunner
 from bot.chat.status import StatusService
 from bot.cli.start import DATABASE_NAME
@@ -84,6 +86,7 @@ class App:
     turns: TurnLog
     model: ChatModel
     commands: dict[str, Command]
+    lanes: Lanes
     runner: SessionRunner
     background: BackgroundConsolidation
     schedule: WeeklySchedule
@@ -201,7 +204,7 @@ def _assemble(
         ],
         observe=metrics.turn_finished if metrics is not None else None,
     )
-    runner = SessionRunner(pipeline, memory.sessions, clock)
+    lanes = Lanes(memory.sessions)
     status = StatusService(
         memory.sessions,
         memory.files if enabled else None,
@@ -212,25 +215,13 @@ def _assemble(
         context,
         compaction,
         model,
-        runner,
+        lanes,
         clock,
     )
-    commands: dict[str, Command] = {}
-    conversation = ConversationCommands(
-        memory.turns, compaction, consolidation, background, status, runner, commands, tell_learned=tell
-    )
-    remembering = MemoryCommands(
-        memory.entries,
-        memory.recall,
-        memory.learning,
-        memory.reinforcement,
-        memory.activation_log,
-        memory.undo,
-        memory.forgetting,
-        enabled=enabled,
-    )
-    commands |= command_table([*conversation.commands(), *remembering.commands()])
-    runner.use_commands(commands)
+    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)
+    looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reinforcement)
+    changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
+    commands = command_table([*conversation.commands(), *looking.commands(), *changing.commands()])
     return App(
         settings=settings,
         clock=clock,
@@ -239,7 +230,8 @@ def _assemble(
         turns=memory.turns,
         model=model,
         commands=commands,
-        runner=runner,
+        lanes=lanes,
+        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, clock),
         background=background,
         schedule=schedule,
         health=Health(memory.database),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memory.retrieval.activation import Layer
 from memory.store.entry import Kind
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from bot.chat.lanes import Lanes
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
     from memory.ledger.entries import EntryStore
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
     from pipeline.systems.context_building import ContextBuilding
 
 BAR_WIDTH = 20
-
-
-class Queues(Protocol):
-    """Where waiting arrivals are counted."""
-
-    def waiting(self, session_id: str) -> int:
-        """How many arrivals of a session wait."""
-
-    def running(self, session_id: str) -> bool:
-        """Whether a turn or a command of a session runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +82,7 @@ class StatusService:
         context: ContextBuilding,
         compaction: CompactionService,
         model: ChatModel,
-        queues: Queues,
+        lanes: Lanes,
         clock: Clock,
     ) -> None:
         self._sessions = sessions
@@ -103,7 +94,7 @@ class StatusService:
         self._context = context
         self._compaction = compaction
         self._model = model
-        self._queues = queues
+        self._lanes = lanes
         self._clock = clock
         self._started: datetime = clock()
 
@@ -121,8 +112,8 @@ class StatusService:
             memory=await self.memory(session),
             activation=await self._activated(session),
             compaction=self._compaction.progress(transcript, self._model.name, window),
-            waiting=self._queues.waiting(session.id),
-            running=self._queues.running(session.id),
+            waiting=self._lanes.waiting(session.id),
+            running=self._lanes.running(session.id),
             uptime=self._clock() - self._started,
         )
 

@@ -271,7 +271,7 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
-    from bot.chat.memory_commands import written_entry
+    from bot.chat.memory_queries import written_entry
 
     if as_json:
         _print_json(_entry_json(entry))

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from memory.log.census import census
 
 if TYPE_CHECKING:
-    from bot.chat.session_runner import SessionRunner
+    from bot.chat.lanes import Lanes
     from bot.monitoring.health import Health
     from memory.service.usage import TokenUse
     from memory.store.database import Database
@@ -60,9 +60,9 @@ class Metrics:
         """Count a line of the log that says what went wrong."""
         self._errors.labels(logger).inc()
 
-    async def page(self, database: Database, health: Health, runner: SessionRunner) -> bytes:
+    async def page(self, database: Database, health: Health, lanes: Lanes) -> bytes:
         """Everything in the text format of Prometheus. Raises StoreError."""
-        running, waiting = runner.load()
+        running, waiting = lanes.load()
         self._running.set(running)
         self._waiting.set(waiting)
         found = await census(database)

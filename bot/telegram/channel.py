@@ -183,7 +183,7 @@ class TelegramChannel:
 
     async def _correct(self, item: InboxItem, letter: Letter) -> None:
         arrival = _arrival(item, letter, self)
-        if await self._runner.replace_waiting(arrival):
+        if self._runner.lanes.replace_waiting(arrival):
             await self._mailbox.done([item.id])
         else:
             await self.say(arrival, "I had read that message before you edited it: send it anew if I should answer it.")
