@@ -14,7 +14,7 @@ from bot.chat.lanes import Lanes
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
 from bot.chat.session_runner import SessionRunner
-from bot.chat.status import StatusService
+from bot.chat.status import ActivityReport, ConversationReport, MemoryReport, ModelReport, Status
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.housekeeping import Housekeeping
@@ -43,7 +43,7 @@ from pipeline.models.model import ChatModel, Tier
 from pipeline.models.routing import Meter, ModelRouter, Models
 from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
-from pipeline.prompt.budget import Budgeting
+from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
 from pipeline.prompt.prompts import STYLES, PromptStyle, without_memory
 from pipeline.recall_only import RecallOnly
@@ -166,10 +166,12 @@ def _assemble(
         graph = graph if enabled else None
     relevant += [graph] if graph is not None else []
     activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
-    remembered = memory.daily_notes if enabled else None
-    builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
-    budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
-    context = ContextBuilding(memory.sessions, builder, budgeting)
+    daily_notes = memory.daily_notes if enabled else None
+
+    def budget() -> Budget:
+        return Budget(model.name, model.window, counter, style.identity, toolbox.specs)
+
+    builder = PromptBuilder(style, PromptSources(daily_notes, activation, relevant), budget, clock, zone)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         memory.database,
@@ -196,27 +198,23 @@ def _assemble(
             InputSanitizing(),
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
             AutoCompaction(compaction, model, background.compacted),
-            context,
-            ToolLoop(model, toolbox, turn_limits, budgeting, recall_only, clock),
+            ContextBuilding(memory.sessions, builder),
+            ToolLoop(model, toolbox, turn_limits, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(remembered),
+            MemoryPersist(daily_notes),
             Indexing(graph),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
     )
     lanes = Lanes(memory.sessions)
-    status = StatusService(
-        memory.sessions,
-        memory.files if enabled else None,
-        memory.entries,
-        memory.activation,
-        memory.activation_log,
-        usage,
-        context,
-        compaction,
-        model,
-        lanes,
-        clock,
+    memory_report = MemoryReport(
+        memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
+    )
+    status = Status(
+        ConversationReport(memory.sessions, builder, compaction, model),
+        ModelReport(usage, model),
+        memory_report,
+        ActivityReport(lanes, clock),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)
     looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reinforcement)

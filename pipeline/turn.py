@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memory.log.turn_log import Outcome, OutgoingReply
     from memory.messages import Message
     from memory.retrieval.activation import Activated
-    from pipeline.models.model import ToolSpec
+    from pipeline.prompt.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Turn:
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
     context: list[Message] = field(default_factory=list)  # ContextBuilding
-    tools: tuple[ToolSpec, ...] = ()  # ContextBuilding
+    budget: Budget | None = None  # ContextBuilding
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop

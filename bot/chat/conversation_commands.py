@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, CommandResult, RunAgain, WrongArgument
-from bot.chat.status import counted, written_status
+from bot.chat.status import counted
 
 if TYPE_CHECKING:
     from bot.chat.lanes import Lanes
-    from bot.chat.status import StatusService
+    from bot.chat.status import Status
     from bot.jobs.background import BackgroundConsolidation
     from memory.log.compaction import CompactionService
     from memory.log.turn_log import TurnLog
@@ -27,7 +27,7 @@ class ConversationCommands:
         turns: TurnLog,
         compaction: CompactionService,
         background: BackgroundConsolidation,
-        status: StatusService,
+        status: Status,
         lanes: Lanes,
     ) -> None:
         self._turns = turns
@@ -49,7 +49,7 @@ class ConversationCommands:
     async def new(self, call: CommandCall) -> str:
         """/new"""
         ended = await self._background.end_conversation(call.session)
-        kept = await self._status.memory_line(call.session)
+        kept = await self._status.memory.summary(call.session)
         if ended.messages == 0:
             return f"This is a new conversation already. I still have {kept}."
         said = counted(ended.messages, "message")
@@ -69,7 +69,7 @@ class ConversationCommands:
 
     async def status(self, call: CommandCall) -> str:
         """/status"""
-        return written_status(await self._status.status(call.session))
+        return await self._status.text(call.session)
 
     async def stop(self, call: CommandCall) -> str:
         """/stop"""

@@ -25,7 +25,7 @@ from pipeline.prompt.prompts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
@@ -89,11 +89,22 @@ class Volatile:
 
 
 class PromptBuilder:
-    """Builds both parts, each within its budget and in the words that suit the model."""
+    """Builds both parts, each within its budget and in the words that suit the model.
 
-    def __init__(self, style: PromptStyle, sources: PromptSources, clock: Clock, zone: ZoneInfo) -> None:
+    budget: makes that of a turn; what a model takes may become known only while the program runs.
+    """
+
+    def __init__(
+        self,
+        style: PromptStyle,
+        sources: PromptSources,
+        budget: Callable[[], Budget],
+        clock: Clock,
+        zone: ZoneInfo,
+    ) -> None:
         self._style = style
         self._sources = sources
+        self.budget = budget
         self._clock = clock
         self._zone = zone
 
@@ -120,6 +131,13 @@ class PromptBuilder:
             parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
         return Stable(message, baseline, lines, unreadable)
+
+    async def stable_tokens(self, session: Session, visible: Transcript) -> int:
+        """What the next request of a session costs without its new message."""
+        budget = self.budget()
+        stable = await self.stable(session, visible, budget)
+        spoken = [budget.capped(message, budget.message) for message in visible.messages]
+        return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
     async def volatile(
         self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
