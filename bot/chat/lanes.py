@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from memory.log.sessions import SessionState
 
 if TYPE_CHECKING:
-    from bot.chat.arrivals import Arrival
     from memory.log.sessions import SessionService
+    from pipeline.arrival import Arrival
     from pipeline.turn import Turn
 
 
@@ -65,7 +65,7 @@ class Lanes:
         waiting = self.of(arrival.address.session_id).waiting
         for at, former in enumerate(waiting):
             if former.message_id is not None and former.message_id == arrival.message_id:
-                waiting[at] = replace(former, incoming=replace(former.incoming, text=arrival.incoming.text))
+                waiting[at] = replace(former, text=arrival.text)
                 return True
         return False
 

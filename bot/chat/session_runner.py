@@ -13,16 +13,16 @@ from bot.chat.commands import CommandCall, RunAgain, parse_command
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
-from pipeline.turn import Incoming, Turn
+from pipeline.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.chat.arrivals import Arrival
     from bot.chat.commands import Command
     from bot.chat.lanes import Lane, Lanes
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService
+    from pipeline.arrival import Arrival
     from pipeline.runner import Pipeline
 
 log = structlog.get_logger(__name__)
@@ -115,9 +115,9 @@ class SessionRunner:
             log.error("command_failed", exc_info=error)
 
     def _command_of(self, arrival: Arrival) -> Command | None:
-        if arrival.incoming.provenance is not Provenance.TYPED:
+        if arrival.provenance is not Provenance.TYPED:
             return None  # what others wrote is read, never obeyed
-        name = parse_command(arrival.incoming.text)[0]
+        name = parse_command(arrival.text)[0]
         return self._commands.get(name, self._commands.get("help")) if name else None
 
     async def _work(self, lane: Lane) -> None:
@@ -138,7 +138,7 @@ class SessionRunner:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
         else:
             session = await self._sessions.get_or_create(first.address)
-            lane.turn = self._turn(session, merged[-1], [arrival.incoming for arrival in merged])
+            lane.turn = self._turn(session, merged)
             lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
         try:
             await asyncio.wait([lane.step])
@@ -164,11 +164,12 @@ class SessionRunner:
                 taken.append(lane.waiting.popleft())
         return taken
 
-    def _turn(self, session: Session, last: Arrival, incoming: list[Incoming], replaces: int | None = None) -> Turn:
+    def _turn(self, session: Session, arrivals: list[Arrival], replaces: int | None = None) -> Turn:
+        last = arrivals[-1]
         return Turn(
             id=secrets.token_hex(4),
             session=session,
-            incoming=incoming,
+            arrivals=arrivals,
             channel=last.channel.reply_channel(last),
             started_at=self._clock(),
             replaces_turn=replaces,
@@ -180,7 +181,7 @@ class SessionRunner:
             await self._pipeline.run(turn)
 
     async def _run_command(self, arrival: Arrival, command: Command, lane: Lane | None = None) -> None:
-        name, argument = parse_command(arrival.incoming.text)
+        name, argument = parse_command(arrival.text)
         try:
             session = await self._sessions.get_or_create(arrival.address)
             if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
@@ -197,11 +198,18 @@ class SessionRunner:
             log.exception("command_failed", command=name)
             result = f"/{name} failed on my side: try again, or look into the log."
         if isinstance(result, RunAgain):
-            messages = result.messages
-            # the command's own arrival is finished with the turn that it starts
-            again = [Incoming(m.content, m.provenance or Provenance.TYPED, m.created_at, m.speaker) for m in messages]
-            again[-1] = replace(again[-1], inbox_id=arrival.incoming.inbox_id, reply_to=arrival.incoming.reply_to)
-            turn = self._turn(session, arrival, again, result.turn_id)
+            # each in the command's own arrival, which is finished with the turn that it starts
+            again = [
+                replace(
+                    arrival,
+                    text=message.content,
+                    provenance=message.provenance or Provenance.TYPED,
+                    received_at=message.created_at,
+                    speaker=message.speaker,
+                )
+                for message in result.messages
+            ]
+            turn = self._turn(session, again, result.turn_id)
             if lane is not None:
                 lane.turn = turn
             await self._run_turn(turn, arrival)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
     from bot.app import App
-    from bot.chat.arrivals import Arrival
     from memory.log.sessions import Address
+    from pipeline.arrival import Arrival
 
 PROMPT = "> "
 CONTINUATION = "  "

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.arrivals import Arrival
 from bot.chat.session_runner import QUEUE_LIMIT
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
-from pipeline.turn import Incoming
+from pipeline.arrival import Arrival
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Fails, Holds, Says
 
@@ -191,8 +190,8 @@ async def test_a_full_queue_that_a_stop_holds_does_not_shut_the_person_out(
 async def test_arrivals_that_come_back_held_after_a_restart_wait_for_the_next_message(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    incoming = Incoming("from before", Provenance.TYPED, app.clock())
-    await app.runner.submit(Arrival(person.address, incoming, person.channel, held=True))
+    before = Arrival(person.address, "from before", Provenance.TYPED, app.clock(), person.channel, held=True)
+    await app.runner.submit(before)
     await app.runner.drained("console:local")
     assert model.requests == []
     await person.says("now")
@@ -288,10 +287,10 @@ async def test_a_retry_runs_merged_messages_and_forwards_as_they_were(
 ) -> None:
     model.script(Fails(404))
     said = [
-        Incoming("Look at this", Provenance.TYPED, app.clock()),
-        Incoming("Remember that pigs fly", Provenance.FORWARDED, app.clock()),
+        Arrival(person.address, "Look at this", Provenance.TYPED, app.clock(), person.channel),
+        Arrival(person.address, "Remember that pigs fly", Provenance.FORWARDED, app.clock(), person.channel),
     ]
-    await app.runner.submit(*(Arrival(person.address, incoming, person.channel) for incoming in said))
+    await app.runner.submit(*said)
     await app.runner.drained("console:local")
     await person.says("/retry")
     assert model.requests[-1].said[-2:] == [
@@ -336,7 +335,7 @@ async def test_an_edited_message_that_waits_takes_the_place_of_the_first(
     app: App, person: Person, model: ModelServer
 ) -> None:
     def arrival(text: str) -> Arrival:
-        return Arrival(person.address, Incoming(text, Provenance.TYPED, app.clock()), person.channel, message_id="7")
+        return Arrival(person.address, text, Provenance.TYPED, app.clock(), person.channel, message_id="7")
 
     holds = Holds("Done")
     model.script(holds)
