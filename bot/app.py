@@ -44,7 +44,7 @@ from pipeline.models.routing import Meter, ModelRouter, Models
 from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import STYLES, PromptStyle, without_memory
 from pipeline.recall_only import RecallOnly
 from pipeline.runner import Pipeline
@@ -160,18 +160,17 @@ def _assemble(
     style = talking.style if enabled else without_memory(talking.style)
     toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
     graph = _graph(settings, stack)
-    relevant: list[RelevantMemory] = [memory.recall] if enabled else []
     if graph is not None:
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
-    relevant += [graph] if graph is not None else []
-    activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
     daily_notes = memory.daily_notes if enabled else None
+    memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
+    sources = PromptSources(daily_notes, memories if enabled else None, graph)
 
     def budget() -> Budget:
         return Budget(model.name, model.window, counter, style.identity, toolbox.specs)
 
-    builder = PromptBuilder(style, PromptSources(daily_notes, activation, relevant), budget, clock, zone)
+    builder = PromptBuilder(style, sources, budget, clock, zone)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         memory.database,
@@ -197,7 +196,7 @@ def _assemble(
         [
             InputSanitizing(),
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
-            AutoCompaction(compaction, model, background.compacted),
+            AutoCompaction(memory.sessions, compaction, model, background.compacted),
             ContextBuilding(memory.sessions, builder),
             ToolLoop(model, toolbox, turn_limits, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),

@@ -10,7 +10,7 @@ from memory.messages import Provenance, worst
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.log.sessions import Session
+    from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import Outcome
     from memory.messages import Message
     from memory.retrieval.activation import Activated
@@ -31,6 +31,7 @@ class Turn:
     stop_requested: bool = False
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
+    transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
     activated: tuple[Activated, ...] = ()  # ContextBuilding

@@ -71,7 +71,7 @@ class SessionRunner:
         room = max(0, QUEUE_LIMIT - lane.ready)
         lane.waiting.extend(queued[:room])
         if lane.worker is None and lane.ready:
-            lane.worker = asyncio.create_task(self._work(lane), name=f"session {address.session_id}")
+            lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
         for refused in queued[room:]:
             await refused.channel.say(
                 refused, f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
@@ -120,24 +120,23 @@ class SessionRunner:
         name = parse_command(arrival.text)[0]
         return self._commands.get(name, self._commands.get("help")) if name else None
 
-    async def _work(self, lane: Lane) -> None:
+    async def _work(self, lane: Lane, session: Session) -> None:
         try:
             while lane.ready:
                 try:
-                    await self._next_step(lane)
+                    await self._next_step(lane, session)
                 except Exception:
                     log.exception("step_failed")  # those that wait behind it are still to be answered
         finally:
             lane.worker = None
 
-    async def _next_step(self, lane: Lane) -> None:
+    async def _next_step(self, lane: Lane, session: Session) -> None:
         merged = self._next(lane)
         first, lane.current = merged[0], merged[-1]
         command = self._command_of(first)
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
         else:
-            session = await self._sessions.get_or_create(first.address)
             lane.turn = self._turn(session, merged)
             lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
         try:

@@ -30,12 +30,15 @@ class ContextBuilding:
     async def process(self, turn: Turn) -> None:
         """Set the turn's context and its budget."""
         turn.budget = budget = self._builder.budget()
-        transcript = await self._sessions.transcript(turn.session.id)
+        if turn.transcript is None:
+            turn.transcript = await self._sessions.transcript(turn.session.id)
+        transcript = turn.transcript
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         visible = replace(transcript, messages=history)
-        stable = await self._builder.stable(turn.session, visible, budget)
         question = in_one(turn.user_messages).text
-        volatile = await self._builder.volatile(turn.session, question, transcript, stable, budget)
+        found = await self._builder.find(turn.session, question, transcript)
+        stable = await self._builder.stable(turn.session, visible, budget, found)
+        volatile = await self._builder.volatile(question, found, transcript, stable, budget)
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.notices += [stable.unreadable] if stable.unreadable else []
