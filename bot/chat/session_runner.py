@@ -148,7 +148,7 @@ class SessionRunner:
         lane = self._lanes.get(session_id)
         return lane is not None and lane.step is not None
 
-    async def drained(self, session_id: str) -> None:
+    async def idle(self, session_id: str) -> None:
         """Wait until a session has nothing left to run."""
         lane = self._lanes.get(session_id)
         while lane is not None and lane.worker is not None:

@@ -27,7 +27,7 @@ from memory.ledger.page import written_line
 from memory.log.sessions import message_of
 from memory.messages import Message, Provenance, Role, storable, worst
 from memory.store.entry import Author, Operation
-from memory.text.said import says_whole
+from memory.text.overlap import says_whole
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:

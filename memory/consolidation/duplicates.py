@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.text.naming import LONGEST_WORD, telling_words
-from memory.text.said import NEGATION
-from memory.text.words import landmarks
+from memory.text.overlap import NEGATION
+from memory.text.words import query_stems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,4 +113,4 @@ def _plain(word: str) -> list[str]:
     if word.isascii():
         return [word[:-1] if len(word) > 3 and word.endswith("s") else word]
     tense = "+" if _PAST.search(word) else ""
-    return [piece + tense for piece in landmarks(word)] or [word]
+    return [piece + tense for piece in query_stems(word)] or [word]

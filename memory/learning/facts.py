@@ -10,7 +10,7 @@ from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
-from memory.text.said import says_whole, value_of
+from memory.text.overlap import says_whole, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

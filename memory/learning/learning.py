@@ -14,7 +14,7 @@ from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key, telling_words
 from memory.text.people import names_in, people_in
-from memory.text.words import landmarks
+from memory.text.words import query_stems
 
 if TYPE_CHECKING:
     from memory.ledger.change import Change
@@ -103,15 +103,15 @@ class Learning:
         """
         alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
         if corrects:
-            wrong = _landmarks_of(corrects)
-            alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
+            wrong = _stems_of(corrects)
+            alike = [entry for entry in alike if wrong and wrong.issubset(_stems_of(entry.content))]
         if of_oneself:
             alike = [entry for entry in alike if not _is_of_another(entry, text, corrects or "", speaker)]
-        said = _landmarks_of(text)
+        said = _stems_of(text)
         shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
         if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
             return None
-        if not corrects and len(said & _landmarks_of(shares[0][2].content)) < 2:
+        if not corrects and len(said & _stems_of(shares[0][2].content)) < 2:
             return None
         return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
 
@@ -169,10 +169,10 @@ def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) 
     return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
 
 
-def _landmarks_of(text: str) -> set[str]:
+def _stems_of(text: str) -> set[str]:
     text = _NAME_IN_OV.sub(r"\1", text.lower())
     # a number is no telling word, but it is what many corrections are about
-    return set(landmarks(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
+    return set(query_stems(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
 
 
 def _shortest_share(content: str) -> float:
@@ -188,5 +188,5 @@ def _forms(words: str) -> str:
 
 def _share(content: str, said: set[str]) -> float:
     """The part of what tells in `content` that was said."""
-    telling = _landmarks_of(content)
+    telling = _stems_of(content)
     return len(telling & said) / len(telling) if telling else 0.0

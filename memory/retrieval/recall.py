@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory.messages import Passage, Provenance, worst
 from memory.retrieval.search import MESSAGE_KIND, Filter
 from memory.store.entry import TYPED_KINDS, Kind
-from memory.text.words import is_small_talk, landmarks
+from memory.text.words import is_small_talk, query_stems
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,7 +31,7 @@ TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
-LANDMARKS = 12
+QUERY_STEMS = 12
 OCCURRENCES = 10
 """How many words of the question, and how many places of each, are looked for in a long text."""
 _PROMPT_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
@@ -122,7 +122,7 @@ class Recall:
 
     async def _shown(self, query: str, hits: list[Hit], *, whole_exchanges: bool = True) -> list[Recollection]:
         """Hits with the text that shows them, each with its date and source."""
-        sought = landmarks(query)[:LANDMARKS]
+        sought = query_stems(query)[:QUERY_STEMS]
         shown: list[Recollection] = []
         turns: set[int] = set()
         for hit in hits:

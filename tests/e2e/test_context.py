@@ -157,7 +157,7 @@ async def test_in_a_group_the_model_knows_who_speaks(app: App, model: ModelServe
         Incoming("Coffee is better", Provenance.FORWARDED, app.clock(), speaker="Taras"),
     ]
     await app.runner.submit(*(Arrival(person.address, incoming, person.channel) for incoming in said))
-    await app.runner.drained("telegram:-100")
+    await app.runner.idle("telegram:-100")
     assert model.requests[0].messages[1]["content"] == "Olena: Tea, please"
     assert model.requests[0].last == "Taras: [forwarded] Coffee is better"
 

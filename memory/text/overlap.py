@@ -27,7 +27,7 @@ NEGATION = re.compile(
 """Words that turn around what is said."""
 
 
-class Said:
+class Overlap:
     """The words that may be repeated."""
 
     def __init__(self, texts: Sequence[str]) -> None:
