@@ -22,9 +22,9 @@ from memory.ledger.entries import EntryStore
 from memory.retrieval.activation import Activation, Layer
 from memory.retrieval.search import Search
 from memory.store.database import Database
+from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
-from memory.store.strength import Decay
 from memory.text.tokens import TokenCounter
 from tests.support.talk import ledger_over
 

@@ -49,7 +49,7 @@ class HostedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class TierDefaults:
     """How a model is asked when a role names this tier."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -114,7 +114,7 @@ class ModelCatalogue:
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
-    tiers: Mapping[str, Tier]
+    tiers: Mapping[str, TierDefaults]
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
 
@@ -150,7 +150,7 @@ class ModelCatalogue:
         known = ", ".join(model.name for model in self.local_models)
         raise CatalogueError(f"There is no local model called {name!r}: choose one of {known}.")
 
-    def tier(self, name: str) -> Tier:
+    def tier(self, name: str) -> TierDefaults:
         """The tier of that name; CatalogueError names the known ones."""
         if name not in self.tiers:
             raise CatalogueError(f"There is no tier called {name!r}: choose one of {', '.join(self.tiers)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from bot.chat.commands import Command, CommandCall, CommandResult, RunAgain, WrongArgument, help_text
-from bot.chat.status import counted, written_status
+from bot.chat.status import counted, format_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ class ConversationCommands:
         text = f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
         if tried is not None and tried.goes_on:
             return f"{text} I am still sorting what was said; what I learn from it I tell with a later answer."
-        learned = tried.done.told if tried is not None and tried.done is not None and self._tell_learned else ""
+        learned = tried.done.summary if tried is not None and tried.done is not None and self._tell_learned else ""
         return f"{text}\n\n_{learned}_" if learned else text
 
     async def compact(self, call: CommandCall) -> str:
@@ -99,7 +99,7 @@ class ConversationCommands:
 
     async def status(self, call: CommandCall) -> str:
         """/status"""
-        return written_status(await self._status.status(call.session))
+        return format_status(await self._status.status(call.session))
 
     async def stop(self, call: CommandCall) -> str:
         """/stop"""

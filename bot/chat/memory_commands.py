@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, WrongArgument
 from bot.chat.status import counted
-from memory.retrieval.activation import written_record
+from memory.retrieval.activation import format_record
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry
 
@@ -103,16 +103,16 @@ class MemoryCommands:
             entry = await self._entries.remove(owner, await self._quoted(owner, call.argument) or call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
         if CONFIRMATION not in words:
-            extent = written_extent(await self._forgetting.extent(owner))
+            extent = format_extent(await self._forgetting.extent(owner))
             warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
             return warning + await self._hint(owner, ALL, "forget", "deletes only that")
         gone = await self._forgetting.forget_all(call.session.owner)
-        return f"Everything is forgotten: {written_extent(gone)}."
+        return f"Everything is forgotten: {format_extent(gone)}."
 
     async def undo(self, call: CommandCall) -> str:
         """/undo"""
         undone = await self._undo.undo(call.session.owner)
-        return written_undo(undone) if undone else "There is nothing to undo."
+        return format_undo(undone) if undone else "There is nothing to undo."
 
     async def memory(self, call: CommandCall) -> str:
         """/memory [KIND|NAME|why] [PAGE]"""
@@ -121,17 +121,17 @@ class MemoryCommands:
         owner = call.session.owner
         named = await self._quoted(owner, call.argument)
         if named is not None:
-            return written_entry(await self._entries.get(owner, named))
+            return format_entry(await self._entries.get(owner, named))
         hint = await self._hint(owner, call.argument, "memory", "shows it")
         if call.argument.lower() == WHY:
-            return written_reasons(await self._activation_log.last(call.session.id)) + hint
+            return format_reasons(await self._activation_log.last(call.session.id)) + hint
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
         # without such a page, what is called so can only be the entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
             return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
-        return written_entry(await self._entries.get(owner, call.argument))
+        return format_entry(await self._entries.get(owner, call.argument))
 
     async def _quoted(self, owner: str, argument: str) -> str | None:
         """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
@@ -162,7 +162,7 @@ class MemoryCommands:
         return "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines])
 
 
-def written_reasons(reasons: Sequence[Reason]) -> str:
+def format_reasons(reasons: Sequence[Reason]) -> str:
     """Which memories stood in the last request, each with layer, score and source."""
     if not reasons:
         return "No memory was activated for your last message."
@@ -173,11 +173,11 @@ def written_reasons(reasons: Sequence[Reason]) -> str:
         if one.entry is None:
             lines.append(f"- a memory that is gone by now ({about})")
         else:
-            lines.append(f"- **{one.entry.name}**: {_line(one.entry.content)} ({about}; {written_source(one.entry)})")
+            lines.append(f"- **{one.entry.name}**: {_line(one.entry.content)} ({about}; {format_source(one.entry)})")
     return "\n".join(lines)
 
 
-def written_source(entry: Entry) -> str:
+def format_source(entry: Entry) -> str:
     """Where an entry came from."""
     facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
@@ -187,15 +187,15 @@ def written_source(entry: Entry) -> str:
     return ", ".join(facts)
 
 
-def written_entry(entry: Entry) -> str:
+def format_entry(entry: Entry) -> str:
     """One entry with where it came from."""
     names = f"**{entry.name}**" + (f" (also {', '.join(entry.aliases)})" if entry.aliases else "")
     content = entry.content
     if entry.steps:
-        content += f"\n\n{written_record(entry.success_count, entry.failure_count)}"
+        content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
     if entry.outcome:
         content += f"\n\nOutcome: {entry.outcome}"
-    facts = [written_source(entry)]
+    facts = [format_source(entry)]
     facts += [f"priority {entry.priority}"] if entry.kind in TYPED_KINDS else []
     facts += [f"for {entry.scope}"] if entry.scope else []
     facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
@@ -204,13 +204,13 @@ def written_entry(entry: Entry) -> str:
     return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"
 
 
-def written_extent(extent: Extent) -> str:
+def format_extent(extent: Extent) -> str:
     """How much there is of an owner."""
     entries = counted(extent.entries, "entry", "entries")
     return f"{counted(extent.messages, 'message')}, {entries} and {counted(extent.files, 'file')}"
 
 
-def written_undo(undone: Undone) -> str:
+def format_undo(undone: Undone) -> str:
     """What an undo did, in the words of what it did it to."""
     lines = [f"{outcome.effect}: {_line(outcome.text)}" for outcome in undone.outcomes]
     lines += ["MEMORY.md was edited since and is left as it is."] if undone.left_as_edited else []

@@ -160,7 +160,7 @@ class StatusService:
         return ", ".join(part for part in parts if part) or "no notes yet"
 
 
-def written_memory(memory: MemoryState) -> str:
+def format_memory(memory: MemoryState) -> str:
     """Memory in one line."""
     parts = (
         f"{counted(memory.long_term_bytes, 'byte')} of long-term memory",
@@ -171,7 +171,7 @@ def written_memory(memory: MemoryState) -> str:
     return ", ".join(parts)
 
 
-def written_activation(state: ActivationState) -> str:
+def format_activation(state: ActivationState) -> str:
     """What activated, in one line."""
     rules = state.layers.get(Layer.BASELINE, 0)
     of_all = f" of {state.baseline:,}" if state.baseline > rules else ""
@@ -183,7 +183,7 @@ def written_activation(state: ActivationState) -> str:
     return f"{', '.join(parts)} in the last request, about {counted(state.tokens, 'token')} (/memory why)"
 
 
-def written_progress(progress: Progress | None) -> str:
+def format_progress(progress: Progress | None) -> str:
     """How far compaction is, in one line."""
     if progress is None:
         return "off (COMPACTION_ENABLED)"
@@ -193,7 +193,7 @@ def written_progress(progress: Progress | None) -> str:
     )
 
 
-def written_status(status: Status) -> str:
+def format_status(status: Status) -> str:
     """The text of /status."""
     share = min(1.0, status.context_tokens / max(1, status.window_tokens))
     filled = round(share * BAR_WIDTH)
@@ -204,11 +204,11 @@ def written_status(status: Status) -> str:
         f"- **Conversation**: {counted(status.messages, 'message')}"
         + (f", {compacted} of them compacted" if compacted else ""),
         f"- **Context**: `{bar}` {share:.0%}, about {status.context_tokens:,} of {status.window_tokens:,} tokens",
-        f"- **Compaction**: {written_progress(status.compaction)}",
+        f"- **Compaction**: {format_progress(status.compaction)}",
         f"- **Tokens today**: {status.tokens_today:,}",
         f"- **Model**: {status.model}",
-        f"- **Memory**: {written_memory(status.memory) if status.memory else 'off (MEMORY_ENABLED)'}",
-        *([f"- **Activated**: {written_activation(status.activation)}"] if status.memory else []),
+        f"- **Memory**: {format_memory(status.memory) if status.memory else 'off (MEMORY_ENABLED)'}",
+        *([f"- **Activated**: {format_activation(status.activation)}"] if status.memory else []),
         f"- **Queue**: {queue}" + (", an answer is being written" if status.running else ""),
         f"- **Uptime**: {_duration(int(status.uptime.total_seconds()))}",
     ]

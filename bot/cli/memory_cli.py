@@ -184,14 +184,14 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
     async def work(shelf: Shelf) -> None:
-        from bot.chat.memory_commands import written_undo
+        from bot.chat.memory_commands import format_undo
 
         undone = await shelf.memory.undo.undo(shelf.writer(owner))
         if as_json:
             named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
             _print_json(named)
         else:
-            typer.echo(written_undo(undone) if undone else "There is nothing to undo.")
+            typer.echo(format_undo(undone) if undone else "There is nothing to undo.")
 
     _with_shelf(work)
 
@@ -271,12 +271,12 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
-    from bot.chat.memory_commands import written_entry
+    from bot.chat.memory_commands import format_entry
 
     if as_json:
         _print_json(_entry_json(entry))
     else:
-        typer.echo(written_entry(entry))
+        typer.echo(format_entry(entry))
 
 
 def _print_json(value: object) -> None:

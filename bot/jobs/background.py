@@ -100,7 +100,7 @@ class BackgroundConsolidation:
             done = None
         if done is None or done.fell_back:
             self._due.set()
-        await self._told(owner, done)
+        await self._announce(owner, done)
 
     async def _run(self) -> None:
         while True:
@@ -115,7 +115,7 @@ class BackgroundConsolidation:
         """Consolidate everything that is due."""
         for conversation_id, owner in await self._consolidation.pending():
             try:
-                await self._told(owner, await self._when_quiet(conversation_id))
+                await self._announce(owner, await self._when_quiet(conversation_id))
             except Exception:
                 # it is still due at the next start; the others need not wait for it
                 log.exception("background_consolidation_failed", conversation=conversation_id)
@@ -128,6 +128,6 @@ class BackgroundConsolidation:
             except Postponed:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
-    async def _told(self, owner: str, done: Consolidated | None) -> None:
-        if done is not None and done.told and self._tell:
-            await self._notices.add(owner, done.told)
+    async def _announce(self, owner: str, done: Consolidated | None) -> None:
+        if done is not None and done.summary and self._tell:
+            await self._notices.add(owner, done.summary)

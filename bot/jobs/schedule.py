@@ -137,8 +137,8 @@ class WeeklySchedule:
         for owner in await self._weekly.owners():
             try:
                 done = await self._weekly.run(owner)
-                if done.told and self._tell:
-                    await self._notices.add(owner, done.told)
+                if done.summary and self._tell:
+                    await self._notices.add(owner, done.summary)
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

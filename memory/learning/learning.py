@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.learning.capture import restated
+from memory.learning.facts import Learned
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
@@ -38,15 +39,6 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ENDINGS_IN_OV = ("ов", "ова", "ева", "єва")
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """What became of something to be learned. known: it was there already. superseded: what it took the place of."""
-
-    entry: Entry
-    known: bool = False
-    superseded: Entry | None = None
-
-
 class Learning:
     """Learns typed memories, each in one transaction that one undo takes back."""
 
@@ -55,7 +47,7 @@ class Learning:
         self._search = search
         self._ledger = ledger
 
-    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learnt:
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
         """Write a memory. replaces: the name of the one that it supersedes.
 
         What is known in the same words is reinforced, and its decay begins anew. Raises MemoryRefused for what may
@@ -69,10 +61,10 @@ class Learning:
             if known is not None:
                 return await _known_again(change, known, former, new)
             if former is None:
-                return Learnt(await change.add(new))
+                return Learned(await change.add(new))
             # the kind that nobody gave is that of what is replaced
             new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
-            return Learnt(await change.supersede(former, new), superseded=former)
+            return Learned(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
@@ -131,7 +123,7 @@ class Learning:
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 
 
-async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learnt:
+async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learned:
     """Reinforce what is known; where it is to replace another memory, it takes that one's place.
 
     What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
@@ -144,7 +136,7 @@ async def _known_again(change: Change, known: Entry, former: Entry | None, new: 
         await change.weigh(known, priority, as_told=True)
     if superseded is not None:
         await change.supersede_by_known(superseded, known)
-    return Learnt(await change.reinforce(known), known=not weightier, superseded=superseded)
+    return Learned(await change.reinforce(known), known=not weightier, superseded=superseded)
 
 
 async def _replaceable(change: Change, name: str) -> Entry:

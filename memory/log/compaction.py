@@ -196,7 +196,7 @@ class CompactionService:
             return None
         try:
             async with asyncio.timeout(self._limits.summary_timeout):
-                text = await self._summarizer.summarize(earlier, written_out(removed))
+                text = await self._summarizer.summarize(earlier, format_transcript(removed))
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
             log.warning("summary_failed", error=str(error) or type(error).__name__)
             return None
@@ -216,7 +216,7 @@ def cut_at(messages: list[Message], keep: int) -> int:
     return max((i for i in users if i <= wanted), default=min((i for i in users if i > wanted), default=0))
 
 
-def written_out(messages: list[Message]) -> str:
+def format_transcript(messages: list[Message]) -> str:
     """Messages as the summariser reads them: no tool results, each cut short, the whole bounded (S0)."""
     lines = [
         f"{message.role.value}{worst([message.provenance]).mark}: {_beginning(message.content)}"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import aiosqlite
 
 from memory.errors import StoreError, explain
+from memory.store.decay import decayed_score
 from memory.store.migrations import MIGRATIONS, Migration
 from memory.store.scope import scope_matches
 from memory.store.snapshots import copy_database
-from memory.store.strength import stored_strength
 from memory.text.words import date_words, indexable
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FUNCTIONS = (
     ("indexable", 1, indexable),
     ("date_words", 1, date_words),
-    ("strength", 3, stored_strength),
+    ("strength", 3, decayed_score),
     ("scope_matches", 2, scope_matches),
 )
 """What views, triggers and queries call, by name and number of arguments; every connection needs them."""

@@ -23,7 +23,7 @@ from memory.log.compaction import (
     CompactionService,
     cut_at,
     extract,
-    written_out,
+    format_transcript,
 )
 from memory.messages import Message, Role, complete_groups
 from memory.text.naming import telling_words
@@ -341,13 +341,13 @@ async def test_tool_results_are_left_out_and_each_message_is_cut_for_the_summari
 
 @given(st.lists(st.builds(user, st.text("ab \n", max_size=2000)), max_size=300), st.text(max_size=5000))
 def test_what_a_summariser_reads_and_what_an_extract_holds_is_bounded(said: list[Message], earlier: str) -> None:
-    assert len(written_out(said)) <= TRANSCRIPT_CHARACTERS
+    assert len(format_transcript(said)) <= TRANSCRIPT_CHARACTERS
     assert len(extract(None, said)) <= EXTRACT_CHARACTERS
     assert 0 < len(extract(earlier, said)) <= EXTRACT_CHARACTERS + 1
 
 
 def test_system_messages_are_not_summarised() -> None:
-    assert written_out([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
+    assert format_transcript([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
 
 
 async def test_a_stop_while_the_summary_is_made_changes_nothing(store: Store, session: Session) -> None:
