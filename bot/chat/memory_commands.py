@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.undo import Undo
     from memory.learning.learning import Learning
-    from memory.ledger.changes import Undone
     from memory.ledger.entries import EntryStore
+    from memory.ledger.outcomes import Undone
     from memory.retrieval.activation_log import ActivationLog, Reason
     from memory.retrieval.recall import Recall
     from memory.store.entry import Entry
