@@ -10,7 +10,7 @@ from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
-from memory.text.overlap import says_whole, value_of
+from memory.text.overlap import says_whole, value_of, wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ class FactStore:
         captured = former is not None and _is_captured_since(former, source_message_id)
         if former is not None and captured and says_whole(content, value_of(former.content)):
             content = former.content  # the model says no less, but not more briefly
-        if former is not None and name_key(former.content) == name_key(content) and not (captured and fact.since):
+        if former is not None and wording(former.content) == wording(content) and not (captured and fact.since):
             return None
         since = datetime.combine(fact.since, time(), self._zone) if fact.since else None
         if former is not None and captured:

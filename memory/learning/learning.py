@@ -13,9 +13,8 @@ from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
-from memory.text.naming import name_key, telling_words
+from memory.text.overlap import share, stems, with_forms, wording
 from memory.text.people import names_in, people_in
-from memory.text.words import query_stems
 
 if TYPE_CHECKING:
     from memory.ledger.change import Change
@@ -31,12 +30,7 @@ SHORTEST_SHARE = 1 / 3
 CLEARLY = 1.5
 """How many times better the memory that is corrected fits than the next one."""
 
-
-_NUMBER = re.compile(r"\d+")
-# Киев, Киева, Києві: the stems that the index has of such names are not the same
-_NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_ENDINGS_IN_OV = ("ов", "ова", "ева", "єва")
 
 
 class Learning:
@@ -93,17 +87,17 @@ class Learning:
         corrects: the words that are wrong. of_oneself: who says that they moved does not say so of their mother, nor,
         with several `speaker`s in a group, of another one.
         """
-        alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
+        alike = await self._alike(owner, f"{with_forms(corrects or '')} {text}")
         if corrects:
-            wrong = _stems_of(corrects)
-            alike = [entry for entry in alike if wrong and wrong.issubset(_stems_of(entry.content))]
+            wrong = stems(corrects)
+            alike = [entry for entry in alike if wrong and wrong.issubset(stems(entry.content))]
         if of_oneself:
             alike = [entry for entry in alike if not _is_of_another(entry, text, corrects or "", speaker)]
-        said = _stems_of(text)
-        shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
+        said = stems(text)
+        shares = sorted(((share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
         if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
             return None
-        if not corrects and len(said & _stems_of(shares[0][2].content)) < 2:
+        if not corrects and len(said & stems(shares[0][2].content)) < 2:
             return None
         return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
 
@@ -112,9 +106,8 @@ class Learning:
         return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
     async def _saying(self, owner: str, content: str) -> list[Entry]:
-        said = name_key(content).rstrip(".!。！")
         alike = await self._alike(owner, content, archived=None)
-        return [entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said]
+        return [entry for entry in alike if wording(entry.content) == wording(content)]
 
     async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
@@ -161,24 +154,6 @@ def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) 
     return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
 
 
-def _stems_of(text: str) -> set[str]:
-    text = _NAME_IN_OV.sub(r"\1", text.lower())
-    # a number is no telling word, but it is what many corrections are about
-    return set(query_stems(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
-
-
 def _shortest_share(content: str) -> float:
     # without spaces each pair of characters counts, also those that two words make where they meet
     return SHORTEST_SHARE / 2 if _UNSPACED.search(content) else SHORTEST_SHARE
-
-
-def _forms(words: str) -> str:
-    """`words` with such forms of the names in them as the index may hold."""
-    roots = _NAME_IN_OV.findall(words.lower())
-    return " ".join([words, *(f"{root}{ending}" for root in roots for ending in _ENDINGS_IN_OV)])
-
-
-def _share(content: str, said: set[str]) -> float:
-    """The part of what tells in `content` that was said."""
-    telling = _stems_of(content)
-    return len(telling & said) / len(telling) if telling else 0.0

@@ -65,7 +65,8 @@ class Layer(StrEnum):
 class Candidate:
     """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
 
-    line: the one that was written for it into MEMORY.md.
+    line: the one that was written for it into MEMORY.md. It is no Entry: some hundred are made for every message, and
+    whole entries take a quarter longer.
     """
 
     id: int

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memory.messages import Passage, Provenance, worst
 from memory.retrieval.search import MESSAGE_KIND, Filter
 from memory.store.entry import TYPED_KINDS, Kind
+from memory.text.overlap import wording
 from memory.text.words import is_small_talk, query_stems
 
 if TYPE_CHECKING:
@@ -99,10 +100,10 @@ class Recall:
         called = await self._search.named(query, owner, only=only)
         names = {hit.id for hit in called}
         best = max((hit.score for hit in found), default=0.0)
-        asked = _words(query)
+        asked = wording(query)
         return [
             *(replace(hit, score=best) for hit in called),
-            *(hit for hit in found if (hit.id not in names if hit.turn_id is None else _words(hit.content) != asked)),
+            *(hit for hit in found if (hit.id not in names if hit.turn_id is None else wording(hit.content) != asked)),
         ][:limit]
 
     async def semantic_scoped(
@@ -160,10 +161,6 @@ class Recall:
 
     def _day(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
 
 
 def _excerpt(text: str, sought: list[str]) -> str:
