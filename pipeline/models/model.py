@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from memory.errors import MnemeError
+from memory.messages import Completion
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
@@ -82,6 +83,16 @@ class ModelAnswer:
     finish: Finish
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end, and was not cut off."""
+        return self.finish not in (Finish.LENGTH, Finish.CUT_OFF)
+
+    @property
+    def completion(self) -> Completion:
+        """What memory is given of it."""
+        return Completion(self.text, self.is_whole)
 
 
 class ChatModel(Protocol):

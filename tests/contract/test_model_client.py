@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.models import ModelWindow
-from memory.messages import Message, Role, ToolCall
+from memory.messages import Completion, Message, Role, ToolCall
 from pipeline.endpoint.openai_model import Defaults, Endpoint, OpenAIModel
+from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
@@ -66,6 +67,16 @@ def request(text: str = "Hello") -> ModelRequest:
 
 def chunk(delta: object, finish: str | None = None, **more: object) -> dict[str, object]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} | more
+
+
+@pytest.mark.parametrize(("finish", "is_whole"), [("stop", True), ("length", False), (None, False)])
+async def test_memory_is_told_whether_an_answer_is_whole(
+    client: OpenAIModel, model: ModelServer, finish: str | None, is_whole: bool
+) -> None:
+    answer = '{"history_entry": "They talked.", "memory_update": null}'
+    model.consolidation = lambda _: Says(answer, finish)
+    asked = "You are a memory consolidation agent."
+    assert await ModelConsolidator(client, FakeClock())(asked) == Completion(answer, is_whole)
 
 
 async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, model: ModelServer) -> None:
