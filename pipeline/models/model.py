@@ -28,7 +28,7 @@ class Tier(StrEnum):
 
 
 class Finish(StrEnum):
-    """Why an answer ended. CUT_OFF: the stream broke off without a reason."""
+    """Why an answer ended. CUT_OFF: the stream broke off, with or without saying so."""
 
     STOP = "stop"
     LENGTH = "length"

@@ -437,6 +437,45 @@ async def test_summaries_are_made_by_the_fast_model(start: OpenApp, model: Model
     assert model.requests[-1].body["max_tokens"] == 500
 
 
+@pytest.mark.parametrize("finish", ["length", None])
+async def test_a_summary_that_was_cut_off_is_asked_for_again_and_shorter(
+    app: App, person: Person, model: ModelServer, finish: str | None
+) -> None:
+    for n in range(3):
+        await person.says(f"Message {n}")
+    model.script(Says("They planned a garden, and then", finish), Says("They planned a garden."))
+    await person.says("/compact 1")
+    first, again = model.requests[-2:]
+    assert again.is_summary
+    assert len(again.last) > len(first.last)
+    assert await app.database.value("SELECT content FROM entries") == "They planned a garden."
+
+
+async def test_a_summary_that_is_cut_off_again_is_no_summary(app: App, person: Person, model: ModelServer) -> None:
+    for n in range(3):
+        await person.says(f"Message {n}")
+    model.otherwise = lambda _: Says("They planned a garden, and then", "length")
+    await person.says("/compact 1")
+    assert await app.database.value("SELECT content FROM entries") == "The user said:\n- Message 0\n- Message 1"
+
+
+@pytest.mark.parametrize(
+    ("finish", "meant"),
+    [
+        ("max_tokens", Finish.LENGTH),
+        ("MAX_TOKENS", Finish.LENGTH),
+        ("content_filter", Finish.CUT_OFF),
+        ("error", Finish.CUT_OFF),
+        ("end_turn", Finish.STOP),
+    ],
+)
+async def test_why_an_answer_ended_is_understood_however_it_is_said(
+    client: OpenAIModel, model: ModelServer, finish: str, meant: Finish
+) -> None:
+    model.script(Says("And so on and so", finish))
+    assert (await client.complete(request())).finish is meant
+
+
 async def test_the_tokens_of_each_call_are_recorded(app: App, person: Person, model: ModelServer) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}
     model.script(
