@@ -30,5 +30,6 @@ class ModelConsolidator:
             purpose="consolidation",
             json=True,
             background=True,
+            whole=True,
         )
         return (await self._model.complete(request)).completion

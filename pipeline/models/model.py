@@ -50,6 +50,9 @@ class ModelRequest:
     """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
 
     background: nobody waits for it, so it gives way to those that somebody waits for.
+    whole: half an answer is of no use, so another model is asked where one breaks off.
+    seconds: how long the whole answer may take, None: as long as it goes on. silence: seconds without a word after
+    which a model is given up, None: its own. Both are shared among the models that may be asked.
     on_wait is only for show, and no part of what is asked.
     """
 
@@ -60,6 +63,9 @@ class ModelRequest:
     temperature: float | None = None
     json: bool = False
     background: bool = False
+    whole: bool = False
+    seconds: float | None = None
+    silence: float | None = None
     purpose: str = "turn"
     session_id: str | None = None
     on_wait: OnWait | None = field(default=None, compare=False, repr=False)

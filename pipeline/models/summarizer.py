@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from memory.messages import Message, Role
@@ -27,13 +28,15 @@ class ModelSummarizer:
 
     async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         """A summary of `transcript` that builds on the earlier one. Raises ModelError."""
-        summary = await self._ask(summary_request(earlier, transcript))
-        if not summary.is_whole:
+        began = time.monotonic()
+        summary = await self._ask(summary_request(earlier, transcript), seconds)
+        left = seconds - (time.monotonic() - began)
+        if not summary.is_whole and left > 0:
             # in many scripts the words that the prompt asks for need more tokens than a summary gets
-            summary = await self._ask(summary_request(earlier, transcript, shorter=True))
+            summary = await self._ask(summary_request(earlier, transcript, shorter=True), left)
         return summary
 
-    async def _ask(self, asked: str) -> Completion:
+    async def _ask(self, asked: str, seconds: float) -> Completion:
         now = self._clock()
         request = ModelRequest(
             messages=[Message(Role.SYSTEM, SUMMARIZER_PROMPT, now), Message(Role.USER, asked, now)],
@@ -41,6 +44,8 @@ class ModelSummarizer:
             max_output_tokens=SUMMARY_TOKENS,
             temperature=SUMMARY_TEMPERATURE,
             purpose="summary",
+            whole=True,
+            seconds=seconds,
         )
         answer = await self._model.complete(request)
         if not answer.text.strip():
