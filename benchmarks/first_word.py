@@ -52,7 +52,7 @@ async def first_word(app: App, text: str) -> float:
     channel, address = Stopwatch(), console_address("local")
     began = time.monotonic()
     await app.runner.submit(typed_arrival(app, address, text, channel))
-    await app.runner.drained(address.session_id)
+    await app.runner.idle(address.session_id)
     return (channel.first or time.monotonic()) - began
 
 

@@ -18,7 +18,7 @@ from bot.chat.status import ActivityReport, ConversationReport, MemoryReport, Mo
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.housekeeping import Housekeeping
-from bot.jobs.schedule import WeeklySchedule, WeeklyTrigger
+from bot.jobs.schedule import WeeklyHour, WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
@@ -137,7 +137,9 @@ async def open_app(
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)
         metrics, meter = _metered(settings, usage)
-        router = ModelRouter(models, meter, counter, settings.daily_token_limit)
+        router = ModelRouter(
+            models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
+        )
         talking = _talking(settings, catalogue, router)
         app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
         app = replace(app, housekeeping=housekeeping)
@@ -185,7 +187,7 @@ def _assemble(
     )
     notices = memory.notices if tell else None
     background = BackgroundConsolidation(consolidation, notices, talking.quiet)
-    weekly = WeeklyTrigger(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
+    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)

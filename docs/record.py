@@ -52,7 +52,7 @@ async def play(data: Path) -> list[tuple[str, str]]:
             for text, _ in SCRIPT:
                 channel = ConsoleChannel()
                 await app.runner.submit(typed_arrival(app, address, text, channel))
-                await app.runner.drained(address.session_id)
+                await app.runner.idle(address.session_id)
                 exchanges.append((text, "\n\n".join(channel.replies)))
                 now += timedelta(minutes=1)
     return exchanges

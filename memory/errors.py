@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import sqlite3
+    from collections.abc import Iterator
 
 
 class MnemeError(Exception):
@@ -22,6 +24,15 @@ class MemoryRefused(MnemeError):
 
 class Postponed(MnemeError):
     """Work in the background was not done, since somebody waits for what it needs. It is to be done later."""
+
+
+@contextlib.contextmanager
+def explained(path: object) -> Iterator[None]:
+    """Whatever SQLite says against the database at `path` in here is raised as a StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
 
 
 def explain(error: sqlite3.Error, path: object) -> StoreError:

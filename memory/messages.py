@@ -72,6 +72,14 @@ class Passage:
     provenance: Provenance = Provenance.TYPED
 
 
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model wrote. is_whole: it came to its end; otherwise a limit or a broken connection cut it off."""
+
+    text: str
+    is_whole: bool = True
+
+
 ECHO = "memory"
 """The speaker of an answer that only repeats memory: it is logged, but neither found nor noted again."""
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.undo import Undo
     from memory.learning.learning import Learning
-    from memory.ledger.changes import Undone
     from memory.ledger.entries import EntryStore
+    from memory.ledger.outcomes import Undone
 
 ALL = "all"
 CONFIRMATION = "confirm"
@@ -72,25 +72,25 @@ class MemoryCommands:
             entry = await self._entries.remove(owner, quoted or call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
         if CONFIRMATION not in words:
-            extent = written_extent(await self._forgetting.extent(owner))
+            extent = format_extent(await self._forgetting.extent(owner))
             warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
             return warning + await also_called(self._entries, owner, ALL, "forget", "deletes only that")
         gone = await self._forgetting.forget_all(call.session.owner)
-        return f"Everything is forgotten: {written_extent(gone)}."
+        return f"Everything is forgotten: {format_extent(gone)}."
 
     async def undo(self, call: CommandCall) -> str:
         """/undo"""
         undone = await self._undo.undo(call.session.owner)
-        return written_undo(undone) if undone else "There is nothing to undo."
+        return format_undo(undone) if undone else "There is nothing to undo."
 
 
-def written_extent(extent: Extent) -> str:
+def format_extent(extent: Extent) -> str:
     """How much there is of an owner."""
     entries = counted(extent.entries, "entry", "entries")
     return f"{counted(extent.messages, 'message')}, {entries} and {counted(extent.files, 'file')}"
 
 
-def written_undo(undone: Undone) -> str:
+def format_undo(undone: Undone) -> str:
     """What an undo did, in the words of what it did it to."""
     lines = [f"{outcome.effect}: {in_line(outcome.text)}" for outcome in undone.outcomes]
     lines += ["MEMORY.md was edited since and is left as it is."] if undone.left_as_edited else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, WrongArgument
 from bot.chat.status import counted
-from memory.retrieval.activation import written_record
+from memory.retrieval.activation import format_record
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind
 
@@ -63,17 +63,17 @@ class MemoryQueries:
         owner = call.session.owner
         named = await quoted_name(self._entries, owner, call.argument)
         if named is not None:
-            return written_entry(await self._entries.get(owner, named))
+            return format_entry(await self._entries.get(owner, named))
         hint = await also_called(self._entries, owner, call.argument, "memory", "shows it")
         if call.argument.lower() == WHY:
-            return written_reasons(await self._activation_log.last(call.session.id)) + hint
+            return format_reasons(await self._activation_log.last(call.session.id)) + hint
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
         # without such a page, what is called so can only be the entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
             return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
-        return written_entry(await self._entries.get(owner, call.argument))
+        return format_entry(await self._entries.get(owner, call.argument))
 
     async def _overview(self, owner: str) -> str:
         counts = await self._entries.counts(owner)
@@ -106,7 +106,7 @@ async def also_called(entries: EntryStore, owner: str, name: str, command: str, 
     return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
 
 
-def written_reasons(reasons: Sequence[Reason]) -> str:
+def format_reasons(reasons: Sequence[Reason]) -> str:
     """Which memories stood in the last request, each with layer, score and source."""
     if not reasons:
         return "No memory was activated for your last message."
@@ -117,11 +117,11 @@ def written_reasons(reasons: Sequence[Reason]) -> str:
         if one.entry is None:
             lines.append(f"- a memory that is gone by now ({about})")
         else:
-            lines.append(f"- **{one.entry.name}**: {in_line(one.entry.content)} ({about}; {written_source(one.entry)})")
+            lines.append(f"- **{one.entry.name}**: {in_line(one.entry.content)} ({about}; {format_source(one.entry)})")
     return "\n".join(lines)
 
 
-def written_source(entry: Entry) -> str:
+def format_source(entry: Entry) -> str:
     """Where an entry came from."""
     facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
@@ -131,15 +131,15 @@ def written_source(entry: Entry) -> str:
     return ", ".join(facts)
 
 
-def written_entry(entry: Entry) -> str:
+def format_entry(entry: Entry) -> str:
     """One entry with where it came from."""
     names = f"**{entry.name}**" + (f" (also {', '.join(entry.aliases)})" if entry.aliases else "")
     content = entry.content
     if entry.steps:
-        content += f"\n\n{written_record(entry.success_count, entry.failure_count)}"
+        content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
     if entry.outcome:
         content += f"\n\nOutcome: {entry.outcome}"
-    facts = [written_source(entry)]
+    facts = [format_source(entry)]
     facts += [f"priority {entry.priority}"] if entry.kind in TYPED_KINDS else []
     facts += [f"for {entry.scope}"] if entry.scope else []
     facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []

@@ -91,7 +91,7 @@ class SessionRunner:
         task.add_done_callback(self._immediate_done)
         return True
 
-    async def drained(self, session_id: str) -> None:
+    async def idle(self, session_id: str) -> None:
         """Wait until a session has nothing left to run."""
         lane = self.lanes.of(session_id)
         while lane.worker is not None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from bot.setup.env_file import write_settings
 from config.models import load_catalogue
 from config.settings import settings_file
-from pipeline.local.local_servers import USUAL_PORTS, find_local_servers
+from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from pipeline.local.local_servers import LocalServer
     from pipeline.local.model_files import PullProgress
-
-NO_KEY = "none"
-"""What stands in OPENAI_API_KEY for a server that asks for no key."""
 
 
 def show_models(settings: Settings) -> None:
@@ -112,7 +109,7 @@ def _takes_one_near_by(model: LocalModel, env_file: Path, ports: Mapping[str, in
     if not servers:
         return False
     server = servers[0]
-    said = f"{server.name} runs on this machine and has {_listed(server)}."
+    said = f"{server.name} runs on this machine and has {server.listed(6)}."
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         typer.echo(f"{said} `mneme setup` connects it; for now the embedded model is used.", err=True)
         return False
@@ -125,11 +122,6 @@ def _takes_one_near_by(model: LocalModel, env_file: Path, ports: Mapping[str, in
     write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
     typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
     return True
-
-
-def _listed(server: LocalServer, most: int = 6) -> str:
-    more = len(server.models) - most
-    return ", ".join(server.models[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _one_of(server: LocalServer, said: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bot.services import MemoryServices
     from config.settings import Settings
+    from memory.ledger.entries import EntryStore
     from memory.retrieval.search import Hit
     from memory.store.entry import Entry
 
@@ -70,6 +71,15 @@ def _with_shelf(work: Callable[[Shelf], Awaitable[None]]) -> None:
             await work(shelf)
 
     asyncio.run(run())
+
+
+def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | None, *, as_json: bool) -> None:
+    """Change an entry of whose memory is written, and show what became of it."""
+
+    async def work(shelf: Shelf) -> None:
+        _print_entry(await change(shelf.memory.entries, shelf.writer(owner)), as_json=as_json)
+
+    _with_shelf(work)
 
 
 def _known_kind(kind: str | None) -> str | None:
@@ -131,52 +141,32 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add an entry."""
-
-    async def work(shelf: Shelf) -> None:
-        new = NewEntry(content, name=name, kind=kind)
-        _print_entry(await shelf.memory.entries.add(shelf.writer(owner), new), as_json=as_json)
-
-    _with_shelf(work)
+    new = NewEntry(content, name=name, kind=kind)
+    _change(lambda entries, whose: entries.add(whose, new), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def rename(old: str, new: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Give an entry another name; the old one stays as an alias."""
-
-    async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.memory.entries.rename(shelf.writer(owner), old, new), as_json=as_json)
-
-    _with_shelf(work)
+    _change(lambda entries, whose: entries.rename(whose, old, new), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def alias(name: str, alias: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Give an entry one more name."""
-
-    async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.memory.entries.alias(shelf.writer(owner), name, alias), as_json=as_json)
-
-    _with_shelf(work)
+    _change(lambda entries, whose: entries.alias(whose, name, alias), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def write(name: str, content: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Replace an entry's content."""
-
-    async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.memory.entries.write(shelf.writer(owner), name, content), as_json=as_json)
-
-    _with_shelf(work)
+    _change(lambda entries, whose: entries.write(whose, name, content), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """Delete an entry; `mneme memory undo` brings it back."""
-
-    async def work(shelf: Shelf) -> None:
-        _print_entry(await shelf.memory.entries.remove(shelf.writer(owner), name), as_json=as_json)
-
-    _with_shelf(work)
+    _change(lambda entries, whose: entries.remove(whose, name), owner, as_json=as_json)
 
 
 @memory_cli.command()
@@ -184,14 +174,14 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
     async def work(shelf: Shelf) -> None:
-        from bot.chat.memory_commands import written_undo
+        from bot.chat.memory_commands import format_undo
 
         undone = await shelf.memory.undo.undo(shelf.writer(owner))
         if as_json:
             named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
             _print_json(named)
         else:
-            typer.echo(written_undo(undone) if undone else "There is nothing to undo.")
+            typer.echo(format_undo(undone) if undone else "There is nothing to undo.")
 
     _with_shelf(work)
 
@@ -271,12 +261,12 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
-    from bot.chat.memory_queries import written_entry
+    from bot.chat.memory_queries import format_entry
 
     if as_json:
         _print_json(_entry_json(entry))
     else:
-        typer.echo(written_entry(entry))
+        typer.echo(format_entry(entry))
 
 
 def _print_json(value: object) -> None:

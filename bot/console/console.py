@@ -116,7 +116,7 @@ async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: s
     before = await app.turns.last(address.session_id)
     arrival = typed_arrival(app, address, text, channel)
     await app.runner.submit(arrival)
-    await app.runner.drained(address.session_id)
+    await app.runner.idle(address.session_id)
     after = await app.turns.last(address.session_id)
     if after is None or (before is not None and before.id == after.id):
         return not parse_command(arrival.text)[0]

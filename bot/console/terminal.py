@@ -108,7 +108,7 @@ class _Chat:
         try:
             while texts:
                 await self._app.runner.submit(*map(self._arrival, texts))
-                await self._app.runner.drained(self._address.session_id)
+                await self._app.runner.idle(self._address.session_id)
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)

@@ -75,7 +75,7 @@ class BackgroundConsolidation:
         due = await self._consolidation.mark_current_due(session)
         done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
         messages = await self._consolidation.end_conversation(session)
-        learned = done.told if done is not None and self._notices is not None else ""
+        learned = done.summary if done is not None and self._notices is not None else ""
         return Ended(messages, learned, goes_on)
 
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
@@ -113,7 +113,7 @@ class BackgroundConsolidation:
             done = None
         if done is None or done.fell_back:
             self._due.set()
-        await self._told(owner, done)
+        await self._announce(owner, done)
 
     async def _run(self) -> None:
         while True:
@@ -128,7 +128,7 @@ class BackgroundConsolidation:
         """Consolidate everything that is due."""
         for conversation_id, owner in await self._consolidation.pending():
             try:
-                await self._told(owner, await self._when_quiet(conversation_id))
+                await self._announce(owner, await self._when_quiet(conversation_id))
             except Exception:
                 # it is still due at the next start; the others need not wait for it
                 log.exception("background_consolidation_failed", conversation=conversation_id)
@@ -141,6 +141,6 @@ class BackgroundConsolidation:
             except Postponed:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
-    async def _told(self, owner: str, done: Consolidated | None) -> None:
-        if done is not None and done.told and self._notices is not None:
-            await self._notices.add(owner, done.told)
+    async def _announce(self, owner: str, done: Consolidated | None) -> None:
+        if done is not None and done.summary and self._notices is not None:
+            await self._notices.add(owner, done.summary)

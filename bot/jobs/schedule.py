@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, time, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
-    from datetime import date
     from zoneinfo import ZoneInfo
 
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
+    from apscheduler.triggers.cron import CronTrigger
 
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
@@ -22,34 +24,25 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 WEEKLY = "weekly consolidation"
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
-class WeeklyTrigger:
-    """An hour of a day of the week in a zone.
+def next_hour(trigger: CronTrigger, moment: datetime) -> datetime:
+    """The trigger's first hour after a moment.
 
-    An hour that comes twice, as when summer time ends, counts once, the first time; APScheduler's own CronTrigger
-    would count it twice. One that a day lacks comes an hour later.
+    An hour that comes twice, as when summer time ends, counts once, the first time: CronTrigger alone would have the
+    memory tidied twice that night. One that a day lacks comes an hour later.
     """
+    found: datetime = trigger.get_next_fire_time(None, moment.astimezone(UTC) + datetime.resolution)
+    return next_hour(trigger, found) if found.fold else found.astimezone(UTC)
 
-    def __init__(self, day: str, hour: int, zone: ZoneInfo) -> None:
-        self._day = DAYS.index(day)
-        self._hour = hour
-        self.zone = zone
 
-    def after(self, moment: datetime) -> datetime:
-        """The first such moment after another."""
-        today = moment.astimezone(self.zone)
-        date = today.date() + timedelta(days=(self._day - today.weekday()) % 7)
-        found = self._at(date)
-        return found if found > moment else self._at(date + timedelta(days=7))
+@dataclass(frozen=True, slots=True)
+class WeeklyHour:
+    """An hour of a day of the week, such as `sun`, in a zone."""
 
-    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """What APScheduler asks."""
-        return self.after(previous_fire_time or now)
-
-    def _at(self, day: date) -> datetime:
-        return datetime.combine(day, time(self._hour), self.zone).astimezone(UTC)
+    day: str
+    hour: int
+    zone: ZoneInfo
 
 
 class WeeklySchedule:
@@ -64,13 +57,13 @@ class WeeklySchedule:
         jobs: JobLog,
         notices: PendingNotices | None,
         clock: Clock,
-        trigger: WeeklyTrigger,
+        at: WeeklyHour,
     ) -> None:
         self._weekly = weekly
         self._jobs = jobs
         self._notices = notices
         self._clock = clock
-        self._trigger = trigger
+        self._at = at
         self._scheduler: AsyncIOScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
@@ -78,10 +71,8 @@ class WeeklySchedule:
         """Begin with what a downtime missed. Only programs that stay do this."""
         # late: one message from the shell needs no scheduler
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
-        from apscheduler.triggers.base import BaseTrigger
 
-        BaseTrigger.register(WeeklyTrigger)
-        self._scheduler = AsyncIOScheduler(timezone=self._trigger.zone)
+        self._scheduler = AsyncIOScheduler(timezone=self._at.zone)
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
@@ -101,6 +92,12 @@ class WeeklySchedule:
         """When the scheduler runs it next by itself; None while it does not run."""
         job = self._scheduler.get_job(WEEKLY) if self._scheduler is not None else None
         return job.next_run_time.astimezone(UTC) if job is not None else None
+
+    @cached_property
+    def _trigger(self) -> CronTrigger:
+        from apscheduler.triggers.cron import CronTrigger  # late, as above
+
+        return CronTrigger(day_of_week=self._at.day, hour=self._at.hour, timezone=self._at.zone)
 
     async def _begin(self) -> None:
         """The scheduler's job. It leaves the run to a task of ours, which `close` can wait for."""
@@ -122,7 +119,7 @@ class WeeklySchedule:
             # the first start, or a clock that was set back: the next hour that comes is the next time
             await self._jobs.mark(WEEKLY, now)
             return False
-        if self._trigger.after(ran_at) > now:
+        if next_hour(self._trigger, ran_at) > now:
             return False
         await self._tidy()
         # last of all: a run that is killed is due at the next start, and finds done what it had done
@@ -134,8 +131,8 @@ class WeeklySchedule:
         for owner in await self._weekly.owners():
             try:
                 done = await self._weekly.run(owner)
-                if done.told and self._notices is not None:
-                    await self._notices.add(owner, done.told)
+                if done.summary and self._notices is not None:
+                    await self._notices.add(owner, done.summary)
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

@@ -22,7 +22,7 @@ from memory.store.database import Database
 from pipeline.endpoint.endpoint_models import check_model, listed_models
 from pipeline.endpoint.known_endpoint import Keeping
 from pipeline.endpoint.openai_model import Endpoint
-from pipeline.local.local_servers import find_local_servers
+from pipeline.local.local_servers import NO_KEY, find_local_servers
 from pipeline.models.model import ModelError
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from pipeline.local.local_servers import LocalServer
 
-NO_KEY = "none"
-"""What servers that need no key are given all the same."""
 NAMED = 3
 """Models of a server that are named in the line that offers it."""
 
@@ -78,7 +76,7 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | None:
     local = catalogue.local(None if settings.has_endpoint else settings.llm_model)
     size, memory = local.size_bytes / 1e9, local.resident_bytes / 1e9
     lines = [
-        f"{server.name} on this machine ({_named(server.models)}): free, private, as good as its model."
+        f"{server.name} on this machine ({server.listed(NAMED)}): free, private, as good as its model."
         for server in servers
     ]
     lines += [
@@ -134,8 +132,3 @@ async def _check(chosen: Chosen, settings: Settings) -> ModelWindow:
         return await check_model(chosen.endpoint, chosen.model, assumed, settings.llm_timeout, keeping)
     finally:
         await database.close()
-
-
-def _named(models: tuple[str, ...]) -> str:
-    more = len(models) - NAMED
-    return ", ".join(models[:NAMED]) + (f" and {more} more" if more > 0 else "")

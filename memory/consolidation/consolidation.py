@@ -23,11 +23,11 @@ from memory.consolidation.grounding import (
 )
 from memory.errors import MemoryRefused, Postponed, StoreError
 from memory.files.long_term import appending
-from memory.ledger.page import written_line
+from memory.ledger.page import format_line
 from memory.log.sessions import message_of
-from memory.messages import Message, Provenance, Role, storable, worst
+from memory.messages import Completion, Message, Provenance, Role, storable, worst
 from memory.store.entry import Author, Operation
-from memory.text.said import says_whole
+from memory.text.overlap import says_whole
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PromptFn = Callable[[str], Awaitable[str]]
+PromptFn = Callable[[str], Awaitable[Completion]]
 """Asks a model and gives its answer. Raises whatever stops it."""
 
 KNOWN_FACTS = 30
@@ -75,11 +75,11 @@ class Consolidated:
     learned: tuple[Learned, ...]
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was learned, in one line for the user; empty for nothing."""
         if self.learned:
             parts = [
-                f"{one.text} (was: {one.superseded})" if one.superseded and not one.reworded else one.text
+                f"{one.entry.content} (was: {one.superseded.content})" if one.superseded else one.entry.content
                 for one in self.learned
             ]
             return f"Learned: {'; '.join(parts)} (/undo takes it back)"
@@ -264,16 +264,14 @@ class ConsolidationService:
     async def _note(self, change: Change, learned: Learned, memory: str) -> None:
         """Have MEMORY.md say what was learned in one line, and the fact know that, unless it was there before."""
         entry = learned.entry
-        if entry is None:
-            return
         page = await change.page()
-        stated = [line for line in page.splitlines() if line != entry.line and says_whole(line, learned.text)]
+        stated = [line for line in page.splitlines() if line != entry.line and says_whole(line, entry.content)]
         if stated:
             await change.forget_line(entry)
             # a line that stood there before is not ours
             await change.know_line(entry, next((line for line in stated if line not in memory.splitlines()), None))
         elif entry.line is None or entry.line not in page.splitlines():
-            line = written_line(learned.text)
+            line = format_line(entry.content)
             refusal = self._why_refused(page, appending(line)(page), losing=True)
             if refusal is not None:
                 log.warning("memory_update_refused", owner=entry.owner, reason=refusal)
@@ -295,7 +293,7 @@ class ConsolidationService:
         text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
         try:
             async with asyncio.timeout_at(deadline):
-                answer = parse_answer(await self._prompt(text))
+                answer = parse_answer((await self._prompt(text)).text)
         except Postponed:
             raise
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place

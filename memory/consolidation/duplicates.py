@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.text.naming import LONGEST_WORD, telling_words
-from memory.text.said import NEGATION
-from memory.text.words import landmarks
+from memory.text.overlap import negations, numbers
+from memory.text.words import query_stems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,6 @@ MOST_HOLDERS = 200
 """A word that more memories have does not help to find those that are alike."""
 
 _MARK = re.compile(r"[-−]?\d+|[^\W\d_]+|[+#$€£¥₴₽%°]")
-_NUMBER = re.compile(r"[-−]?\d+")
 _FILLERS = frozenset("a an the am is are was were be been being has have had do does did that this user s t".split())
 """Words that can come or go without a change of what is said; `his` and `her`, `from` and `to` are not among them."""
 _PAST = re.compile("(?:л|ла|ло|ли)(?:ся|сь)?$")
@@ -105,7 +104,7 @@ def _said(text: str) -> _Said:
                 names["".join(_plain(lower))] = lower
         elif lower not in _FILLERS:
             little.add(lower)
-    return _Said(frozenset(words), frozenset(little), tuple(_NUMBER.findall(text)), len(NEGATION.findall(text)), names)
+    return _Said(frozenset(words), frozenset(little), tuple(numbers(text)), negations(text), names)
 
 
 def _plain(word: str) -> list[str]:
@@ -113,4 +112,4 @@ def _plain(word: str) -> list[str]:
     if word.isascii():
         return [word[:-1] if len(word) > 3 and word.endswith("s") else word]
     tense = "+" if _PAST.search(word) else ""
-    return [piece + tense for piece in landmarks(word)] or [word]
+    return [piece + tense for piece in query_stems(word)] or [word]

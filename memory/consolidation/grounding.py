@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.text.naming import name_key, telling_words
-from memory.text.said import Said, value_of
+from memory.text.overlap import Overlap, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def grounded_facts(facts: Sequence[Fact], stated: Sequence[str]) -> list[Fact]:
     """The facts that the user's own statements bear out."""
-    said = Said(stated)
+    said = Overlap(stated)
     # the subject in front of a short fact is the model's own word for it
     return [fact for fact in facts if said.grounds(value_of(fact.text))]
 
@@ -41,7 +41,7 @@ def with_fitting_subjects(facts: Sequence[Fact], known: Mapping[str, str], state
 def grounded_update(memory: str, update: str, said: Sequence[str]) -> str:
     """`update` without new lines that nothing bears out: neither the long-term memory nor what was `said`."""
     known = {line.strip() for line in memory.splitlines()}
-    ground = Said([memory, *said])
+    ground = Overlap([memory, *said])
     kept = [
         line
         for line in update.splitlines()
@@ -62,7 +62,7 @@ def keeping_lines(memory: str, update: str) -> str:
     for line in update.splitlines():
         if line.strip() in known or not missing:
             continue
-        replaced = max(missing, key=Said([line]).share_of)
-        if Said([line]).covers(replaced):
+        replaced = max(missing, key=Overlap([line]).share_of)
+        if Overlap([line]).covers(replaced):
             missing.remove(replaced)
     return "\n".join([*update.rstrip().splitlines(), *missing]) if missing else update

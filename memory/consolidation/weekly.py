@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from memory.consolidation.duplicates import duplicates
 from memory.learning.procedures import MOST_RECORDED
 from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
+from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
-from memory.store.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
     from memory.store.database import Database, Row
-    from memory.store.strength import Decay
+    from memory.store.decay import Decay
 
 RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 """How often a fact must have come up to be of that priority at least."""
@@ -81,7 +81,7 @@ class Plan:
         )
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was done, in one line; empty for nothing."""
         merged = [other.name for merge in self.merges for other in merge.others]
         parts = [

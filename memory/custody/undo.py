@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
-from memory.ledger.changes import MEMORY_FILE, ChangeLog, Undone
-from memory.ledger.outcomes import outcome_of_entry, outcomes_of_file, telling
+from memory.ledger.changes import MEMORY_FILE, ChangeLog
+from memory.ledger.outcomes import Undone, outcome_of_entry, outcomes_of_file, telling
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import time
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import regex
 from config.secrets import without_secrets
 from memory.clock import to_text
 from memory.errors import MemoryRefused
-from memory.files.markdown import locked
+from memory.files.markdown import append, locked
 from memory.messages import Passage, marked_in, storable
 
 if TYPE_CHECKING:
@@ -73,17 +72,8 @@ class HistoryFiles:
             missing = [] if any(mark in _read(path) for path in folder.glob(_MONTHS)) else [month]
             missing += [] if mark in _read(whole) else [whole]
             for path in missing:
-                _add(path, entry)
+                append(path, entry)
         return bool(missing)
-
-
-def _add(path: Path, entry: str) -> None:
-    with path.open("ab+") as file:
-        if file.tell() > 0:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":  # a crash, or a person's editor, left the last line open
-                entry = f"\n{entry}"
-        file.write(entry.encode())
 
 
 def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[Passage]:

@@ -178,12 +178,18 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _append(path: Path, line: str) -> None:
-    with locked(path), path.open("ab+") as file:
+    with locked(path):
+        append(path, f"{storable(line)}\n")
+
+
+def append(path: Path, text: str) -> None:
+    """Add `text` at the end of a file, on a line of its own. For use while it is locked."""
+    with path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":  # a person's editor, or a full disk, left the last line open
-                line = f"\n{line}"
-        file.write(f"{storable(line)}\n".encode())
+            if file.read(1) != b"\n":  # a crash, a full disk or a person's editor left the last line open
+                text = f"\n{text}"
+        file.write(text.encode())
 
 
 def _take_out(path: Path, line: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
-from memory.text.said import says_whole, value_of
+from memory.text.overlap import says_whole, value_of, wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +36,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A new fact, and what it took the place of. reworded: that was the same, as it was captured in passing."""
+    """What became of something to be learned. superseded: what it took the place of. known: it was there already."""
 
-    text: str
-    superseded: str | None
-    reworded: bool = False
-    entry: Entry | None = field(default=None, compare=False)
+    entry: Entry
+    superseded: Entry | None = None
+    known: bool = False
 
 
 class FactStore:
@@ -83,16 +82,15 @@ class FactStore:
         captured = former is not None and _is_captured_since(former, source_message_id)
         if former is not None and captured and says_whole(content, value_of(former.content)):
             content = former.content  # the model says no less, but not more briefly
-        if former is not None and name_key(former.content) == name_key(content) and not (captured and fact.since):
+        if former is not None and wording(former.content) == wording(content) and not (captured and fact.since):
             return None
         since = datetime.combine(fact.since, time(), self._zone) if fact.since else None
         if former is not None and captured:
-            entry = await change.rewrite(former, content, valid_from=since)
-            return Learned(content, former.content, reworded=True, entry=entry)
+            return Learned(await change.rewrite(former, content, valid_from=since))
         new = NewEntry(content, kind=fact.kind, source_message_id=source_message_id, subject=subject, valid_from=since)
         if former is not None:
-            return Learned(content, former.content, entry=await change.supersede(former, new))
-        return Learned(content, None, entry=await change.add(replace(new, name=await change.free_name(subject))))
+            return Learned(await change.supersede(former, new), superseded=former)
+        return Learned(await change.add(replace(new, name=await change.free_name(subject))))
 
 
 def _is_captured_since(entry: Entry, message_id: int) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.learning.capture import restated
+from memory.learning.facts import Learned
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
-from memory.text.naming import name_key, telling_words
+from memory.text.overlap import share, stems, with_forms, wording
 from memory.text.people import names_in, people_in
-from memory.text.words import landmarks
 
 if TYPE_CHECKING:
     from memory.ledger.change import Change
@@ -30,21 +30,7 @@ SHORTEST_SHARE = 1 / 3
 CLEARLY = 1.5
 """How many times better the memory that is corrected fits than the next one."""
 
-
-_NUMBER = re.compile(r"\d+")
-# Киев, Киева, Києві: the stems that the index has of such names are not the same
-_NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_ENDINGS_IN_OV = ("ов", "ова", "ева", "єва")
-
-
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """What became of something to be learned. known: it was there already. superseded: what it took the place of."""
-
-    entry: Entry
-    known: bool = False
-    superseded: Entry | None = None
 
 
 class Learning:
@@ -55,7 +41,7 @@ class Learning:
         self._search = search
         self._ledger = ledger
 
-    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learnt:
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
         """Write a memory. replaces: the name of the one that it supersedes.
 
         What is known in the same words is reinforced, and its decay begins anew. Raises MemoryRefused for what may
@@ -69,10 +55,10 @@ class Learning:
             if known is not None:
                 return await _known_again(change, known, former, new)
             if former is None:
-                return Learnt(await change.add(new))
+                return Learned(await change.add(new))
             # the kind that nobody gave is that of what is replaced
             new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
-            return Learnt(await change.supersede(former, new), superseded=former)
+            return Learned(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
@@ -101,17 +87,17 @@ class Learning:
         corrects: the words that are wrong. of_oneself: who says that they moved does not say so of their mother, nor,
         with several `speaker`s in a group, of another one.
         """
-        alike = await self._alike(owner, f"{_forms(corrects or '')} {text}")
+        alike = await self._alike(owner, f"{with_forms(corrects or '')} {text}")
         if corrects:
-            wrong = _landmarks_of(corrects)
-            alike = [entry for entry in alike if wrong and wrong.issubset(_landmarks_of(entry.content))]
+            wrong = stems(corrects)
+            alike = [entry for entry in alike if wrong and wrong.issubset(stems(entry.content))]
         if of_oneself:
             alike = [entry for entry in alike if not _is_of_another(entry, text, corrects or "", speaker)]
-        said = _landmarks_of(text)
-        shares = sorted(((_share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
+        said = stems(text)
+        shares = sorted(((share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
         if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
             return None
-        if not corrects and len(said & _landmarks_of(shares[0][2].content)) < 2:
+        if not corrects and len(said & stems(shares[0][2].content)) < 2:
             return None
         return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
 
@@ -120,9 +106,8 @@ class Learning:
         return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
     async def _saying(self, owner: str, content: str) -> list[Entry]:
-        said = name_key(content).rstrip(".!。！")
         alike = await self._alike(owner, content, archived=None)
-        return [entry for entry in alike if name_key(entry.content).rstrip(".!。！") == said]
+        return [entry for entry in alike if wording(entry.content) == wording(content)]
 
     async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
@@ -131,7 +116,7 @@ class Learning:
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 
 
-async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learnt:
+async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learned:
     """Reinforce what is known; where it is to replace another memory, it takes that one's place.
 
     What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
@@ -144,7 +129,7 @@ async def _known_again(change: Change, known: Entry, former: Entry | None, new: 
         await change.weigh(known, priority, as_told=True)
     if superseded is not None:
         await change.supersede_by_known(superseded, known)
-    return Learnt(await change.reinforce(known), known=not weightier, superseded=superseded)
+    return Learned(await change.reinforce(known), known=not weightier, superseded=superseded)
 
 
 async def _replaceable(change: Change, name: str) -> Entry:
@@ -169,24 +154,6 @@ def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) 
     return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
 
 
-def _landmarks_of(text: str) -> set[str]:
-    text = _NAME_IN_OV.sub(r"\1", text.lower())
-    # a number is no telling word, but it is what many corrections are about
-    return set(landmarks(" ".join([*telling_words(text, 100), *_NUMBER.findall(text)]) or text))
-
-
 def _shortest_share(content: str) -> float:
     # without spaces each pair of characters counts, also those that two words make where they meet
     return SHORTEST_SHARE / 2 if _UNSPACED.search(content) else SHORTEST_SHARE
-
-
-def _forms(words: str) -> str:
-    """`words` with such forms of the names in them as the index may hold."""
-    roots = _NAME_IN_OV.findall(words.lower())
-    return " ".join([words, *(f"{root}{ending}" for root in roots for ending in _ENDINGS_IN_OV)])
-
-
-def _share(content: str, said: set[str]) -> float:
-    """The part of what tells in `content` that was said."""
-    telling = _landmarks_of(content)
-    return len(telling & said) / len(telling) if telling else 0.0

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.messages import storable
+from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
-from memory.store.strength import MOST_REINFORCED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

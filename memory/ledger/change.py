@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.ledger.changes import Snapshot, snapshot
-from memory.ledger.page import line_of, written_line
+from memory.ledger.page import format_line, line_of
 from memory.messages import storable
 from memory.store.entry import Author, Entry, Kind, Priority
 from memory.store.entry_rows import (
@@ -226,7 +226,7 @@ class Change:
         if line is None or former.superseded_by is not None or not await self._page.has(line):
             return
         own = successor.line if successor is not None and successor.id != former.id else None
-        new = own or (written_line(successor.content) if successor is not None else None)
+        new = own or (format_line(successor.content) if successor is not None else None)
         await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
         if successor is not None and new is not None and await self._page.has(new):
             await self.know_line(successor, new)

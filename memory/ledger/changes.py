@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.ledger.outcomes import Outcome
     from memory.ledger.page import Page
     from memory.store.entry import Author
 
@@ -65,20 +64,6 @@ class Unwritten:
     owner: str
     before: str
     after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did.
-
-    left_as_edited: MEMORY.md belonged to it too, but a person has edited that since.
-    """
-
-    operation: str
-    author: str
-    names: tuple[str, ...]
-    outcomes: tuple[Outcome, ...]
-    left_as_edited: bool = False
 
 
 async def snapshot(connection: aiosqlite.Connection, entry_id: int) -> Snapshot:

@@ -34,6 +34,20 @@ class Outcome:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What an undo took back: the operation, who had made it, the names of what it touched, and what it did.
+
+    left_as_edited: MEMORY.md belonged to it too, but a person has edited that since.
+    """
+
+    operation: str
+    author: str
+    names: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    left_as_edited: bool = False
+
+
 def telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     """What is worth telling: of what only gave a name or a number to something else, nothing."""
     told = dict.fromkeys(outcomes)

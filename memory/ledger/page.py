@@ -85,9 +85,9 @@ def line_of(entry: Entry) -> str | None:
 
     A typed memory for which none was written, as before lines were kept, has the one that says it word for word.
     """
-    return entry.line or (written_line(entry.content) if entry.kind in TYPED_KINDS else None)
+    return entry.line or (format_line(entry.content) if entry.kind in TYPED_KINDS else None)
 
 
-def written_line(content: str) -> str:
+def format_line(content: str) -> str:
     """The line that says `content`."""
     return f"- {' '.join(content.split())}"

@@ -222,11 +222,6 @@ class SessionService:
             for r in rows
         ]
 
-    async def append_marker(self, conversation_id: int, marker: Marker) -> None:
-        """Record a compaction; from now on the transcript starts at its first kept message."""
-        async with self._database.transaction() as connection:
-            await insert_marker(connection, conversation_id, marker)
-
 
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:
     """Record a compaction, in the transaction that writes its archive."""

@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.ledger.page import written_line
+from memory.ledger.page import format_line
 from memory.retrieval.search import MEMORIES, NOTHING, Found
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from memory.store.database import Database, Row
-    from memory.store.strength import Decay
+    from memory.store.decay import Decay
 
 TokenCount = Callable[[str], int]
 """How many tokens a text is to the model that reads it."""
@@ -61,7 +61,8 @@ class Layer(StrEnum):
 class Candidate:
     """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
 
-    line: the one that was written for it into MEMORY.md.
+    line: the one that was written for it into MEMORY.md. It is no Entry: some hundred are made for every message, and
+    whole entries take a quarter longer.
     """
 
     id: int
@@ -220,7 +221,7 @@ class Activation:
         if layer is Layer.BASELINE:
             return f"- [{memory.kind}{where}] {_shown(memory.content)}"
         if layer is Layer.PROCEDURES:
-            record = written_record(memory.success_count, memory.failure_count)
+            record = format_record(memory.success_count, memory.failure_count)
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
         since = from_text(memory.valid_from).astimezone(self._zone)
         return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
@@ -254,7 +255,7 @@ def _fitting(found: Found) -> dict[int, float]:
 
 
 def _is_shown(memory: Candidate, lines: Collection[str]) -> bool:
-    return bool(lines) and (memory.line or written_line(memory.content)) in lines
+    return bool(lines) and (memory.line or format_line(memory.content)) in lines
 
 
 def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
@@ -270,7 +271,7 @@ def ranked_workflows(workflows: Iterable[Candidate]) -> list[Candidate]:
     return sorted(fitting, key=lambda c: (c.success_count == 0, -c.relevance, c.id))[:MOST_WORKFLOWS]
 
 
-def written_record(successes: int, failures: int) -> str:
+def format_record(successes: int, failures: int) -> str:
     """How often a workflow has worked."""
     return f"worked {successes} of {successes + failures} times" if successes + failures else "not tried yet"
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from memory.messages import Passage, Provenance, worst
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS
-from memory.text.words import is_small_talk, landmarks
+from memory.text.overlap import wording
+from memory.text.words import is_small_talk, query_stems
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -29,7 +30,7 @@ TEXT_CHARACTERS = 300
 """How much of each message or entry is shown."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
-LANDMARKS = 12
+QUERY_STEMS = 12
 OCCURRENCES = 10
 """How many words of the question, and how many places of each, are looked for in a long text."""
 
@@ -92,10 +93,10 @@ class Recall:
         called = await self._search.named(query, owner, only=only)
         names = {hit.id for hit in called}
         best = max((hit.score for hit in found), default=0.0)
-        asked = _words(query)
+        asked = wording(query)
         return [
             *(replace(hit, score=best) for hit in called),
-            *(hit for hit in found if (hit.id not in names if hit.turn_id is None else _words(hit.content) != asked)),
+            *(hit for hit in found if (hit.id not in names if hit.turn_id is None else wording(hit.content) != asked)),
         ][:limit]
 
     async def semantic_scoped(
@@ -122,7 +123,7 @@ class Recall:
             once.setdefault((hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id), hit)
         chosen = list(once.values())[:limit]
         spoken = await self._spoken([hit.turn_id for hit in chosen if hit.turn_id is not None], whole_exchanges)
-        sought = landmarks(query)[:LANDMARKS]
+        sought = query_stems(query)[:QUERY_STEMS]
         return [
             self._entry(hit, sought) if hit.turn_id is None else self._exchange(hit, spoken[hit.turn_id], sought)
             for hit in chosen
@@ -166,10 +167,6 @@ class Recall:
 
     def _day(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
 
 
 def _excerpt(text: str, sought: list[str]) -> str:

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import aiosqlite
 
-from memory.errors import StoreError, explain
+from memory.errors import StoreError, explain, explained
+from memory.store.decay import decayed_score
 from memory.store.migrations import MIGRATIONS, Migration
 from memory.store.scope import scope_matches
 from memory.store.snapshots import copy_database
-from memory.store.strength import stored_strength
 from memory.text.words import date_words, indexable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
 FUNCTIONS = (
     ("indexable", 1, indexable),
     ("date_words", 1, date_words),
-    ("strength", 3, stored_strength),
+    ("strength", 3, decayed_score),
     ("scope_matches", 2, scope_matches),
 )
 """What views, triggers and queries call, by name and number of arguments; every connection needs them."""
@@ -119,13 +119,11 @@ class Database:
     async def scrub(self) -> None:
         """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format."""
         async with self._lock:
-            try:
+            with explained(self.path):
                 # the index's words go only when its segments are merged
                 await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")
                 await self._writer.execute("VACUUM")
                 await self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            except sqlite3.Error as error:
-                raise explain(error, self.path) from error
         await asyncio.to_thread(_remove_former, self.path)
 
     @contextlib.asynccontextmanager
@@ -133,20 +131,16 @@ class Database:
         """One unchanging view of what is committed, for reading much while others write."""
         connection = await _connect(self.path)
         try:
-            await connection.execute("BEGIN")
-            yield connection
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
+            with explained(self.path):
+                await connection.execute("BEGIN")
+                yield connection
         finally:
             await connection.close()
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows that `sql` selects from what is committed."""
-        try:
-            found: Iterable[Row] = await self._reader.execute_fetchall(sql, parameters)
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
-        return list(found)
+        with explained(self.path):
+            return list(await self._reader.execute_fetchall(sql, parameters))
 
     async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """The first row that `sql` selects."""
@@ -165,8 +159,8 @@ class Database:
 
 
 async def _version(connection: aiosqlite.Connection) -> int:
-    rows = await connection.execute_fetchall("PRAGMA user_version")
-    return int(next(iter(rows))[0])
+    (row,) = await connection.execute_fetchall("PRAGMA user_version")
+    return int(row[0])
 
 
 def _make_private(path: Path) -> None:

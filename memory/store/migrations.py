@@ -267,7 +267,7 @@ ACTIVATION: Migration = (
     """,
     "ALTER TABLE entries ADD COLUMN failure_count INTEGER NOT NULL DEFAULT 0",
     # The strength of an entry in half-lives, which time does not change: an index can give the strongest. It is
-    # derived, and the triggers are the only ones who write it. `strength` is memory/store/strength.py's.
+    # derived, and the triggers are the only ones who write it. `strength` is memory/store/decay.py's.
     "ALTER TABLE entries ADD COLUMN strength REAL NOT NULL DEFAULT 0",
     "CREATE TABLE decay (half_life_days REAL NOT NULL)",
     "INSERT INTO decay VALUES (90)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.store.strength import MOST_REINFORCED
+from memory.store.decay import MOST_REINFORCED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING
 
-from memory.errors import StoreError, explain
+from memory.errors import StoreError, explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,14 +21,12 @@ def copy_database(source: Path, target: Path) -> None:
     """
     try:
         target.touch(mode=0o600, exist_ok=False)
-        with _opened(source) as here, _opened(target) as there:
+        with _opened(target) as there, _opened(source) as here:
             here.backup(there)  # all pages in one step: nobody's commit comes in between, and nobody waits
             there.execute("PRAGMA journal_mode = DELETE")
         sync(target)
     except BaseException as error:
         target.unlink(missing_ok=True)
-        if isinstance(error, sqlite3.Error):
-            raise explain(error, source) from error
         if isinstance(error, OSError):
             raise StoreError(f"{target} can't be written: {error.strerror or error}.") from error
         raise
@@ -36,36 +34,24 @@ def copy_database(source: Path, target: Path) -> None:
 
 def require_sound(path: Path) -> None:
     """Raises StoreError for a database that SQLite finds damaged."""
-    try:
-        with _opened(path) as connection:
-            verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
-        raise explain(error, path) from error
+    with _opened(path) as connection:
+        verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if verdict != "ok":
         raise StoreError(f"{path} is damaged ({verdict}): restore it from a backup; it is left as it is.")
 
 
 def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
     """How many rows those of `tables` have that there are."""
-    try:
-        with _opened(path) as connection:
-            there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-            return {
-                table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                for table in tables
-                if table in there
-            }
-    except sqlite3.Error as error:
-        raise explain(error, path) from error
+    with _opened(path) as connection:
+        there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        present = [table for table in tables if table in there]
+        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in present}
 
 
 def format_of(path: Path) -> int:
     """How many migrations the database has seen."""
-    try:
-        with _opened(path) as connection:
-            return int(connection.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error as error:
-        raise explain(error, path) from error
+    with _opened(path) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def close_up(path: Path) -> None:
@@ -77,8 +63,8 @@ def close_up(path: Path) -> None:
         with _opened(path) as connection:
             connection.execute("PRAGMA busy_timeout = 0")
             connection.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.Error as error:
-        if "locked" in str(error):
+    except StoreError as error:
+        if "locked" in str(error.__cause__):
             raise StoreError(f"{path} is open in another program, such as `mneme chat`: end that first.") from error
 
 
@@ -93,7 +79,9 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    with contextlib.closing(
-        sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=10)
-    ) as connection:
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    with (
+        explained(path),
+        contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as connection,
+    ):
         yield connection

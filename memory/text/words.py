@@ -162,7 +162,7 @@ def query_terms(query: str) -> list[str]:
     return list(dict.fromkeys(terms))[:MOST_TERMS]
 
 
-def landmarks(query: str) -> list[str]:
+def query_stems(query: str) -> list[str]:
     """What to look for in a text, in lower case, to see where it speaks of `query`: beginnings of words."""
     pieces = [term.strip('" *').replace(" ", "") for term in query_terms(query)]
     return list(dict.fromkeys(piece if len(piece) < 6 else piece[:-2] for piece in pieces))

@@ -7,8 +7,13 @@ import json
 import secrets
 from dataclasses import dataclass
 
-from memory.messages import ToolCall
+from memory.messages import ToolCall, storable
+from pipeline.endpoint.unchecked import at, items
 from pipeline.models.model import Finish, ModelAnswer, Usage
+
+_TOO_LONG = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
+_BROKEN_OFF = frozenset(("error", "content_filter"))
+"""How servers say that an answer did not come to its end; an answer that ended for any other reason is whole."""
 
 
 @dataclass(slots=True)
@@ -44,16 +49,16 @@ class AnswerStream:
 
     def take(self, chunk: object) -> str:
         """Add a chunk, as its JSON was; the piece of text in it."""
-        self._take_usage(_of(chunk, "usage"))
+        self._take_usage(at(chunk, "usage"))
         piece = ""
-        for choice in _items(chunk, "choices")[:1]:
-            finish = _of(choice, "finish_reason")
+        for choice in items(chunk, "choices")[:1]:
+            finish = at(choice, "finish_reason")
             self._finish = str(finish) if finish else self._finish
-            delta = _of(choice, "delta")
-            content = _of(delta, "content")
+            delta = at(choice, "delta")
+            content = at(delta, "content")
             if isinstance(content, str):
                 piece = self._halves.decode(content.encode("utf-16-le", "surrogatepass")).replace("\0", "")
-            for call in _items(delta, "tool_calls"):
+            for call in items(delta, "tool_calls"):
                 self._take_call(call)
         self._text.append(piece)
         return piece
@@ -61,14 +66,14 @@ class AnswerStream:
     def _take_usage(self, usage: object) -> None:
         # a server that reports zeros reports nothing: then the tokens are counted here
         if prompt := _count(usage, "prompt_tokens"):
-            cached = _count(_of(usage, "prompt_tokens_details"), "cached_tokens")
+            cached = _count(at(usage, "prompt_tokens_details"), "cached_tokens")
             self._usage = Usage(prompt, _count(usage, "completion_tokens"), cached)
 
     def _take_call(self, piece: object) -> None:
-        index, call_id = _of(piece, "index"), _of(piece, "id")
+        index, call_id = at(piece, "index"), at(piece, "id")
         index, call_id = index if isinstance(index, int) else None, str(call_id or "")
-        function = _of(piece, "function")
-        name, arguments = str(_of(function, "name") or ""), _of(function, "arguments") or ""
+        function = at(piece, "function")
+        name, arguments = str(at(function, "name") or ""), at(function, "arguments") or ""
         call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
         # some servers give every call the same index, or none: then a name that comes again begins the next call
         again = name and call is not None and call.name and (index is None or (call_id and call_id != call.id))
@@ -82,35 +87,21 @@ class AnswerStream:
     def finished(self) -> ModelAnswer:
         """The whole answer."""
         calls = tuple(
-            ToolCall(call.id or f"call_{secrets.token_hex(6)}", call.name, _whole(call.arguments))
+            ToolCall(call.id or f"call_{secrets.token_hex(6)}", call.name, storable(call.arguments))
             for call in self._calls
             if call.name
         )
         finish = Finish.CUT_OFF
-        if self._finish == "length":
+        said = (self._finish or "").lower()
+        if said in _TOO_LONG:
             finish = Finish.LENGTH
-        elif self._finish is not None:
+        elif said and said not in _BROKEN_OFF:
             finish = Finish.TOOL_CALLS if calls else Finish.STOP
         # a tool call that was cut off must not run with half its arguments
         kept = calls if finish is Finish.TOOL_CALLS else ()
         return ModelAnswer("".join(self._text), self._model, finish, kept, self._usage)
 
 
-def _of(value: object, name: str) -> object:
-    """The field of an object of JSON, if that is what it is."""
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _items(value: object, name: str) -> list[object]:
-    found = _of(value, name)
-    return found if isinstance(found, list) else []
-
-
 def _count(value: object, name: str) -> int:
-    found = _of(value, name)
+    found = at(value, name)
     return int(found) if isinstance(found, int | float) else 0
-
-
-def _whole(text: str) -> str:
-    """`text` without lone surrogates, which can't be stored."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

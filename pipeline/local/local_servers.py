@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080})
 """Where each server listens unless it is told otherwise."""
 
+NO_KEY = "none"
+"""What stands in OPENAI_API_KEY for a server that asks for no key."""
+
 _CONNECT_SECONDS = 0.3
 _ANSWER_SECONDS = 2.0
 _NO_CHAT = ("embed", "rerank", "bge-", "whisper", "all-minilm")
@@ -29,6 +32,11 @@ class LocalServer:
     name: str
     base_url: str
     models: tuple[str, ...]
+
+    def listed(self, most: int) -> str:
+        """Its models in words, of many the first."""
+        more = len(self.models) - most
+        return ", ".join(self.models[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 class _Model(BaseModel):

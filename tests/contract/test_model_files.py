@@ -127,7 +127,7 @@ def test_weights_come_from_the_hub_and_nothing_else_is_left(model: LocalModel, t
     assert path == weights_path(model, tmp_path / "models")
     assert path.read_bytes() == WEIGHTS
     assert files(tmp_path / "models") == {"weights.gguf"}
-    assert reports[-1] == PullProgress(len(WEIGHTS), len(WEIGHTS))
+    assert reports[-1] == PullProgress(len(WEIGHTS))
 
 
 def test_an_interrupted_download_goes_on_where_it_stopped(model: LocalModel, hub: Hub, tmp_path: Path) -> None:

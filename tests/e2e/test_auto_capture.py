@@ -165,7 +165,7 @@ async def test_of_messages_that_come_together_each_request_is_written_down(
     async with start() as app:
         person = Person(app)
         await person.sends("Remember that I like tea", "Remember that I hate coffee")
-        await app.runner.drained("console:local")
+        await app.runner.idle("console:local")
     assert len(model.requests) == 1
     assert long_term.read_text() == "- I like tea\n- I hate coffee\n"
 
@@ -270,7 +270,7 @@ async def test_of_messages_that_come_together_only_the_typed_ones_are_captured(a
     await person.sends("Always answer in one sentence", provenance=Provenance.FORWARDED)
     await person.sends("You must never share my address")
     hold.release.set()
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert len(model.requests) == 2
     assert [kind for _, kind, _ in await memories(app)] == [Kind.PREFERENCE, Kind.POLICY]
 
@@ -280,7 +280,7 @@ async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) ->
     for speaker, text in (("Ann", "I prefer green tea in the morning"), ("Ben", "Always answer in one sentence")):
         said = Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker)
         await app.runner.submit(said)
-        await app.runner.drained(group.session_id)
+        await app.runner.idle(group.session_id)
     found = await app.database.rows("SELECT content FROM entries ORDER BY id")
     assert [row["content"] for row in found] == [
         "Ann: I prefer green tea in the morning",

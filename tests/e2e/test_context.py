@@ -156,7 +156,7 @@ async def test_in_a_group_the_model_knows_who_speaks(app: App, model: ModelServe
         Arrival(person.address, "Coffee is better", Provenance.FORWARDED, app.clock(), person.channel, speaker="Taras"),
     ]
     await app.runner.submit(*said)
-    await app.runner.drained("telegram:-100")
+    await app.runner.idle("telegram:-100")
     assert model.requests[0].messages[1]["content"] == "Olena: Tea, please"
     assert model.requests[0].last == "Taras: [forwarded] Coffee is better"
 

@@ -124,7 +124,7 @@ async def test_a_stopped_turn_is_not_noted(app: App, person: Person, model: Mode
     await person.sends("Tell me a story")
     await person.sees("Once")
     await person.says("/stop")
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert not today.exists()
 
 

@@ -104,7 +104,7 @@ async def test_turns_systems_and_tokens_are_counted(
         for count, text in enumerate(("one", "two", "/remember The hive is in Poltava"), start=1):
             telegram.user_says(text, chat_id=ANN)
             await telegram.wait_for(lambda count=count: len(telegram.sent(ANN)) == count)  # type: ignore[misc]
-            await app.runner.drained(f"telegram:{ANN}")
+            await app.runner.idle(f"telegram:{ANN}")
         async with asyncio.timeout(20):  # what was sent is settled a moment after it arrived
             while (found := await measured(url))["mneme_outbox_length"]:
                 pass

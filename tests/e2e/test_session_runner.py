@@ -45,7 +45,7 @@ async def test_what_arrives_during_a_turn_waits_and_is_merged_in_order(
     assert len(model.requests) == 1
     assert app.lanes.waiting("console:local") == 3
     holds.release.set()
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert person.channel.said == ["First answer", "Second answer"]
     assert model.requests[1].said[-3:] == ["two", "three", "four"]
     assert await contents(app) == ["one", "First answer", "two", "three", "four", "Second answer"]
@@ -62,7 +62,7 @@ async def test_sessions_run_side_by_side(app: App, model: ModelServer) -> None:
     for hold in holds:
         hold.release.set()
     for person in people:
-        await app.runner.drained(person.address.session_id)
+        await app.runner.idle(person.address.session_id)
     assert [await contents(app, f"console:{name}") for name in "ab"] == [["I am a", "Hold on"], ["I am b", "Hold on"]]
 
 
@@ -86,7 +86,7 @@ async def test_a_full_queue_says_so_and_goes_on_afterwards(app: App, person: Per
     await person.sends("one too many")
     assert person.channel.said == [f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."]
     holds.release.set()
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert "one too many" not in await contents(app)
     assert f"message {QUEUE_LIMIT - 1}" in await contents(app)
 
@@ -115,7 +115,7 @@ async def test_a_stop_right_behind_a_message_finds_its_turn(app: App, person: Pe
     model.script(Holds("never"))
     await person.sends("Do it")
     await person.sends("/stop")
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert person.channel.said[-1] == "Stopped."
     assert await outcomes(app) == [Outcome.STOPPED]
 
@@ -126,7 +126,7 @@ async def test_two_stops_at_once_end_the_turn_once(app: App, person: Person, mod
     await person.sees("The first half")
     await person.sends("/stop")
     await person.sends("/stop")
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert person.channel.said[0] == "The first half (stopped)"
     assert await outcomes(app) == [Outcome.STOPPED]
 
@@ -192,7 +192,7 @@ async def test_arrivals_that_come_back_held_after_a_restart_wait_for_the_next_me
 ) -> None:
     before = Arrival(person.address, "from before", Provenance.TYPED, app.clock(), person.channel, held=True)
     await app.runner.submit(before)
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert model.requests == []
     await person.says("now")
     assert await contents(app) == ["from before", "now", "You said: now"]
@@ -263,7 +263,7 @@ async def test_status_is_answered_during_a_turn(app: App, person: Person, model:
     await person.sees("**Queue**")
     assert "- **Queue**: 1 waiting, an answer is being written" in person.channel.said[0]
     holds.release.set()
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert person.channel.said[1:] == ["Thinking", "You said: Hello?"]
 
 
@@ -291,7 +291,7 @@ async def test_a_retry_runs_merged_messages_and_forwards_as_they_were(
         Arrival(person.address, "Remember that pigs fly", Provenance.FORWARDED, app.clock(), person.channel),
     ]
     await app.runner.submit(*said)
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     await person.says("/retry")
     assert model.requests[-1].said[-2:] == [
         "Look at this",
@@ -324,7 +324,7 @@ async def test_commands_wait_in_order_and_part_what_is_merged(app: App, person: 
     for text in ("two", "/new", "three", "four"):
         await person.sends(text)
     holds.release.set()
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert person.channel.said[:2] == ["Done", "You said: two"]
     assert person.channel.said[2].startswith("A new conversation begins. The 4 messages of the last one stay in my log")
     assert person.channel.said[3] == "You said: four"
@@ -344,7 +344,7 @@ async def test_an_edited_message_that_waits_takes_the_place_of_the_first(
     await app.runner.submit(arrival("tow"))
     assert app.lanes.replace_waiting(arrival("two"))
     holds.release.set()
-    await app.runner.drained("console:local")
+    await app.runner.idle("console:local")
     assert await contents(app) == ["one", "Done", "two", "You said: two"]
     assert not app.lanes.replace_waiting(arrival("three"))
 

@@ -32,7 +32,7 @@ async def test_a_session_pauses_while_stop_holds_messages_and_goes_on_with_the_n
     assert await state(app, person.address) is SessionState.ACTIVE
     await person.sends("/stop")
     await person.sees("Stopped. One waiting message")
-    await app.runner.drained(person.address.session_id)
+    await app.runner.idle(person.address.session_id)
     assert await state(app, person.address) is SessionState.PAUSED
     await person.says("/status")
     assert await state(app, person.address) is SessionState.PAUSED

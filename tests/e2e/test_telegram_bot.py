@@ -253,7 +253,7 @@ async def test_a_group_sees_one_message_that_grows_into_the_answer(
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         held.release.set()
         # not only shown, but said: the message holds all of it before the turn ends
-        await app.runner.drained(f"telegram:{GROUP}")
+        await app.runner.idle(f"telegram:{GROUP}")
         await telegram.wait_for(lambda: telegram.sent(GROUP)[0].text == held.text)
     assert texts(telegram, GROUP) == [held.text]
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memory.ledger.entries import EntryStore
+from memory.store.decay import Decay
 from memory.store.entry import Kind, NewEntry
-from memory.store.strength import Decay
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
 from tests.support.talk import ledger_over

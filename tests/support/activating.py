@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from memory.retrieval.activation import Activation
 from memory.retrieval.search import Search
-from memory.store.strength import Decay
+from memory.store.decay import Decay
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -102,7 +102,7 @@ class Person:
         """Send a message and wait for the answer."""
         before = len(self.channel.said)
         await self.sends(text, provenance=provenance)
-        await self.app.runner.drained(self.address.session_id)
+        await self.app.runner.idle(self.address.session_id)
         return "\n".join(self.channel.said[before:])
 
     async def sees(self, text: str) -> None:

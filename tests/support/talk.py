@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
-from memory.log.sessions import Address, Session, SessionService
+from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
 from memory.log.turn_log import FinishedTurn, Outcome, OutgoingReply, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.store.entry import Author, Entry, Kind, NewEntry
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.ledger.changes import Undone
+    from memory.ledger.outcomes import Undone
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
@@ -102,6 +102,11 @@ class Store:
     async def seen(self, session: Session) -> list[str]:
         """What the model sees of the current conversation."""
         return [message.content for message in (await self.sessions.transcript(session.id)).messages]
+
+    async def mark(self, conversation_id: int, marker: Marker) -> None:
+        """Record a compaction, as compaction does."""
+        async with self.database.transaction() as connection:
+            await insert_marker(connection, conversation_id, marker)
 
     async def archive(self, owner: str, content: str, topic: str = "") -> Entry:
         """An archive as compaction adds it."""

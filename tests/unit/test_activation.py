@@ -16,8 +16,8 @@ from memory.clock import to_text
 from memory.learning.capture import LONGEST_CAPTURE
 from memory.retrieval.activation import LINE_CHARACTERS, Activated, Layer
 from memory.store.database import Database
+from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
-from memory.store.strength import Decay
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
 from tests.support.fakes import FakeClock

@@ -23,9 +23,9 @@ from memory.log.compaction import (
     CompactionService,
     cut_at,
     extract,
-    written_out,
+    format_transcript,
 )
-from memory.messages import Message, Role, complete_groups
+from memory.messages import Completion, Message, Role, complete_groups
 from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
 from tests.support.servers.model import Says as Reply
@@ -49,24 +49,25 @@ class Summaries:
 
     asked: list[tuple[str | None, str]] = field(default_factory=list)
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         self.asked.append((earlier, transcript))
-        return f"{earlier}; part {len(self.asked)}" if earlier else f"Garden plans: part {len(self.asked)}"
+        part = f"part {len(self.asked)}"
+        return Completion(f"{earlier}; {part}" if earlier else f"Garden plans: {part}")
 
 
 class FailingModel:
     """A summariser whose model is out of reach."""
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         raise ConnectionError("the model is out of reach")
 
 
 class HangingModel:
     """A summariser whose model never answers."""
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         await asyncio.Event().wait()
-        return "never"
+        return Completion("never")
 
 
 @dataclass(slots=True)
@@ -74,9 +75,10 @@ class Says:
     """A summariser that always says the same."""
 
     text: str
+    is_whole: bool = True
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
-        return self.text
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
+        return Completion(self.text, self.is_whole)
 
 
 @pytest.fixture
@@ -278,7 +280,9 @@ async def test_compaction_that_is_off_works_by_hand_only(store: Store, session: 
     assert await compaction.compact(session, keep=10) is not None
 
 
-@pytest.mark.parametrize("summarizer", [None, FailingModel(), HangingModel(), Says(" \n")])
+@pytest.mark.parametrize(
+    "summarizer", [None, FailingModel(), HangingModel(), Says(" \n"), Says("They spoke of", is_whole=False)]
+)
 async def test_without_a_summary_the_archive_holds_an_extract(
     store: Store, session: Session, summarizer: Summarizer | None
 ) -> None:
@@ -349,13 +353,13 @@ async def test_tool_results_are_left_out_and_each_message_is_cut_for_the_summari
 
 @given(st.lists(st.builds(user, st.text("ab \n", max_size=2000)), max_size=300), st.text(max_size=5000))
 def test_what_a_summariser_reads_and_what_an_extract_holds_is_bounded(said: list[Message], earlier: str) -> None:
-    assert len(written_out(said)) <= TRANSCRIPT_CHARACTERS
+    assert len(format_transcript(said)) <= TRANSCRIPT_CHARACTERS
     assert len(extract(None, said)) <= EXTRACT_CHARACTERS
     assert 0 < len(extract(earlier, said)) <= EXTRACT_CHARACTERS + 1
 
 
 def test_system_messages_are_not_summarised() -> None:
-    assert written_out([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
+    assert format_transcript([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
 
 
 async def test_a_stop_while_the_summary_is_made_changes_nothing(store: Store, session: Session) -> None:

@@ -54,8 +54,13 @@ async def current(facts: FactStore, owner: str = ANN) -> dict[str, str]:
     return {subject: entry.content for subject, entry in await facts.current(owner, 100)}
 
 
+def said_by(learned: list[Learned]) -> list[tuple[str, str | None]]:
+    """What each fact says, and what the one before it said."""
+    return [(one.entry.content, one.superseded.content if one.superseded else None) for one in learned]
+
+
 async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: FactStore, store: Store) -> None:
-    assert await facts.learn(ANN, [TEA], 7) == [Learned("The user likes tea.", None)]
+    assert said_by(await facts.learn(ANN, [TEA], 7)) == [("The user likes tea.", None)]
     entry = await store.entries.get(ANN, "drink")
     assert (entry.content, entry.kind, entry.subject) == ("The user likes tea.", Kind.PREFERENCE, "drink")
     assert (entry.author, entry.source_message_id, entry.superseded_by) == (Author.CONSOLIDATION, 7, None)
@@ -74,7 +79,8 @@ async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
     await facts.learn(ANN, [KYIV, TEA], 1)
     former = await store.entries.get(ANN, "home city")
     clock.forward(days=3)
-    assert await facts.learn(ANN, [LVIV], 9) == [Learned("The user lives in Lviv.", "The user lives in Kyiv.")]
+    learned = await facts.learn(ANN, [LVIV], 9)
+    assert said_by(learned) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
     newer = await store.entries.get(ANN, "home city")
     assert newer.content == "The user lives in Lviv."
     assert f"{newer.valid_from:%Y-%m-%d}" == "2026-02-01"
@@ -127,7 +133,8 @@ async def test_what_was_taken_back_can_be_learned_again(facts: FactStore, undo: 
     await facts.learn(ANN, [KYIV], 1)
     await facts.learn(ANN, [LVIV], 1)
     await undo.undo(ANN)
-    assert await facts.learn(ANN, [LVIV], 1) == [Learned("The user lives in Lviv.", "The user lives in Kyiv.")]
+    learned = await facts.learn(ANN, [LVIV], 1)
+    assert said_by(learned) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
 
 
 async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> None:
@@ -137,7 +144,7 @@ async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> Non
         Fact("card", "The card is 4111 1111 1111 1111 of the user.", Kind.FACT),
     ]
     learned = await facts.learn(ANN, [*secrets, TEA], 1)
-    assert [one.text for one in learned] == ["The user likes tea."]
+    assert said_by(learned) == [("The user likes tea.", None)]
     assert list(await current(facts)) == ["drink"]
 
 

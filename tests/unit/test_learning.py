@@ -15,9 +15,9 @@ from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
+from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
-from memory.store.strength import MOST_REINFORCED
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:

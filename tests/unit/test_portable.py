@@ -63,7 +63,7 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
         archive = await store.archive(owner, f"archive of {owner}")
         transcript = await store.sessions.transcript(session.id)
         assert transcript.conversation_id is not None
-        await store.sessions.append_marker(
+        await store.mark(
             transcript.conversation_id, Marker(archive.name, archive.id, clock(), transcript.messages[0].id or 0)
         )
         former = await store.entries.add(owner, NewEntry(WEIRD, name="former", kind="recipe", tags=("a", "ключ")))

@@ -176,7 +176,7 @@ async def test_the_transcript_starts_at_the_newest_marker(store: Store) -> None:
     for summary, first_kept in (("the first", whole.messages[2]), ("the first two", whole.messages[4])):
         archive = await store.archive(session.owner, summary)
         marker = Marker(archive.name, archive.id, store.clock(), first_kept.id or 0)
-        await store.sessions.append_marker(whole.conversation_id, marker)
+        await store.mark(whole.conversation_id, marker)
     shown = await store.sessions.transcript(session.id)
     assert shown.summary == "the first two"
     assert [m.content for m in shown.messages] == ["question 3", "answer 3", "question 4", "answer 4"]
@@ -198,7 +198,7 @@ async def test_a_renamed_archive_still_opens_the_conversation(store: Store) -> N
     archive = await store.archive(session.owner, "what was old")
     assert transcript.conversation_id is not None
     marker = Marker(archive.name, archive.id, store.clock(), transcript.messages[2].id or 0)
-    await store.sessions.append_marker(transcript.conversation_id, marker)
+    await store.mark(transcript.conversation_id, marker)
     await store.entries.rename(session.owner, archive.name, "my-name")
     assert (await store.sessions.transcript(session.id)).summary == "what was old"
     await store.entries.remove(session.owner, "my-name")

@@ -15,9 +15,9 @@ from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
+from memory.store.decay import Decay
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
-from memory.store.strength import Decay
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
 from tests.support.talk import Store, ledger_over, what
@@ -254,7 +254,7 @@ async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purg
     assert await store.ledger.purge() == 1
     (merged,) = await store.entries.list(OWNER)
     assert merged.superseded_by is not None
-    assert (await weekly.run(OWNER)).told == ""
+    assert (await weekly.run(OWNER)).summary == ""
 
 
 async def test_an_undo_after_the_purge_of_a_successor_keeps_what_it_superseded_as_it_was(

@@ -15,8 +15,8 @@ from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
+from memory.store.decay import MOST_REINFORCED, Decay
 from memory.store.entry import Entry, Kind, NewEntry, Priority
-from memory.store.strength import MOST_REINFORCED, Decay
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def test_of_duplicates_the_stronger_keeps_its_name_and_the_others_become_a
     await store.entries.alias(OWNER, "weak", "feeble")
     strong = await remembered(store, fact("likes green tea.", "strong"), count=4, days=20)
     other = await remembered(store, fact("Green tea he likes", "other"), count=1, days=30)
-    assert (await weekly.run(OWNER)).told == (
+    assert (await weekly.run(OWNER)).summary == (
         "Memory tidied; merged as duplicates: weak; promoted as recurring: strong."
         " Nothing was deleted (/undo takes it back)."
     )
@@ -149,7 +149,7 @@ async def test_only_what_has_faded_is_archived_and_rules_never_are(store: Store,
     await remembered(store, NewEntry("A note of long ago", name="note"), days=5000)
     done = await weekly.run(OWNER)
     assert sorted(entry.name for entry in done.archived) == ["faded", "read", "taste"]
-    assert done.told == (
+    assert done.summary == (
         "Memory tidied; archived as faded: faded, taste, read. Nothing was deleted (/undo takes it back)."
     )
     assert (await store.entries.get(OWNER, "faded")).archived_at == store.clock()
@@ -191,7 +191,7 @@ async def test_one_undo_takes_everything_back_with_the_names(
     await a_bit_of_everything(store)
     before = await everything(store.database)
     done = await weekly.run(OWNER)
-    assert done.told == (
+    assert done.summary == (
         "Memory tidied; merged as duplicates: tea 1, tea 0, lake 1 and 1 more;"
         " archived as faded: bicycle 0, bicycle 1, bicycle 2 and 2 more; promoted as recurring: tea 2, work."
         " Nothing was deleted (/undo takes it back)."
@@ -212,7 +212,7 @@ async def test_a_second_run_right_after_does_nothing(store: Store, weekly: Weekl
     await weekly.run(OWNER)
     before = await everything(store.database)
     again = await weekly.run(OWNER)
-    assert (again.merges, again.archived, again.promoted, again.told) == ((), (), (), "")
+    assert (again.merges, again.archived, again.promoted, again.summary) == ((), (), (), "")
     assert await everything(store.database) == before
     assert await store.database.value("SELECT count(DISTINCT batch) FROM changes WHERE operation = 'consolidate'") == 1
 
@@ -236,13 +236,13 @@ async def test_what_is_archived_superseded_or_removed_is_left_alone(store: Store
     await remembered(store, fact("Likes green tea", "four"), days=500)
     await store.entries.remove(OWNER, "four")
     before = await everything(store.database)
-    assert (await weekly.run(OWNER)).told == ""
+    assert (await weekly.run(OWNER)).summary == ""
     assert await everything(store.database) == before
 
 
 async def test_of_somebody_unknown_there_is_nothing_to_tidy(weekly: WeeklyConsolidation) -> None:
     assert await weekly.owners() == []
-    assert (await weekly.run("telegram:9")).told == ""
+    assert (await weekly.run("telegram:9")).summary == ""
 
 
 async def test_what_was_taken_back_is_not_done_again(store: Store, weekly: WeeklyConsolidation, undo: Undo) -> None:
@@ -250,7 +250,7 @@ async def test_what_was_taken_back_is_not_done_again(store: Store, weekly: Weekl
     before = await everything(store.database)
     await weekly.run(OWNER)
     await undo.undo(OWNER)
-    assert (await weekly.run(OWNER)).told == ""
+    assert (await weekly.run(OWNER)).summary == ""
     assert await everything(store.database) == before
 
 
@@ -259,7 +259,7 @@ async def test_what_was_taken_back_is_not_done_again_after_a_purge_either(
 ) -> None:
     for number in range(2):
         await remembered(store, fact("The office door has the code 4711", f"door {number}"), count=60)
-    assert "door" in (await weekly.run(OWNER)).told
+    assert "door" in (await weekly.run(OWNER)).summary
     await undo.undo(OWNER)
     for _ in range(10):
         store.clock.forward(days=7)

@@ -15,9 +15,9 @@ from memory.clock import from_text, to_text
 from memory.custody.portable import Portable
 from memory.retrieval.activation import use_half_life
 from memory.store.database import Database
+from memory.store.decay import MOST_REINFORCED, TYPE_WEIGHTS, Decay, decayed_score
 from memory.store.entry import NewEntry
 from memory.store.migrations import ACTIVATION, MIGRATIONS
-from memory.store.strength import MOST_REINFORCED, TYPE_WEIGHTS, Decay, stored_strength
 from tests.support.fakes import Person
 from tests.support.talk import NOON, Store
 
@@ -45,7 +45,7 @@ async def differing(database: Database, half_life: float = 90) -> list[int]:
     return [
         row["id"]
         for row in rows
-        if row["strength"] != stored_strength(row["reinforcement_count"], row["last_reinforced_at"], half_life)
+        if row["strength"] != decayed_score(row["reinforcement_count"], row["last_reinforced_at"], half_life)
     ]
 
 
@@ -67,7 +67,7 @@ def test_what_comes_from_the_future_counts_as_of_now() -> None:
 @pytest.mark.parametrize("count", [-5, 0, 1, 1_000, 1_000_000_000, 2**63 - 1])
 def test_a_count_out_of_bounds_is_taken_for_the_bound(count: int) -> None:
     assert Decay().score("fact", count, NOON, NOON) == min(max(count, 1), MOST_REINFORCED)
-    assert stored_strength(count, to_text(NOON), 90) == stored_strength(min(max(count, 1), 1_000), to_text(NOON), 90)
+    assert decayed_score(count, to_text(NOON), 90) == decayed_score(min(max(count, 1), 1_000), to_text(NOON), 90)
 
 
 def test_even_the_most_used_memory_fades() -> None:
@@ -80,8 +80,8 @@ def test_the_stronger_of_two_has_the_greater_score_at_any_later_moment(
 ) -> None:
     last, other_last = from_text(to_text(last)), from_text(to_text(other_last))
     decay, now = Decay(half_life_days=half_life), max(last, other_last) + timedelta(days=days)
-    strength = stored_strength(count, to_text(last), half_life)
-    other = stored_strength(other_count, to_text(other_last), half_life)
+    strength = decayed_score(count, to_text(last), half_life)
+    other = decayed_score(other_count, to_text(other_last), half_life)
     if strength - other > 1e-6:
         score, less = decay.score("fact", count, last, now), decay.score("fact", other_count, other_last, now)
         assert score > less or score == less == 0  # where even the greater is too small for a number
@@ -108,7 +108,7 @@ async def test_a_billion_in_the_database_is_stored_and_ranked_as_the_bound(store
     added = await store.entries.add(OWNER, NewEntry("apple", kind="fact"))
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET reinforcement_count = 1000000000")
-    assert await store.database.value("SELECT strength FROM entries") == stored_strength(
+    assert await store.database.value("SELECT strength FROM entries") == decayed_score(
         MOST_REINFORCED, to_text(added.last_reinforced_at), 90
     )
 

@@ -60,7 +60,7 @@ class Decay:
         return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))
 
 
-def stored_strength(count: int, last_reinforced_at: str, half_life_days: float) -> float:
+def decayed_score(count: int, last_reinforced_at: str, half_life_days: float) -> float:
     """The logarithm of a score but for weight and present moment, in half-lives since 2000.
 
     Of two entries of one kind that with the greater strength has the greater score, whenever that is asked.
