@@ -26,13 +26,7 @@ class MemoryCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
     def __init__(
-        self,
-        entries: EntryStore,
-        learning: Learning,
-        forgetting: Forgetting,
-        undo: Undo,
-        *,
-        enabled: bool,
+        self, entries: EntryStore, learning: Learning, forgetting: Forgetting, undo: Undo, *, enabled: bool
     ) -> None:
         self._entries = entries
         self._learning = learning

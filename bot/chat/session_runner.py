@@ -35,12 +35,7 @@ class SessionRunner:
     """Brings arrivals to the pipeline and to the commands, in a lane for each session."""
 
     def __init__(
-        self,
-        lanes: Lanes,
-        commands: Mapping[str, Command],
-        pipeline: Pipeline,
-        sessions: SessionService,
-        clock: Clock,
+        self, lanes: Lanes, commands: Mapping[str, Command], pipeline: Pipeline, sessions: SessionService, clock: Clock
     ) -> None:
         self.lanes = lanes
         self._commands = commands

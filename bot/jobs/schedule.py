@@ -52,12 +52,7 @@ class WeeklySchedule:
     """
 
     def __init__(
-        self,
-        weekly: WeeklyConsolidation,
-        jobs: JobLog,
-        notices: PendingNotices | None,
-        clock: Clock,
-        at: WeeklyHour,
+        self, weekly: WeeklyConsolidation, jobs: JobLog, notices: PendingNotices | None, clock: Clock, at: WeeklyHour
     ) -> None:
         self._weekly = weekly
         self._jobs = jobs

@@ -48,13 +48,7 @@ class TelegramChannel:
     """Takes updates in, past the door, and gives replies to the outbox."""
 
     def __init__(
-        self,
-        bot: Bot,
-        me: User,
-        mailbox: Mailbox,
-        outbox: OutboxSender,
-        door: Door,
-        runner: SessionRunner,
+        self, bot: Bot, me: User, mailbox: Mailbox, outbox: OutboxSender, door: Door, runner: SessionRunner
     ) -> None:
         self._bot = bot
         self._me = me

@@ -96,12 +96,7 @@ class PromptBuilder:
     """
 
     def __init__(
-        self,
-        style: PromptStyle,
-        sources: PromptSources,
-        budget: Callable[[], Budget],
-        clock: Clock,
-        zone: ZoneInfo,
+        self, style: PromptStyle, sources: PromptSources, budget: Callable[[], Budget], clock: Clock, zone: ZoneInfo
     ) -> None:
         self._style = style
         self._sources = sources

@@ -62,12 +62,7 @@ class ToolLoop:
     name = "ToolLoop"
 
     def __init__(
-        self,
-        model: ChatModel,
-        toolbox: Toolbox,
-        limits: TurnLimits,
-        recall_only: RecallOnly | None,
-        clock: Clock,
+        self, model: ChatModel, toolbox: Toolbox, limits: TurnLimits, recall_only: RecallOnly | None, clock: Clock
     ) -> None:
         self._model = model
         self._toolbox = toolbox
