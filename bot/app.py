@@ -30,8 +30,8 @@ from memory.retrieval.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
-from pipeline.endpoint.openai_model import Defaults, Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
+from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.lightrag import LightRag
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
