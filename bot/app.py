@@ -36,10 +36,9 @@ from pipeline.lightrag import LightRag
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
 from pipeline.local.prompt_state import PromptState
-from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.routing import Meter, ModelRouter, Models
-from pipeline.models.summarizer import ModelSummarizer
+from pipeline.models.upkeep import ModelConsolidator, ModelSummarizer
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budgeting
 from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
@@ -54,8 +53,7 @@ from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
-from pipeline.tools.history_search import history_search_tool
-from pipeline.tools.memory_file import memory_file_tool
+from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Tool, Toolbox

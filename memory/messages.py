@@ -72,10 +72,6 @@ class Passage:
     provenance: Provenance = Provenance.TYPED
 
 
-ECHO = "memory"
-"""The speaker of an answer that only repeats memory: it is logged, but neither found nor noted again."""
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's wish to have a tool run. `arguments` is the JSON text as the model wrote it."""

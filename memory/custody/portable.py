@@ -80,7 +80,8 @@ class Portable:
                     if condition is not None or owner is None
                 }
                 await _write_for_people(connection, folder / "entries", owner)
-            await asyncio.to_thread(self._copy_files, folder / "memory", owner)
+            part = folder_name(owner) if owner is not None else ""
+            await asyncio.to_thread(_copy_tree, self._root / part, folder / "memory" / part)
             if not with_secrets:
                 await asyncio.to_thread(_mask_files, folder / "memory")
             await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
@@ -120,12 +121,6 @@ class Portable:
                 raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
         if await asyncio.to_thread(_holds_files, self._root):
             raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
-
-    def _copy_files(self, target: Path, owner: str | None) -> None:
-        if owner is None:
-            _copy_tree(self._root, target)
-        else:
-            _copy_tree(self._root / folder_name(owner), target / folder_name(owner))
 
 
 async def _write_rows(

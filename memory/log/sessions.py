@@ -212,18 +212,6 @@ class SessionService:
         provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
         return Transcript(conversation_id, marker["content"], messages, provenance)
 
-    async def markers(self, session_id: str) -> list[Marker]:
-        """The current conversation's markers, oldest first."""
-        rows = await self._database.rows(
-            "SELECT m.* FROM markers m JOIN conversations c ON c.id = m.conversation_id"
-            " WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id",
-            (session_id,),
-        )
-        return [
-            Marker(r["archive_name"], r["archive_id"], from_text(r["archived_at"]), r["first_kept_message_id"])
-            for r in rows
-        ]
-
 
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:
     """Record a compaction, in the transaction that writes its archive."""

@@ -19,14 +19,14 @@ from memory.files.markdown import MarkdownFiles
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
-from memory.messages import ECHO, Message, Role
+from memory.messages import Message, Role
 from memory.retrieval.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, assistant, calls, result, user
+from tests.support.talk import ECHO, Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
