@@ -82,25 +82,18 @@ def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | 
     _with_shelf(work)
 
 
-def _known_kind(kind: str | None) -> str | None:
-    return _among(kind, [*map(str, Kind)])
+def _known_kind_or_message(kind: str | None) -> str | None:
+    from memory.retrieval.search import MESSAGE_KIND
 
-
-def _among(kind: str | None, known: list[str]) -> str | None:
+    known = [*map(str, Kind), MESSAGE_KIND]
     if kind is not None and kind not in known:
         raise typer.BadParameter(f"there is no kind {kind!r}: choose one of {', '.join(known)}.")
     return kind
 
 
-def _known_kind_or_message(kind: str | None) -> str | None:
-    from memory.retrieval.search import MESSAGE_KIND
-
-    return _among(kind, [*map(str, Kind), MESSAGE_KIND])
-
-
 @memory_cli.command("list")
 def list_entries(
-    kind: Annotated[str | None, typer.Option(help="Only this kind.", callback=_known_kind)] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Only this kind.")] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:

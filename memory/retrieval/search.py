@@ -137,11 +137,9 @@ class Search:
         """The entries that have `name` as their name or as an alias, of one owner or of all; their score is 0."""
         where, parameters = _conditions(only or Filter(), None)
         rows = await self._database.rows(
-            "WITH hits AS (SELECT 2 * e.id AS row, 0.0 AS score, e.kind, e.created_at, e.owner_id, e.scope,"
-            " e.archived_at IS NOT NULL AS archived, e.superseded_by IS NOT NULL AS superseded"
-            " FROM names k JOIN entries e ON e.id = k.entry_id JOIN owners o ON o.id = k.owner_id"
-            " WHERE k.key = :key AND e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner)),"
-            f" best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
+            "WITH found AS (SELECT 2 * k.entry_id AS row, 0.0 AS score FROM names k JOIN owners o ON o.id = k.owner_id"
+            " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # what was removed has no names
+            f" hits AS ({_ENTRIES}), best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
             parameters | {"key": name_key(name), "owner": owner},
         )
         return [_hit(row) for row in rows]
