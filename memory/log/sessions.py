@@ -106,6 +106,7 @@ class SessionService:
     async def get_or_create(self, address: Address) -> Session:
         """The session of a chat, made at its first message."""
         session = await self._find(address.session_id)
+        # MEMORY_SCOPE may have changed since the session was made: it goes on, with another memory
         if session is None or session.owner != self.owner_of(address):
             now = now_text(self._clock)
             async with self._database.transaction() as connection:

@@ -63,6 +63,7 @@ _MESSAGES = f"""
 SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, 0 AS archived, 0 AS superseded
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
+# Of an entry only is kept whether it can be trusted, not what made it foreign.
 _DECORATED = """
 SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,

@@ -89,6 +89,7 @@ class KnownEndpoint:
             return assumed
         context = self._facts.context_tokens or assumed.max_input_tokens
         longest = self._facts.output_tokens or assumed.max_output_tokens
+        # some servers call the whole window an answer, which would leave no room for the question
         return ModelWindow(context, max(1, min(longest, context // 2)))
 
     async def recall(self, endpoint: Endpoint) -> None:
@@ -96,13 +97,12 @@ class KnownEndpoint:
         url = _without_secrets(endpoint.base_url or OPENAI)
         if self._keeping is None or url == self._url:
             return
+        if self._keeping.store is not None and not self._keeping.afresh:
+            try:
+                self._facts = await self._keeping.store.read(url, self._model)
+            except StoreError as error:
+                log.warning("endpoint_facts_not_read", error=str(error))
         self._url = url
-        if self._keeping.store is None or self._keeping.afresh:
-            return
-        try:
-            self._facts = await self._keeping.store.read(url, self._model)
-        except StoreError as error:
-            log.warning("endpoint_facts_not_read", error=str(error))
 
     async def learn_refused(self, refused: frozenset[Part]) -> None:
         """Keep that the endpoint refuses these parts."""
