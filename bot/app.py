@@ -36,9 +36,10 @@ from pipeline.lightrag import LightRag
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
 from pipeline.local.prompt_state import PromptState
+from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.routing import Meter, ModelRouter, Models
-from pipeline.models.upkeep import ModelConsolidator, ModelSummarizer
+from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budgeting
 from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory

@@ -1,4 +1,4 @@
-"""The model at work for memory itself: as its Summarizer, and as the consolidation's PromptFn."""
+"""The model as the memory's Summarizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ SUMMARY_TOKENS = 500
 """How long a summary may get (S0)."""
 SUMMARY_TEMPERATURE = 0.3
 """S0's."""
-CONSOLIDATION_TEMPERATURE = 0.2
 
 
 class ModelSummarizer:
@@ -42,23 +41,3 @@ class ModelSummarizer:
         if not answer.text.strip():
             raise ModelError("The model gave an empty summary: the archive holds an extract instead.")
         return answer.text
-
-
-class ModelConsolidator:
-    """Asks the quick model for the JSON of a consolidation."""
-
-    def __init__(self, model: ChatModel, clock: Clock) -> None:
-        self._model = model
-        self._clock = clock
-
-    async def __call__(self, prompt: str) -> str:
-        """The model's answer to `prompt`, as it came. Raises ModelError, LimitReached or Postponed."""
-        request = ModelRequest(
-            messages=[Message(Role.USER, prompt, self._clock())],
-            tier=Tier.FAST,
-            temperature=CONSOLIDATION_TEMPERATURE,
-            purpose="consolidation",
-            json=True,
-            background=True,
-        )
-        return (await self._model.complete(request)).text
