@@ -133,7 +133,9 @@ async def open_app(
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)
         metrics, meter = _metered(settings, usage)
-        router = ModelRouter(models, meter, counter, settings.daily_token_limit)
+        router = ModelRouter(
+            models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
+        )
         talking = _talking(settings, catalogue, router)
         app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
         app = replace(app, housekeeping=housekeeping)

@@ -73,6 +73,14 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model wrote. is_whole: it came to its end; otherwise a limit or a broken connection cut it off."""
+
+    text: str
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's wish to have a tool run. `arguments` is the JSON text as the model wrote it."""
 

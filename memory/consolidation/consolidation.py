@@ -25,7 +25,7 @@ from memory.errors import MemoryRefused, Postponed, StoreError
 from memory.files.long_term import appending
 from memory.ledger.page import format_line
 from memory.log.sessions import message_of
-from memory.messages import Message, Provenance, Role, storable, worst
+from memory.messages import Completion, Message, Provenance, Role, storable, worst
 from memory.store.entry import Author, Operation
 from memory.text.overlap import says_whole
 from memory.text.words import is_small_talk
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PromptFn = Callable[[str], Awaitable[str]]
+PromptFn = Callable[[str], Awaitable[Completion]]
 """Asks a model and gives its answer. Raises whatever stops it."""
 
 KNOWN_FACTS = 30
@@ -293,7 +293,7 @@ class ConsolidationService:
         text = consolidation_prompt(job.messages, memory, known, self._clock(), self._zone, compress_to)
         try:
             async with asyncio.timeout_at(deadline):
-                answer = parse_answer(await self._prompt(text))
+                answer = parse_answer((await self._prompt(text)).text)
         except Postponed:
             raise
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.ledger.entries import EntryStore
     from memory.log.sessions import Session, SessionService, Transcript
+    from memory.messages import Completion
     from memory.store.entry import Entry
     from memory.text.tokens import TokenCounter
 
@@ -43,8 +44,8 @@ PROMPT_OVERHEAD = 8_000
 class Summarizer(Protocol):
     """Makes a summary of at most 500 tokens. Raises whatever stops it."""
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
-        """Summarise `transcript`, building on the summary of what came before it."""
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
+        """Summarise `transcript` within `seconds`, building on the summary of what came before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +196,16 @@ class CompactionService:
         if self._summarizer is None:
             return None
         try:
-            async with asyncio.timeout(self._limits.summary_timeout):
-                text = await self._summarizer.summarize(earlier, format_transcript(removed))
+            seconds = self._limits.summary_timeout
+            async with asyncio.timeout(seconds):
+                summary = await self._summarizer.summarize(earlier, format_transcript(removed), seconds)
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
             log.warning("summary_failed", error=str(error) or type(error).__name__)
             return None
-        return storable(text.strip()[:SUMMARY_CHARACTERS]) or None
+        if not summary.is_whole:  # what it lacks is the newest part, and nothing would show that it does
+            log.warning("summary_cut_off", characters=len(summary.text))
+            return None
+        return storable(summary.text.strip()[:SUMMARY_CHARACTERS]) or None
 
 
 def cut_at(messages: list[Message], keep: int) -> int:

@@ -11,6 +11,10 @@ from memory.messages import ToolCall, storable
 from pipeline.endpoint.unchecked import at, items
 from pipeline.models.model import Finish, ModelAnswer, Usage
 
+_TOO_LONG = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
+_BROKEN_OFF = frozenset(("error", "content_filter"))
+"""How servers say that an answer did not come to its end; an answer that ended for any other reason is whole."""
+
 
 @dataclass(slots=True)
 class _OpenCall:
@@ -88,9 +92,10 @@ class AnswerStream:
             if call.name
         )
         finish = Finish.CUT_OFF
-        if self._finish == "length":
+        said = (self._finish or "").lower()
+        if said in _TOO_LONG:
             finish = Finish.LENGTH
-        elif self._finish is not None:
+        elif said and said not in _BROKEN_OFF:
             finish = Finish.TOOL_CALLS if calls else Finish.STOP
         # a tool call that was cut off must not run with half its arguments
         kept = calls if finish is Finish.TOOL_CALLS else ()

@@ -42,8 +42,8 @@ def explained(error: Exception, model: str, where: str, timeout: float) -> Model
 
     if means_overflow(error):
         return ContextOverflow(f"This conversation is larger than the model {model} can read: try /compact.")
-    if isinstance(error, openai.APITimeoutError):
-        return ModelError(f"The model {model} did not answer within {timeout:g} seconds: try /retry.")
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
+        return ModelError(f"The model {model} did not answer within {round(timeout, 1):g} seconds: try /retry.")
     if isinstance(error, openai.APIConnectionError):
         return ModelError(
             f"The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network."

@@ -10,6 +10,7 @@ import structlog
 from pipeline.endpoint.answer_stream import AnswerStream
 from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.model_errors import explained
+from pipeline.endpoint.patience import patiently
 from pipeline.endpoint.refusals import send_what_is_accepted
 from pipeline.endpoint.sending import Begun, Refusal, Sending
 from pipeline.endpoint.waiting import reading, while_loading
@@ -87,19 +88,25 @@ class OpenAIModel:
         client = await self._open(request.on_wait)
         request = self._with_defaults(request)
         answer = AnswerStream(self.name)
+        silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
         if request.on_wait is not None:
             await request.on_wait(reading(request))
         try:
-            async with await self._begin(client, request) as begun:
+            async with (
+                patiently(silence, request.seconds) as heard,
+                await self._begin(client, request, heard) as begun,
+            ):
                 if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
                     await request.on_wait("thinking")
                 async for chunk in begun:
+                    heard()
                     piece = answer.take(chunk)
                     if piece and on_text is not None:
                         await on_text(piece)
-        except (openai.OpenAIError, ValueError) as error:  # ValueError: what came is not JSON, or not UTF-8
+        # ValueError: what came is not JSON, or not UTF-8
+        except (openai.OpenAIError, ValueError, TimeoutError) as error:
             if not answer.begun:
-                raise await self._explained(error) from error
+                raise await self._explained(error, min(silence, request.seconds or silence)) from error
             log.warning("stream_broke", model=self.name, error=str(error))
         return with_written_calls(answer.finished(), () if Part.TOOLS in self._known.refused else request.tools)
 
@@ -135,18 +142,18 @@ class OpenAIModel:
             max_output_tokens=request.max_output_tokens or defaults.max_output_tokens,
         )
 
-    async def _begin(self, client: openai.AsyncOpenAI, request: ModelRequest) -> Begun:
+    async def _begin(self, client: openai.AsyncOpenAI, request: ModelRequest, heard: Callable[[], None]) -> Begun:
         """The answer's stream, of the request or of as much of it as the endpoint takes."""
         known = self._known.refused
         try:
-            begun, refused = await send_what_is_accepted(Sending(client, self.name, request), known)
+            begun, refused = await send_what_is_accepted(Sending(client, self.name, request, heard), known)
         except Refusal as refusal:
             raise refusal.cause from None
         if refused != known:
             await self._known.learn_refused(refused)
         return begun
 
-    async def _explained(self, error: Exception) -> ModelError:
+    async def _explained(self, error: Exception, waited: float) -> ModelError:
         import openai
 
         log.warning("model_call_failed", model=self.name, error=str(error))
@@ -155,4 +162,4 @@ class OpenAIModel:
         lost = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
         if lost and endpoint is not None and endpoint.why_lost is not None:
             return ModelError(await endpoint.why_lost())
-        return explained(error, self.name, where, self._timeout)
+        return explained(error, self.name, where, waited)

@@ -12,7 +12,7 @@ from pipeline.endpoint.wire import Part, body, of_messages, parts
 from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     import openai
@@ -93,12 +93,18 @@ class Begun:
 
 
 class Sending:
-    """A request on its way to an endpoint, with or without its optional parts."""
+    """A request on its way to an endpoint, with or without its optional parts.
 
-    def __init__(self, client: openai.AsyncOpenAI, model: str, request: ModelRequest) -> None:
+    heard: is called when the endpoint has refused it, which one that hangs does not.
+    """
+
+    def __init__(
+        self, client: openai.AsyncOpenAI, model: str, request: ModelRequest, heard: Callable[[], None]
+    ) -> None:
         self._client = client
         self._model = model
         self._request = request
+        self._heard = heard
 
     def parts(self, without: frozenset[Part]) -> Sequence[Part]:
         """What it still has then of what it could do without."""
@@ -118,7 +124,7 @@ class Sending:
                 stream_cls=openai.AsyncStream[object],
             )
         except openai.APIStatusError as error:
-            raise _refusal(error, error.status_code) from error
+            raise self._refusal(error, error.status_code) from error
         try:
             return Begun(stream, await anext(stream, None))
         except openai.APIConnectionError:
@@ -126,7 +132,7 @@ class Sending:
             raise
         except openai.APIError as error:
             await stream.close()
-            raise _refusal(error, None) from error
+            raise self._refusal(error, None) from error
         except BaseException:
             await stream.close()
             raise
@@ -134,7 +140,7 @@ class Sending:
     async def takes_tools(self) -> bool:
         """Whether the endpoint takes the tools in a request of a few words."""
         hello = replace(self._request.messages[-1], role=Role.USER, content="Hello.", tool_calls=())
-        small = Sending(self._client, self._model, ModelRequest([hello], self._request.tools))
+        small = Sending(self._client, self._model, ModelRequest([hello], self._request.tools), self._heard)
         try:
             await self.discard(await small.send(frozenset({Part.STREAM_OPTIONS})))
         except Refusal:
@@ -146,8 +152,8 @@ class Sending:
         async with answer:
             pass
 
-
-def _refusal(error: openai.APIError, status: int | None) -> Exception:
-    """A Refusal where doing without a part of the request may help, else the error itself."""
-    hopeless = status in _NO_REFUSALS or (status or 0) > 501 or means_overflow(error)
-    return error if hopeless else Refusal(status, str(error), error.param, error)
+    def _refusal(self, error: openai.APIError, status: int | None) -> Exception:
+        """A Refusal where doing without a part of the request may help, else the error itself."""
+        self._heard()
+        hopeless = status in _NO_REFUSALS or (status or 0) > 501 or means_overflow(error)
+        return error if hopeless else Refusal(status, str(error), error.param, error)

@@ -9,6 +9,7 @@ from pipeline.models.model import ChatModel, ModelRequest, Tier
 
 if TYPE_CHECKING:
     from memory.clock import Clock
+    from memory.messages import Completion
 
 CONSOLIDATION_TEMPERATURE = 0.2
 
@@ -20,7 +21,7 @@ class ModelConsolidator:
         self._model = model
         self._clock = clock
 
-    async def __call__(self, prompt: str) -> str:
+    async def __call__(self, prompt: str) -> Completion:
         """The model's answer to `prompt`, as it came. Raises ModelError, LimitReached or Postponed."""
         request = ModelRequest(
             messages=[Message(Role.USER, prompt, self._clock())],
@@ -29,5 +30,6 @@ class ModelConsolidator:
             purpose="consolidation",
             json=True,
             background=True,
+            whole=True,
         )
-        return (await self._model.complete(request)).text
+        return (await self._model.complete(request)).completion

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from memory.errors import MnemeError
+from memory.messages import Completion
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
@@ -27,7 +28,7 @@ class Tier(StrEnum):
 
 
 class Finish(StrEnum):
-    """Why an answer ended. CUT_OFF: the stream broke off without a reason."""
+    """Why an answer ended. CUT_OFF: the stream broke off, with or without saying so."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -49,6 +50,9 @@ class ModelRequest:
     """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
 
     background: nobody waits for it, so it gives way to those that somebody waits for.
+    whole: half an answer is of no use, so another model is asked where one breaks off.
+    seconds: how long the whole answer may take, None: as long as it goes on. silence: seconds without a word after
+    which a model is given up, None: its own. Both are shared among the models that may be asked.
     on_wait is only for show, and no part of what is asked.
     """
 
@@ -59,6 +63,9 @@ class ModelRequest:
     temperature: float | None = None
     json: bool = False
     background: bool = False
+    whole: bool = False
+    seconds: float | None = None
+    silence: float | None = None
     purpose: str = "turn"
     session_id: str | None = None
     on_wait: OnWait | None = field(default=None, compare=False, repr=False)
@@ -82,6 +89,16 @@ class ModelAnswer:
     finish: Finish
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end, and was not cut off."""
+        return self.finish not in (Finish.LENGTH, Finish.CUT_OFF)
+
+    @property
+    def completion(self) -> Completion:
+        """What memory is given of it."""
+        return Completion(self.text, self.is_whole)
 
 
 class ChatModel(Protocol):

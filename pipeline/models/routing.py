@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from memory.service.usage import TokenUse
 from memory.text.tokens import spoken
-from pipeline.models.model import ChatModel, LimitReached, ModelError, Tier, Usage
+from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
@@ -38,13 +39,39 @@ class Models:
     fallbacks: tuple[ChatModel, ...] = ()
 
 
-class ModelRouter:
-    """A ChatModel over several."""
+class _SharedTime:
+    """The time of a request, shared among the models that may be asked: what one leaves is the next ones'."""
 
-    def __init__(self, models: Models, meter: Meter, counter: TokenCounter, daily_limit: int | None = None) -> None:
+    def __init__(self, request: ModelRequest, patience: float, models: int) -> None:
+        self._request = request
+        self._began = time.monotonic()
+        self._patience = patience
+        self._least = patience / models
+        self._left = models
+
+    def share(self) -> ModelRequest:
+        """The request with the time that the next model has for it."""
+        gone, left = time.monotonic() - self._began, self._left
+        self._left -= 1
+        seconds = self._request.seconds
+        return replace(
+            self._request,
+            # one that spoke for long before it failed has not used up what the others may be silent for
+            silence=max((self._patience - gone) / left, self._least),
+            seconds=None if seconds is None else max((seconds - gone) / left, 0),
+        )
+
+
+class ModelRouter:
+    """A ChatModel over several. patience: seconds for which all of them together may be silent."""
+
+    def __init__(
+        self, models: Models, meter: Meter, counter: TokenCounter, *, patience: float, daily_limit: int | None = None
+    ) -> None:
         self._models = models
         self._meter = meter
         self._counter = counter
+        self._patience = patience
         self._daily_limit = daily_limit
 
     @property
@@ -64,14 +91,18 @@ class ModelRouter:
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer with the tier's model, or the first fallback that can.
 
-        Raises LimitReached when the day's tokens are used up, and the first model's ModelError when none answers.
+        Of a request for a whole answer the first half that came is the last resort. Raises LimitReached when the
+        day's tokens are used up, and the first model's ModelError when none answers.
         """
         await self._check_limit()
         first = self._models.fast if request.tier is Tier.FAST else self._models.balanced
+        models = (first, *self._models.fallbacks)
+        shared = _SharedTime(request, self._patience, len(models))
+        half: ModelAnswer | None = None
         failure: ModelError | None = None
-        for model in (first, *self._models.fallbacks):
+        for model in models:
             try:
-                answer = await model.complete(request, on_text)
+                answer = await model.complete(shared.share(), on_text)
             except ModelError as error:
                 failure = failure or error
                 if not error.elsewhere:
@@ -79,7 +110,12 @@ class ModelRouter:
                 log.warning("model_failed", model=model.name, error=str(error))
                 continue
             await self._meter_call(request, answer)
-            return answer
+            if answer.finish is not Finish.CUT_OFF or not request.whole:
+                return answer
+            log.warning("model_failed", model=model.name, error="its answer was cut off")
+            half = half or answer
+        if half is not None:
+            return half
         assert failure is not None, "no answer means a failure"  # noqa: S101  # the loop ran at least once
         raise failure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from memory.messages import Message, Role
@@ -10,6 +11,7 @@ from pipeline.prompt.prompts import SUMMARIZER_PROMPT, summary_request
 
 if TYPE_CHECKING:
     from memory.clock import Clock
+    from memory.messages import Completion
 
 SUMMARY_TOKENS = 500
 """How long a summary may get (S0)."""
@@ -24,20 +26,28 @@ class ModelSummarizer:
         self._model = model
         self._clock = clock
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         """A summary of `transcript` that builds on the earlier one. Raises ModelError."""
+        began = time.monotonic()
+        summary = await self._ask(summary_request(earlier, transcript), seconds)
+        left = seconds - (time.monotonic() - began)
+        if not summary.is_whole and left > 0:
+            # in many scripts the words that the prompt asks for need more tokens than a summary gets
+            summary = await self._ask(summary_request(earlier, transcript, shorter=True), left)
+        return summary
+
+    async def _ask(self, asked: str, seconds: float) -> Completion:
         now = self._clock()
         request = ModelRequest(
-            messages=[
-                Message(Role.SYSTEM, SUMMARIZER_PROMPT, now),
-                Message(Role.USER, summary_request(earlier, transcript), now),
-            ],
+            messages=[Message(Role.SYSTEM, SUMMARIZER_PROMPT, now), Message(Role.USER, asked, now)],
             tier=Tier.FAST,
             max_output_tokens=SUMMARY_TOKENS,
             temperature=SUMMARY_TEMPERATURE,
             purpose="summary",
+            whole=True,
+            seconds=seconds,
         )
         answer = await self._model.complete(request)
         if not answer.text.strip():
             raise ModelError("The model gave an empty summary: the archive holds an extract instead.")
-        return answer.text
+        return answer.completion

@@ -88,7 +88,8 @@ questions and names, numbers and dates as they were given. Keep what the earlier
 No preamble."""
 
 
-def summary_request(earlier: str | None, transcript: str) -> str:
-    """What the summariser is asked."""
+def summary_request(earlier: str | None, transcript: str, *, shorter: bool = False) -> str:
+    """What the summariser is asked. shorter: its last summary was cut off before its end."""
     parts = [f"## Earlier summary\n{earlier}"] if earlier else []
-    return "\n\n".join([*parts, f"## Conversation\n{transcript}", "Write the new summary."])
+    wanted = "Write the new summary, in at most 100 words." if shorter else "Write the new summary."
+    return "\n\n".join([*parts, f"## Conversation\n{transcript}", wanted])

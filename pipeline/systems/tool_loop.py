@@ -192,7 +192,7 @@ class ToolLoop:
 
     def _finish(self, turn: Turn, answer: ModelAnswer) -> None:
         text = answer.text.strip()
-        if answer.finish in (Finish.CUT_OFF, Finish.LENGTH):
+        if not answer.is_whole:
             text = f"{text}\n\n{CUT_OFF_NOTE}"
         turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         turn.partial = ""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config.models import ModelWindow
-from memory.messages import Message, Role, ToolCall
+from memory.messages import Completion, Message, Role, ToolCall
 from pipeline.endpoint.known_endpoint import Endpoint
 from pipeline.endpoint.openai_model import Defaults, OpenAIModel
+from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
@@ -67,6 +68,16 @@ def request(text: str = "Hello") -> ModelRequest:
 
 def chunk(delta: object, finish: str | None = None, **more: object) -> dict[str, object]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} | more
+
+
+@pytest.mark.parametrize(("finish", "is_whole"), [("stop", True), ("length", False), (None, False)])
+async def test_memory_is_told_whether_an_answer_is_whole(
+    client: OpenAIModel, model: ModelServer, finish: str | None, is_whole: bool
+) -> None:
+    answer = '{"history_entry": "They talked.", "memory_update": null}'
+    model.consolidation = lambda _: Says(answer, finish)
+    asked = "You are a memory consolidation agent."
+    assert await ModelConsolidator(client, FakeClock())(asked) == Completion(answer, is_whole)
 
 
 async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, model: ModelServer) -> None:
@@ -425,6 +436,45 @@ async def test_summaries_are_made_by_the_fast_model(start: OpenApp, model: Model
     assert model.requests[-1].body["model"] == "quick"
     assert model.requests[-1].body["temperature"] == 0.3
     assert model.requests[-1].body["max_tokens"] == 500
+
+
+@pytest.mark.parametrize("finish", ["length", None])
+async def test_a_summary_that_was_cut_off_is_asked_for_again_and_shorter(
+    app: App, person: Person, model: ModelServer, finish: str | None
+) -> None:
+    for n in range(3):
+        await person.says(f"Message {n}")
+    model.script(Says("They planned a garden, and then", finish), Says("They planned a garden."))
+    await person.says("/compact 1")
+    first, again = model.requests[-2:]
+    assert again.is_summary
+    assert len(again.last) > len(first.last)
+    assert await app.database.value("SELECT content FROM entries") == "They planned a garden."
+
+
+async def test_a_summary_that_is_cut_off_again_is_no_summary(app: App, person: Person, model: ModelServer) -> None:
+    for n in range(3):
+        await person.says(f"Message {n}")
+    model.otherwise = lambda _: Says("They planned a garden, and then", "length")
+    await person.says("/compact 1")
+    assert await app.database.value("SELECT content FROM entries") == "The user said:\n- Message 0\n- Message 1"
+
+
+@pytest.mark.parametrize(
+    ("finish", "meant"),
+    [
+        ("max_tokens", Finish.LENGTH),
+        ("MAX_TOKENS", Finish.LENGTH),
+        ("content_filter", Finish.CUT_OFF),
+        ("error", Finish.CUT_OFF),
+        ("end_turn", Finish.STOP),
+    ],
+)
+async def test_why_an_answer_ended_is_understood_however_it_is_said(
+    client: OpenAIModel, model: ModelServer, finish: str, meant: Finish
+) -> None:
+    model.script(Says("And so on and so", finish))
+    assert (await client.complete(request())).finish is meant
 
 
 async def test_the_tokens_of_each_call_are_recorded(app: App, person: Person, model: ModelServer) -> None:

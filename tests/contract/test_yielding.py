@@ -12,7 +12,7 @@ import bot.jobs.background
 from bot.jobs.background import BackgroundConsolidation
 from config.models import ModelWindow
 from memory.errors import Postponed
-from memory.messages import Message, Role
+from memory.messages import Completion, Message, Role
 from pipeline.endpoint.known_endpoint import Endpoint
 from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import ModelRequest
@@ -94,8 +94,8 @@ async def test_a_cancelled_request_in_the_background_is_cancelled_and_not_postpo
 async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
     database: Database, clock: FakeClock, tmp_path: Path, yielding: YieldingModel, model: ModelServer
 ) -> None:
-    async def prompt(text: str) -> str:
-        return (await yielding.complete(request(text, background=True))).text
+    async def prompt(text: str) -> Completion:
+        return (await yielding.complete(request(text, background=True))).completion
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)
     background = BackgroundConsolidation(bench.service, bench.notices, yielding.quiet, tell=True)

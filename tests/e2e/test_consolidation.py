@@ -13,7 +13,7 @@ import pytest
 from memory.consolidation.consolidation_prompt import FALLBACK_CHARACTERS, FALLBACK_MARK, FALLBACK_MESSAGES, statements
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
-from memory.messages import Message, Provenance, Role
+from memory.messages import Completion, Message, Provenance, Role
 from tests.support.consolidating import CRASH_POINTS, Bench, Crash, answered
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Holds, Says
@@ -40,12 +40,12 @@ class Scripted:
     answers: list[str | Exception | Callable[[], str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    async def __call__(self, prompt: str) -> str:
+    async def __call__(self, prompt: str) -> Completion:
         self.asked.append(prompt)
         answer = self.answers.pop(0) if self.answers else answered()
         if isinstance(answer, Exception):
             raise answer
-        return answer if isinstance(answer, str) else answer()
+        return Completion(answer if isinstance(answer, str) else answer())
 
 
 @pytest.fixture
@@ -291,13 +291,13 @@ async def test_asking_again_and_waiting_take_no_more_than_the_timeout_together(
 ) -> None:
     asked = 0
 
-    async def slow(text: str) -> str:
+    async def slow(text: str) -> Completion:
         nonlocal asked
         asked += 1
         desk.write_memory(OWNER, f"- The user edits {asked}.\n")
         if asked > 1:
             await asyncio.Event().wait()
-        return answered("a", "- The user lives in Kyiv.")
+        return Completion(answered("a", "- The user lives in Kyiv."))
 
     desk = Bench.over(database, clock, tmp_path / "memory", slow, timeout=0.3)
     loop = asyncio.get_running_loop()
@@ -487,14 +487,15 @@ async def test_fifty_sessions_are_consolidated_one_at_a_time_and_none_is_lost(
     running = most = 0
     order: list[str] = []
 
-    async def prompt(text: str) -> str:
+    async def prompt(text: str) -> Completion:
         nonlocal running, most
         running += 1
         most = max(most, running)
         await asyncio.sleep(0)
         order.append(text.partition("I live in place ")[2].partition(".")[0])
         running -= 1
-        return answered(f"Place {order[-1]}.", None, ("home", f"The user lives in place {order[-1]}."))
+        fact = ("home", f"The user lives in place {order[-1]}.")
+        return Completion(answered(f"Place {order[-1]}.", None, fact))
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)
     sessions = [await bench.store.session(str(number)) for number in range(50)]

@@ -25,7 +25,7 @@ from memory.log.compaction import (
     extract,
     format_transcript,
 )
-from memory.messages import Message, Role, complete_groups
+from memory.messages import Completion, Message, Role, complete_groups
 from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
 from tests.support.servers.model import Says as Reply
@@ -49,24 +49,25 @@ class Summaries:
 
     asked: list[tuple[str | None, str]] = field(default_factory=list)
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         self.asked.append((earlier, transcript))
-        return f"{earlier}; part {len(self.asked)}" if earlier else f"Garden plans: part {len(self.asked)}"
+        part = f"part {len(self.asked)}"
+        return Completion(f"{earlier}; {part}" if earlier else f"Garden plans: {part}")
 
 
 class FailingModel:
     """A summariser whose model is out of reach."""
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         raise ConnectionError("the model is out of reach")
 
 
 class HangingModel:
     """A summariser whose model never answers."""
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         await asyncio.Event().wait()
-        return "never"
+        return Completion("never")
 
 
 @dataclass(slots=True)
@@ -74,9 +75,10 @@ class Says:
     """A summariser that always says the same."""
 
     text: str
+    is_whole: bool = True
 
-    async def summarize(self, earlier: str | None, transcript: str) -> str:
-        return self.text
+    async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
+        return Completion(self.text, self.is_whole)
 
 
 @pytest.fixture
@@ -270,7 +272,9 @@ async def test_compaction_that_is_off_works_by_hand_only(store: Store, session: 
     assert await compaction.compact(session, keep=10) is not None
 
 
-@pytest.mark.parametrize("summarizer", [None, FailingModel(), HangingModel(), Says(" \n")])
+@pytest.mark.parametrize(
+    "summarizer", [None, FailingModel(), HangingModel(), Says(" \n"), Says("They spoke of", is_whole=False)]
+)
 async def test_without_a_summary_the_archive_holds_an_extract(
     store: Store, session: Session, summarizer: Summarizer | None
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory.messages import Completion
 from memory.store.database import Database
 from tests.support.consolidating import CRASH_POINTS, Bench, Crash, answered
 from tests.support.fakes import FakeClock
@@ -43,8 +44,8 @@ ROUNDS = st.lists(st.tuples(ANSWERS, ANSWERS, st.sampled_from([None, *CRASH_POIN
 async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) -> None:
     answers = [answer for first, second, _ in rounds for answer in (first, second)]
 
-    async def prompt(text: str) -> str:
-        return answers.pop(0) if answers else ""
+    async def prompt(text: str) -> Completion:
+        return Completion(answers.pop(0) if answers else "")
 
     clock = FakeClock()
     database = await Database.open(folder / "mneme.db")

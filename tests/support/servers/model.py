@@ -57,18 +57,27 @@ class Holds:
 
 
 @dataclass(frozen=True, slots=True)
+class Hangs:
+    """Not even a status: the request is taken, and nothing ever comes back."""
+
+
+@dataclass(frozen=True, slots=True)
 class Garbles:
     """A stream with something in it that is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Chunks just as they are given, each as JSON: for what servers send besides what the standard says."""
+    """Chunks just as they are given, each as JSON: for what servers send besides what the standard says.
+
+    hangs: nothing comes after them.
+    """
 
     chunks: tuple[object, ...]
+    hangs: bool = False
 
 
-Reply = Says | Calls | Fails | Holds | Garbles | Streams
+Reply = Says | Calls | Fails | Holds | Hangs | Garbles | Streams
 
 
 class Wrong(StrEnum):
@@ -237,6 +246,8 @@ class ModelServer:
             reply = self._script.popleft() if self._script else self.otherwise(chat)
         if isinstance(reply, Fails):
             return _error(reply)
+        if isinstance(reply, Hangs):
+            await asyncio.Event().wait()
         return Streamed(self._watched(chat, reply))
 
     def _page(self, target: str) -> Answer:
@@ -282,9 +293,8 @@ async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None
         yield b"data: {not json\n\n"
         return
     if isinstance(reply, Streams):
-        for chunk in reply.chunks:
-            yield f"data: {json.dumps(chunk)}\n\n".encode()
-        yield b"data: [DONE]\n\n"
+        async for piece in _streamed(reply):
+            yield piece
         return
     text = reply.text if isinstance(reply, Says | Holds | Calls) else ""
     for at in range(0, len(text), 5):
@@ -307,6 +317,14 @@ async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None
     yield _chunk({}, finish)
     usage = {"prompt_tokens": chat.tokens, "completion_tokens": len(text) // 4, "total_tokens": chat.tokens}
     yield f"data: {json.dumps(_envelope([]) | {'usage': usage})}\n\n".encode()
+    yield b"data: [DONE]\n\n"
+
+
+async def _streamed(reply: Streams) -> AsyncIterator[bytes]:
+    for chunk in reply.chunks:
+        yield f"data: {json.dumps(chunk)}\n\n".encode()
+    if reply.hangs:
+        await asyncio.Event().wait()
     yield b"data: [DONE]\n\n"
 
 
