@@ -99,7 +99,7 @@ class TelegramChannel:
 
     def reply_channel(self, arrival: Arrival) -> ReplyChannel:
         """Where a turn's reply goes."""
-        preview = Preview(self._bot, arrival.address, private=self._private.get(arrival.address.session_id, False))
+        preview = Preview(self._bot, arrival.address, private=self._is_private(arrival))
         self._previews[arrival.address.session_id] = preview
         return _TelegramReply(self._bot, self._outbox, arrival, preview)
 
@@ -214,6 +214,9 @@ class TelegramChannel:
             # one update that can't be read must not stop those behind it
             log.exception("update_unreadable", update=update_id)
             return None
+
+    def _is_private(self, arrival: Arrival) -> bool:
+        return self._private.get(arrival.address.session_id, False)
 
 
 class _TelegramReply:
