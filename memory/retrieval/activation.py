@@ -19,7 +19,7 @@ from memory.clock import from_text
 from memory.ledger.page import format_line
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
-from memory.store.entry_rows import LIVE, known_owner
+from memory.store.entry_rows import LIVE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -113,7 +113,7 @@ class Activation:
 
         shown: the lines of MEMORY.md in the prompt; what they say is not said again.
         """
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await self._owner_id(owner)
         if owner_id is None or tokens <= 0:
             return ()
         places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
@@ -129,7 +129,7 @@ class Activation:
         found = await self._database.value(
             f"SELECT count(*) FROM entries e WHERE owner_id = ? AND kind IN ({kinds}) AND priority IN ({priorities})"
             f" AND {LIVE} AND trusted",
-            (await known_owner(self._database, owner),),
+            (await self._owner_id(owner),),
         )
         return int(found)
 
@@ -143,7 +143,7 @@ class Activation:
         shown: Collection[str] = (),
     ) -> tuple[Activated, ...]:
         """Layers B and C for a message, in the `tokens` that layer A has left. shown: as in `baseline`."""
-        owner_id = await known_owner(self._database, owner)
+        owner_id = await self._owner_id(owner)
         if owner_id is None or tokens <= 0:
             return ()
         taken = {one.id for one in baseline}
@@ -177,6 +177,10 @@ class Activation:
                 tokens -= cost
                 chosen.append(Activated(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
         return tuple(chosen)
+
+    async def _owner_id(self, owner: str) -> int | None:
+        found = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        return None if found is None else int(found)
 
     async def _fitting(self, owner: str, message: str) -> dict[int, Candidate]:
         """What fits a message best."""
