@@ -296,7 +296,7 @@ def _entry_json(entry: Entry) -> dict[str, object]:
         "author": entry.author,
         "created_at": to_text(entry.created_at),
         "superseded_by": entry.superseded_by,
-    }
+    } | _outcome_json(entry)
 
 
 def _hit_json(hit: Hit) -> dict[str, object]:
@@ -308,4 +308,9 @@ def _hit_json(hit: Hit) -> dict[str, object]:
         "created_at": to_text(hit.created_at),
         "owner": hit.owner,
         "source": hit.source,
-    }
+    } | _outcome_json(hit)
+
+
+def _outcome_json(found: Entry | Hit) -> dict[str, object]:
+    # only episodes have one
+    return {"outcome": found.outcome} if found.outcome else {}

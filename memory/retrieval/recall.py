@@ -128,7 +128,9 @@ class Recall:
         for hit in hits:
             if hit.turn_id is None:
                 source = f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
-                shown.append(Recollection(hit, f"{source} {_excerpt(hit.content, sought)}", hit.provenance))
+                ended = f" Outcome: {_excerpt(hit.outcome, sought)}" if hit.outcome else ""
+                text = f"{source} {_excerpt(hit.content, sought)}{ended}"
+                shown.append(Recollection(hit, text, hit.provenance))
             elif hit.turn_id not in turns:
                 turns.add(hit.turn_id)
                 exchange = await self._exchange(hit, sought, whole=whole_exchanges)

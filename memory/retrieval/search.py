@@ -67,7 +67,7 @@ _DECORATED = """
 SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
-    m.conversation_id, m.turn_id, e.superseded_by, e.valid_from,
+    m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
@@ -95,7 +95,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found. score: the negated BM25, greater is better. A message has no name."""
+    """Something found. score: the negated BM25, greater is better. Messages have no name, only episodes an outcome."""
 
     id: int
     name: str | None
@@ -113,6 +113,7 @@ class Hit:
     valid_from: datetime | None
     superseded_at: datetime | None
     provenance: Provenance
+    outcome: str | None
 
 
 class Search:
@@ -239,4 +240,5 @@ def _hit(row: Row) -> Hit:
         valid_from=from_text(row["valid_from"]) if row["valid_from"] else None,
         superseded_at=from_text(row["superseded_at"]) if row["superseded_at"] else None,
         provenance=Provenance(row["provenance"]),
+        outcome=row["outcome"],
     )
