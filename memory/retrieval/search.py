@@ -55,12 +55,13 @@ _FOUND = f"""
 SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
 """
 _ENTRIES = """
-SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.archived_at IS NOT NULL AS archived,
+SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
     e.superseded_by IS NOT NULL AS superseded
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
-SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, 0 AS archived, 0 AS superseded
+SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags, 0 AS archived,
+    0 AS superseded
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
 _DECORATED = """
@@ -82,11 +83,13 @@ _ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
 class Filter:
     """What may be found.
 
-    kinds None: all. path: entries whose scope it lies in. since and until bound when it was made. archived None: both.
+    kinds None: all. path: entries whose scope it lies in. tags: entries that have all of them, whatever their case.
+    since and until bound when it was made. archived None: both.
     """
 
     kinds: Collection[str] | None = None
     path: str | None = None
+    tags: Collection[str] = ()
     since: datetime | None = None
     until: datetime | None = None
     archived: bool | None = None
@@ -138,7 +141,7 @@ class Search:
         """The entries that have `name` as their name or as an alias, of one owner or of all; their score is 0."""
         where, parameters = _conditions(only or Filter(), None)
         rows = await self._database.rows(
-            "WITH hits AS (SELECT 2 * e.id AS row, 0.0 AS score, e.kind, e.created_at, e.owner_id, e.scope,"
+            "WITH hits AS (SELECT 2 * e.id AS row, 0.0 AS score, e.kind, e.created_at, e.owner_id, e.scope, e.tags,"
             " e.archived_at IS NOT NULL AS archived, e.superseded_by IS NOT NULL AS superseded"
             " FROM names k JOIN entries e ON e.id = k.entry_id JOIN owners o ON o.id = k.owner_id"
             " WHERE k.key = :key AND e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner)),"
@@ -210,6 +213,7 @@ def _conditions(only: Filter, owner_id: int | None) -> tuple[str, dict[str, obje
         parameters |= names
     for name, value, condition in (
         ("path", only.path, "scope_matches(b.scope, :path)"),
+        ("tags", json.dumps([*only.tags]) if only.tags else None, "has_tags(b.tags, :tags)"),
         ("since", to_text(only.since) if only.since else None, "b.created_at >= :since"),
         ("until", to_text(only.until) if only.until else None, "b.created_at < :until"),
         ("archived", only.archived, "b.archived = :archived"),
