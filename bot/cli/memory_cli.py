@@ -135,7 +135,9 @@ def add(
     kind: Annotated[Kind, typer.Option(help="What it is.")] = Kind.NOTE,
     scope: Annotated[str | None, typer.Option(help="The paths that it is about, such as src/api/**.")] = None,
     priority: Annotated[Priority | None, typer.Option(help="How much it matters; else as its kind does.")] = None,
-    tags: Annotated[list[str] | None, typer.Option(help="Words to find it by, such as home,garden.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option(metavar="TAGS", help="Words to find it by, such as home,garden.")
+    ] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
@@ -212,7 +214,9 @@ def recall(
         str | None, typer.Option(help="Only this kind; message for the log.", callback=_known_kind_or_message)
     ] = None,
     scope: Annotated[str | None, typer.Option(help="Only entries about this path, such as src/api/users.py.")] = None,
-    tags: Annotated[list[str] | None, typer.Option(help="Only entries with these, such as home,garden.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option(metavar="TAGS", help="Only entries with all of these, such as home,garden.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
     as_json: AsJson = False,
 ) -> None:
