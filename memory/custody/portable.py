@@ -196,17 +196,22 @@ async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Path
 async def _write_for_people(connection: aiosqlite.Connection, folder: Path, owner: str | None) -> None:
     titled: set[Path] = set()
     async with connection.execute(
-        "SELECT o.name AS owner, e.kind, n.name, e.content, e.created_at FROM entries e"
+        "SELECT o.name AS owner, e.kind, n.name, e.content, e.outcome, e.created_at FROM entries e"
         " JOIN owners o ON o.id = e.owner_id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
         " WHERE e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner) ORDER BY o.name, e.kind, e.id",
         {"owner": owner},
     ) as cursor:
         async for rows in _batches(cursor):
             for path, alike in itertools.groupby(rows, key=lambda row: _path_for_people(folder, row)):
-                lines = [f"\n## {row['name']}\n\n{row['content']}\n\n_{row['created_at']}_" for row in alike]
+                lines = [_for_people(row) for row in alike]
                 title = [] if path in titled else [f"# {path.stem}"]
                 titled.add(path)
                 await asyncio.to_thread(_append, path, [*title, *lines])
+
+
+def _for_people(row: sqlite3.Row) -> str:
+    ended = f"\n\nOutcome: {row['outcome']}" if row["outcome"] else ""
+    return f"\n## {row['name']}\n\n{row['content']}{ended}\n\n_{row['created_at']}_"
 
 
 def _path_for_people(folder: Path, row: sqlite3.Row) -> Path:

@@ -55,12 +55,13 @@ _FOUND = f"""
 SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
 """
 _ENTRIES = """
-SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.archived_at IS NOT NULL AS archived,
+SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
     e.superseded_by IS NOT NULL AS superseded
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
-SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, 0 AS archived, 0 AS superseded
+SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags, 0 AS archived,
+    0 AS superseded
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
 # Of an entry only is kept whether it can be trusted, not what made it foreign.
@@ -68,7 +69,7 @@ _DECORATED = """
 SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
-    m.conversation_id, m.turn_id, e.superseded_by, e.valid_from,
+    m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
@@ -83,11 +84,13 @@ _ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
 class Filter:
     """What may be found.
 
-    kinds None: all. path: entries whose scope it lies in. since and until bound when it was made. archived None: both.
+    kinds None: all. path: entries whose scope it lies in. tags: entries that have all of them, whatever their case.
+    since and until bound when it was made. archived None: both.
     """
 
     kinds: Collection[str] | None = None
     path: str | None = None
+    tags: Collection[str] = ()
     since: datetime | None = None
     until: datetime | None = None
     archived: bool | None = None
@@ -96,7 +99,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found. score: the negated BM25, greater is better. A message has no name."""
+    """Something found. score: the negated BM25, greater is better. Messages have no name, only episodes an outcome."""
 
     id: int
     name: str | None
@@ -114,6 +117,7 @@ class Hit:
     valid_from: datetime | None
     superseded_at: datetime | None
     provenance: Provenance
+    outcome: str | None
 
 
 class Search:
@@ -208,6 +212,7 @@ def _conditions(only: Filter, owner_id: int | None) -> tuple[str, dict[str, obje
         parameters |= names
     for name, value, condition in (
         ("path", only.path, "scope_matches(b.scope, :path)"),
+        ("tags", json.dumps([*only.tags]) if only.tags else None, "has_tags(b.tags, :tags)"),
         ("since", to_text(only.since) if only.since else None, "b.created_at >= :since"),
         ("until", to_text(only.until) if only.until else None, "b.created_at < :until"),
         ("archived", only.archived, "b.archived = :archived"),
@@ -238,4 +243,5 @@ def _hit(row: Row) -> Hit:
         valid_from=from_text(row["valid_from"]) if row["valid_from"] else None,
         superseded_at=from_text(row["superseded_at"]) if row["superseded_at"] else None,
         provenance=Provenance(row["provenance"]),
+        outcome=row["outcome"],
     )
