@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
-from memory.retrieval.activation import Activation, Layer
-from memory.retrieval.search import Search
+from memory.retrieval.activation import Layer
 from memory.store.database import Database
-from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
 from memory.text.tokens import TokenCounter
+from tests.support.activating import Activating
 from tests.support.talk import ledger_over
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ async def store_cases(database: Database, cases: list[Case]) -> None:
                 )
 
 
-async def ranked(activation: Activation, case: Case, tokens: int) -> list[str]:
+async def ranked(activation: Activating, case: Case, tokens: int) -> list[str]:
     """The labels of the memories that activate in layer B for a case, in their order."""
     found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().text)
     labels = {new.content: new.topic for new, _, _ in case.memories}
@@ -104,7 +102,7 @@ async def ranked(activation: Activation, case: Case, tokens: int) -> list[str]:
     return [labels[line.partition("] ")[2]] for line in lines]
 
 
-async def figures(activation: Activation, cases: list[Case]) -> Figures:
+async def figures(activation: Activating, cases: list[Case]) -> Figures:
     """The figures over some of the cases."""
     first, ndcg, kept, wanted = 0.0, 0.0, 0, 0
     for case in cases:
@@ -192,7 +190,7 @@ async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, las
         )
 
 
-async def _latency(activation: Activation) -> str:
+async def _latency(activation: Activating) -> str:
     source = random.Random(2)
     count = TokenCounter().text
     times: list[float] = []
@@ -207,8 +205,8 @@ async def _latency(activation: Activation) -> str:
     return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"
 
 
-def _activation(database: Database) -> Activation:
-    return Activation(database, Search(database), Decay(), lambda: NOW, ZoneInfo("UTC"))
+def _activation(database: Database) -> Activating:
+    return Activating.over(database, lambda: NOW)
 
 
 if __name__ == "__main__":

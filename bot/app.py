@@ -10,13 +10,15 @@ import structlog
 
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
+from bot.chat.lanes import Lanes
 from bot.chat.memory_commands import MemoryCommands
+from bot.chat.memory_queries import MemoryQueries
 from bot.chat.session_runner import SessionRunner
-from bot.chat.status import StatusService
+from bot.chat.status import ActivityReport, ConversationReport, MemoryReport, ModelReport, Status
 from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.housekeeping import Housekeeping
-from bot.jobs.schedule import WeeklySchedule
+from bot.jobs.schedule import WeeklyHour, WeeklySchedule
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
@@ -41,8 +43,8 @@ from pipeline.models.model import ChatModel, Tier
 from pipeline.models.routing import Meter, ModelRouter, Models
 from pipeline.models.summarizer import ModelSummarizer
 from pipeline.models.yielding import YieldingModel
-from pipeline.prompt.budget import Budgeting
-from pipeline.prompt.prompt_builder import ActivationBudget, PromptBuilder, PromptSources, RelevantMemory
+from pipeline.prompt.budget import Budget
+from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import STYLES, PromptStyle, without_memory
 from pipeline.recall_only import RecallOnly
 from pipeline.runner import Pipeline
@@ -83,6 +85,7 @@ class App:
     turns: TurnLog
     model: ChatModel
     commands: dict[str, Command]
+    lanes: Lanes
     runner: SessionRunner
     background: BackgroundConsolidation
     schedule: WeeklySchedule
@@ -158,16 +161,17 @@ def _assemble(
     style = talking.style if enabled else without_memory(talking.style)
     toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
     graph = _graph(settings, stack)
-    relevant: list[RelevantMemory] = [memory.recall] if enabled else []
     if graph is not None:
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
-    relevant += [graph] if graph is not None else []
-    activation = ActivationBudget(memory.activation, settings.memory_activation_tokens) if enabled else None
-    remembered = memory.daily_notes if enabled else None
-    builder = PromptBuilder(style, PromptSources(remembered, activation, relevant), clock, zone)
-    budgeting = Budgeting(model, counter, style.identity, toolbox.specs)
-    context = ContextBuilding(memory.sessions, builder, budgeting)
+    daily_notes = memory.daily_notes if enabled else None
+    memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
+    sources = PromptSources(daily_notes, memories if enabled else None, graph)
+
+    def budget() -> Budget:
+        return Budget(model.name, model.window, counter, style.identity, toolbox.specs)
+
+    builder = PromptBuilder(style, sources, budget, clock, zone)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         memory.database,
@@ -180,17 +184,10 @@ def _assemble(
         clock,
         zone,
     )
-    background = BackgroundConsolidation(consolidation, memory.notices, talking.quiet, tell=tell)
-    schedule = WeeklySchedule(
-        memory.weekly,
-        memory.jobs,
-        memory.notices,
-        clock,
-        zone,
-        settings.memory_tidy_day,
-        settings.memory_tidy_hour,
-        tell=tell,
-    )
+    notices = memory.notices if tell else None
+    background = BackgroundConsolidation(consolidation, notices, talking.quiet)
+    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
+    schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
 
@@ -200,45 +197,29 @@ def _assemble(
         [
             InputSanitizing(),
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
-            AutoCompaction(compaction, model, background.compacted),
-            context,
-            ToolLoop(model, toolbox, turn_limits, budgeting, recall_only, clock),
+            AutoCompaction(memory.sessions, compaction, model, background.compacted),
+            ContextBuilding(memory.sessions, builder),
+            ToolLoop(model, toolbox, turn_limits, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(remembered),
+            MemoryPersist(daily_notes),
             Indexing(graph),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
     )
-    runner = SessionRunner(pipeline, memory.sessions, clock)
-    status = StatusService(
-        memory.sessions,
-        memory.files if enabled else None,
-        memory.entries,
-        memory.activation,
-        memory.activation_log,
-        usage,
-        context,
-        compaction,
-        model,
-        runner,
-        clock,
+    lanes = Lanes(memory.sessions)
+    memory_report = MemoryReport(
+        memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
-    commands: dict[str, Command] = {}
-    conversation = ConversationCommands(
-        memory.turns, compaction, consolidation, background, status, runner, commands, tell_learned=tell
+    status = Status(
+        ConversationReport(memory.sessions, builder, compaction, model),
+        ModelReport(usage, model),
+        memory_report,
+        ActivityReport(lanes, clock),
     )
-    remembering = MemoryCommands(
-        memory.entries,
-        memory.recall,
-        memory.learning,
-        memory.reinforcement,
-        memory.activation_log,
-        memory.undo,
-        memory.forgetting,
-        enabled=enabled,
-    )
-    commands |= command_table([*conversation.commands(), *remembering.commands()])
-    runner.use_commands(commands)
+    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)
+    looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reinforcement)
+    changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
+    commands = command_table([*conversation.commands(), *looking.commands(), *changing.commands()])
     return App(
         settings=settings,
         clock=clock,
@@ -247,7 +228,8 @@ def _assemble(
         turns=memory.turns,
         model=model,
         commands=commands,
-        runner=runner,
+        lanes=lanes,
+        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, clock),
         background=background,
         schedule=schedule,
         health=Health(memory.database),

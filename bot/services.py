@@ -93,7 +93,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         search=search,
         recall=Recall(search, database, counter, zone),
         reinforcement=Reinforcement(database),
-        activation=Activation(database, search, decay, clock, zone),
+        activation=Activation(database, decay, clock, zone),
         activation_log=ActivationLog(database),
         learning=Learning(database, search, ledger),
         procedures=Procedures(ledger),

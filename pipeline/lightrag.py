@@ -16,7 +16,6 @@ from pipeline.tls import tls_context
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.log.sessions import Session, Transcript
 
 log = structlog.get_logger(__name__)
 
@@ -61,9 +60,7 @@ class LightRag:
         except httpx.HTTPError as error:
             log.warning("lightrag_index_failed", error=str(error) or type(error).__name__)
 
-    async def relevant(
-        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
-    ) -> Passage:
+    async def relevant(self, question: str) -> Passage:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
         if len(question.strip()) < SHORTEST_QUERY:
             return Passage("")

@@ -10,45 +10,12 @@ from memory.messages import Provenance, worst
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.log.sessions import Session
-    from memory.log.turn_log import Outcome, OutgoingReply
+    from memory.log.sessions import Session, Transcript
+    from memory.log.turn_log import Outcome
     from memory.messages import Message
     from memory.retrieval.activation import Activated
-    from pipeline.models.model import ToolSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """What a person sent. inbox_id: where the channel keeps it until the turn is committed."""
-
-    text: str
-    provenance: Provenance
-    received_at: datetime
-    speaker: str | None = None
-    inbox_id: int | None = None
-    reply_to: str | None = None
-
-
-class ReplyChannel(Protocol):
-    """Where a turn's reply goes. Only `deliver` matters to the outcome; the rest is for show."""
-
-    async def show_text(self, text: str) -> None:
-        """Show the answer so far; called again and again while it streams."""
-
-    async def show_tool(self, name: str) -> None:
-        """Show that a tool runs."""
-
-    async def show_waiting(self, what: str) -> None:
-        """Show what is awaited before the first word of an answer, such as `loading the model`."""
-
-    async def outgoing(self, text: str) -> OutgoingReply | None:
-        """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
-
-    async def deliver_uncommitted(self, text: str) -> None:
-        """Show a reply that could not be committed; nothing else will ever send it."""
-
-    async def deliver(self, text: str) -> None:
-        """Hand over the final reply, after the commit."""
+    from pipeline.arrival import Arrival, ReplyChannel
+    from pipeline.prompt.budget import Budget
 
 
 @dataclass(slots=True)
@@ -57,15 +24,16 @@ class Turn:
 
     id: str
     session: Session
-    incoming: list[Incoming]
+    arrivals: list[Arrival]
     channel: ReplyChannel
     started_at: datetime
     replaces_turn: int | None = None
     stop_requested: bool = False
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
+    transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding
-    tools: tuple[ToolSpec, ...] = ()  # ContextBuilding
+    budget: Budget | None = None  # ContextBuilding
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop

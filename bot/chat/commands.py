@@ -66,9 +66,21 @@ def help_text(table: Mapping[str, Command]) -> str:
 
 
 def command_table(commands: Iterable[Command]) -> dict[str, Command]:
-    """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
+    """Commands by name, in the order in which help shows them: first /start and /help, which tell of them all.
+
+    Raises ValueError for a name that comes twice.
+    """
     table: dict[str, Command] = {}
-    for command in commands:
+
+    async def greet(call: CommandCall) -> str:
+        return f"I am Mneme, and I remember what we talk about. Just write to me.\n\n{help_text(table)}"
+
+    async def explain(call: CommandCall) -> str:
+        known = call.name in table
+        return help_text(table) if known else f"There is no command /{call.name}.\n\n{help_text(table)}"
+
+    start = Command("start", "Say hello", greet, immediate=True)
+    for command in (start, Command("help", "What I understand", explain, immediate=True), *commands):
         if command.name in table:
             raise ValueError(f"two commands are called /{command.name}")
         table[command.name] = command

@@ -269,7 +269,7 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
-    from bot.chat.memory_commands import format_entry
+    from bot.chat.memory_queries import format_entry
 
     if as_json:
         _print_json(_entry_json(entry))

@@ -8,20 +8,19 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from bot.chat.arrivals import Arrival
 from bot.chat.commands import parse_command
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance
-from pipeline.turn import Incoming
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.app import App
     from memory.log.turn_log import OutgoingReply
-    from pipeline.turn import ReplyChannel
+    from pipeline.arrival import ReplyChannel
 
 CHANNEL = "console"
 
@@ -86,7 +85,7 @@ class ConsoleChannel:
 
 def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
     """A message that was typed at the console."""
-    return Arrival(address, Incoming(_decodable(text), Provenance.TYPED, app.clock()), channel)
+    return Arrival(address, _decodable(text), Provenance.TYPED, app.clock(), channel)
 
 
 async def chat_once(app: App, address: Address, text: str) -> int:
@@ -128,7 +127,7 @@ async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: s
     await app.runner.idle(address.session_id)
     after = await app.turns.last(address.session_id)
     if after is None or (before is not None and before.id == after.id):
-        return not parse_command(arrival.incoming.text)[0]
+        return not parse_command(arrival.text)[0]
     return after.outcome is Outcome.FAILED
 
 
@@ -139,7 +138,7 @@ async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     stops: set[asyncio.Task[tuple[bool, int]]] = set()
 
     def stop() -> None:
-        stops.add(asyncio.create_task(app.runner.stop(address.session_id)))
+        stops.add(asyncio.create_task(app.lanes.stop(address.session_id)))
 
     loop.add_signal_handler(signal.SIGINT, stop)
     try:

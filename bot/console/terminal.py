@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
     from bot.app import App
-    from bot.chat.arrivals import Arrival
     from memory.log.sessions import Address
+    from pipeline.arrival import Arrival
 
 PROMPT = "> "
 CONTINUATION = "  "
@@ -190,7 +190,7 @@ class _Chat:
         """End what is being written, and keep what was."""
         if self._answering is not None:
             self._queued = []
-            await self._app.runner.stop(self._address.session_id)
+            await self._app.lanes.stop(self._address.session_id)
             await self._answering
 
     async def _stop(self) -> None:
@@ -200,6 +200,6 @@ class _Chat:
             buffer = self._prompt.default_buffer
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
-        stopped, _ = await self._app.runner.stop(self._address.session_id)
+        stopped, _ = await self._app.lanes.stop(self._address.session_id)
         if not stopped:  # it has said all, and only tidies up
             self._print(HINT, style="dim")

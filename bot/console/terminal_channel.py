@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from bot.chat.arrivals import Arrival
+    from pipeline.arrival import Arrival
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
@@ -82,7 +82,7 @@ class TerminalChannel(ConsoleChannel):
             yield
             return
         self._busy = True
-        name = parse_command(arrival.incoming.text)[0]
+        name = parse_command(arrival.text)[0]
         self._wait = _Wait(f"/{name}" if name else "thinking")
         try:
             yield

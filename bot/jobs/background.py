@@ -14,6 +14,7 @@ from memory.errors import Postponed
 if TYPE_CHECKING:
     from memory.consolidation.consolidation import Consolidated, ConsolidationService
     from memory.log.compaction import Compacted
+    from memory.log.sessions import Session
     from memory.service.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
@@ -30,23 +31,27 @@ async def always_quiet() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstTry:
-    """How far the consolidation of an ended conversation is. done None: nothing was learned, or it goes on."""
+class Ended:
+    """An ended conversation: its messages, and what was learned from it, in words that are to be told.
 
-    done: Consolidated | None
-    goes_on: bool
+    goes_on: what is learned comes later.
+    """
+
+    messages: int
+    learned: str = ""
+    goes_on: bool = False
 
 
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left, and tells the users with their next reply."""
+    """Consolidates what is due, also what an earlier run left.
 
-    def __init__(
-        self, consolidation: ConsolidationService, notices: PendingNotices, quiet: Quiet, *, tell: bool
-    ) -> None:
+    notices: where the users are told with their next reply what was learned; None: nobody is told.
+    """
+
+    def __init__(self, consolidation: ConsolidationService, notices: PendingNotices | None, quiet: Quiet) -> None:
         self._consolidation = consolidation
         self._notices = notices
         self._quiet = quiet
-        self._tell = tell
         self._due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first_tries: set[asyncio.Task[None]] = set()
@@ -61,12 +66,20 @@ class BackgroundConsolidation:
         await self._consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
-    async def first_try(self, conversation_id: int, owner: str) -> FirstTry:
-        """Consolidate a conversation that is about to end.
+    async def end_conversation(self, session: Session) -> Ended:
+        """Consolidate the current conversation of a session, and end it.
 
-        A program that stays waits ANSWER_SECONDS for it, then lets it go on and has the owner told later; one that
-        ends with its answer waits to the end.
+        A program that stays waits ANSWER_SECONDS for what is learned, then lets it go on and has the owner told
+        later; one that ends with its answer waits to the end.
         """
+        due = await self._consolidation.mark_current_due(session)
+        done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
+        messages = await self._consolidation.end_conversation(session)
+        learned = done.summary if done is not None and self._notices is not None else ""
+        return Ended(messages, learned, goes_on)
+
+    async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
+        """Consolidate a conversation that is about to end: what came of it in time, and whether it goes on."""
         work = asyncio.create_task(self._consolidation.first_try(conversation_id), name="first try")
         stays = self._task is not None
         try:
@@ -79,11 +92,11 @@ class BackgroundConsolidation:
             later = asyncio.create_task(self._finish(work, owner), name="first try")
             self._first_tries.add(later)
             later.add_done_callback(self._first_tries.discard)
-            return FirstTry(None, goes_on=True)
+            return None, True
         done = work.result()
         if done is None or done.fell_back:
             self._due.set()
-        return FirstTry(done, goes_on=False)
+        return done, False
 
     async def close(self) -> None:
         """End at once; what was not finished is still due at the next start."""
@@ -139,5 +152,5 @@ class BackgroundConsolidation:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
-        if done is not None and done.summary and self._tell:
+        if done is not None and done.summary and self._notices is not None:
             await self._notices.add(owner, done.summary)

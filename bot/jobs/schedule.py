@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,29 +36,29 @@ def next_hour(trigger: CronTrigger, moment: datetime) -> datetime:
     return next_hour(trigger, found) if found.fold else found.astimezone(UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class WeeklyHour:
+    """An hour of a day of the week, such as `sun`, in a zone."""
+
+    day: str
+    hour: int
+    zone: ZoneInfo
+
+
 class WeeklySchedule:
-    """Runs the weekly consolidation at its hour, or at the start after a downtime, and reports to the owners."""
+    """Runs the weekly consolidation at its hour, or at the start after a downtime.
+
+    notices: where the owners are told what it did; None: nobody is told.
+    """
 
     def __init__(
-        self,
-        weekly: WeeklyConsolidation,
-        jobs: JobLog,
-        notices: PendingNotices,
-        clock: Clock,
-        zone: ZoneInfo,
-        day: str,
-        hour: int,
-        *,
-        tell: bool,
+        self, weekly: WeeklyConsolidation, jobs: JobLog, notices: PendingNotices | None, clock: Clock, at: WeeklyHour
     ) -> None:
         self._weekly = weekly
         self._jobs = jobs
         self._notices = notices
         self._clock = clock
-        self._tell = tell
-        self._day = day
-        self._hour = hour
-        self._zone = zone
+        self._at = at
         self._scheduler: AsyncIOScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
@@ -66,7 +67,7 @@ class WeeklySchedule:
         # late: one message from the shell needs no scheduler
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-        self._scheduler = AsyncIOScheduler(timezone=self._zone)
+        self._scheduler = AsyncIOScheduler(timezone=self._at.zone)
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
@@ -91,7 +92,7 @@ class WeeklySchedule:
     def _trigger(self) -> CronTrigger:
         from apscheduler.triggers.cron import CronTrigger  # late, as above
 
-        return CronTrigger(day_of_week=self._day, hour=self._hour, timezone=self._zone)
+        return CronTrigger(day_of_week=self._at.day, hour=self._at.hour, timezone=self._at.zone)
 
     async def _begin(self) -> None:
         """The scheduler's job. It leaves the run to a task of ours, which `close` can wait for."""
@@ -125,7 +126,7 @@ class WeeklySchedule:
         for owner in await self._weekly.owners():
             try:
                 done = await self._weekly.run(owner)
-                if done.summary and self._tell:
+                if done.summary and self._notices is not None:
                     await self._notices.add(owner, done.summary)
             except Exception:
                 # the next week tries again; the others need not go without

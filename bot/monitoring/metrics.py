@@ -10,8 +10,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from memory.log.census import census
 
 if TYPE_CHECKING:
-    from bot.app import App
+    from bot.chat.lanes import Lanes
+    from bot.monitoring.health import Health
     from memory.service.usage import TokenUse
+    from memory.store.database import Database
     from pipeline.models.routing import Meter
     from pipeline.turn import Turn
 
@@ -58,18 +60,18 @@ class Metrics:
         """Count a line of the log that says what went wrong."""
         self._errors.labels(logger).inc()
 
-    async def page(self, app: App) -> bytes:
+    async def page(self, database: Database, health: Health, lanes: Lanes) -> bytes:
         """Everything in the text format of Prometheus. Raises StoreError."""
-        running, waiting = app.runner.load()
+        running, waiting = lanes.load()
         self._running.set(running)
         self._waiting.set(waiting)
-        found = await census(app.database)
+        found = await census(database)
         self._inbox.set(found.inbox)
         self._outbox.set(found.outbox)
         self._memories.clear()
         for kind, number in found.memories.items():
             self._memories.labels(kind).set(number)
-        self._healthy.set(await app.health.trouble() is None)
+        self._healthy.set(await health.trouble() is None)
         return generate_latest(self._registry)
 
 

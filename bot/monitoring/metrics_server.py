@@ -87,7 +87,8 @@ def _page(path: str, app: App, metrics: Metrics, loop: asyncio.AbstractEventLoop
             trouble = _ask(app.health.trouble(), loop)
             return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
         if path == "/metrics":
-            return Page(200, _ask(metrics.page(app), loop), "text/plain; version=0.0.4; charset=utf-8")
+            text = _ask(metrics.page(app.database, app.health, app.lanes), loop)
+            return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
     except TookTooLong:
         return Page(503, b"the bot's loop does not answer\n")
     except MnemeError as error:

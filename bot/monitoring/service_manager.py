@@ -18,7 +18,7 @@ import structlog
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from bot.chat.session_runner import SessionRunner
+    from bot.chat.lanes import Lanes
     from bot.monitoring.health import Health
 
 log = structlog.get_logger(__name__)
@@ -62,12 +62,12 @@ class ServiceManager:
 
 
 @contextlib.asynccontextmanager
-async def reporting(manager: ServiceManager, health: Health, runner: SessionRunner) -> AsyncIterator[None]:
+async def reporting(manager: ServiceManager, health: Health, lanes: Lanes) -> AsyncIterator[None]:
     """Tell `manager` for as long as the context is open; that the bot stops, its own signal handler tells."""
     if manager.address is None:
         yield
         return
-    task = asyncio.create_task(_report(manager, health, runner), name="service manager")
+    task = asyncio.create_task(_report(manager, health, lanes), name="service manager")
     try:
         yield
     finally:
@@ -75,7 +75,7 @@ async def reporting(manager: ServiceManager, health: Health, runner: SessionRunn
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _report(manager: ServiceManager, health: Health, runner: SessionRunner) -> None:
+async def _report(manager: ServiceManager, health: Health, lanes: Lanes) -> None:
     manager.tell("STATUS=Reaching Telegram")
     await _until_ready(health)
     pause = STATUS_PAUSE if manager.watchdog is None else manager.watchdog / 3
@@ -84,7 +84,7 @@ async def _report(manager: ServiceManager, health: Health, runner: SessionRunner
         stuck = await health.stuck()
         if stuck is None:
             fed = [] if manager.watchdog is None else ["WATCHDOG=1"]
-            manager.tell(*greeting, *fed, f"STATUS={_status(health, runner)}")
+            manager.tell(*greeting, *fed, f"STATUS={_status(health, lanes)}")
             greeting = []
         else:
             # not a word more: systemd restarts what it does not hear from
@@ -99,8 +99,8 @@ async def _until_ready(health: Health) -> None:
             await health.polling.worked.wait()
 
 
-def _status(health: Health, runner: SessionRunner) -> str:
+def _status(health: Health, lanes: Lanes) -> str:
     if health.polling.trouble is not None:
         return f"Telegram is out of reach, trying again: {' '.join(health.polling.trouble.split())}"
-    running, waiting = runner.load()
+    running, waiting = lanes.load()
     return f"Serving Telegram: {running} answers being written, {waiting} messages waiting"

@@ -12,6 +12,8 @@ from bot.telegram.rendering import render
 from memory.log.sessions import Address
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from telegram import Bot
 
     from bot.telegram.rendering import Chunk
@@ -36,6 +38,13 @@ class OutboxSender:
         """Send what an earlier run left unsent."""
         for session_id in dict.fromkeys(item.session_id for item in await self._mailbox.unsent()):
             self.kick(session_id)
+
+    async def answer(
+        self, session_id: str, text: str, *, inbox_ids: Sequence[int] = (), reply_to: str | None = None
+    ) -> None:
+        """Send a text that belongs to no turn, and finish the updates that it answers."""
+        await self._mailbox.answer(session_id, text, inbox_ids=inbox_ids, reply_to=reply_to)
+        self.kick(session_id)
 
     def kick(self, session_id: str) -> None:
         """There is something new to send to a session."""

@@ -14,6 +14,7 @@ from telegram.request import HTTPXRequest
 
 from bot.telegram.calls import Backoff, explained
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.door import Door
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller
 from bot.telegram.updates import CHANNEL
@@ -89,7 +90,8 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox)
         access = AccessList(app.database, CHANNEL, app.clock)
-        channel = TelegramChannel(bot, me, mailbox, outbox, access, app.settings.telegram_allowed_ids, app.runner)
+        door = Door(bot, outbox, access, app.settings.telegram_allowed_ids)
+        channel = TelegramChannel(bot, me, mailbox, outbox, door, app.runner)
         await _warn_if_nobody_may_enter(app, access)
         await _set_menu(bot, list(app.commands.values()))
         await outbox.start()

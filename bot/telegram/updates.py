@@ -11,26 +11,22 @@ from telegram.constants import ChatType
 
 from memory.log.sessions import Address
 from memory.messages import Provenance
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from telegram import Bot, Message, User
+
+    from pipeline.arrival import Channel
 
 CHANNEL = "telegram"
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message of a person, as far as Mneme reads it."""
+    """A message of a person, as far as Mneme reads it, and what decides whether it may come in."""
 
-    address: Address
+    arrival: Arrival
     user_id: int
-    speaker: str | None
-    text: str
-    provenance: Provenance
-    sent_at: datetime
-    message_id: int
     private: bool
     edited: bool
 
@@ -46,7 +42,7 @@ def write_update(update: Update) -> str:
     return update.to_json()
 
 
-def letter_of(update: Update, me: User) -> Letter | None:
+def letter_of(update: Update, me: User, channel: Channel) -> Letter | None:
     """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
 
     In a group only what mentions the bot, answers one of its messages or is a command counts.
@@ -59,17 +55,16 @@ def letter_of(update: Update, me: User) -> Letter | None:
     if not private and not _meant_for(message, me):
         return None
     topic = message.message_thread_id if message.is_topic_message else None
-    return Letter(
+    arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-        user_id=message.from_user.id,
-        speaker=None if private else message.from_user.full_name,
         text=_without_mention(text, me) if not private else _own_command(text, me),
         provenance=_provenance(message),
-        sent_at=message.date,
-        message_id=message.message_id,
-        private=private,
-        edited=update.message is None,
+        received_at=message.date,
+        channel=channel,
+        speaker=None if private else message.from_user.full_name,
+        message_id=str(message.message_id),
     )
+    return Letter(arrival, message.from_user.id, private, edited=update.message is None)
 
 
 def _provenance(message: Message) -> Provenance:

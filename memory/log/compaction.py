@@ -108,11 +108,12 @@ class CompactionService:
         transcript = await self._sessions.transcript(session.id)
         return await self._archive(session, transcript, cut_at(transcript.messages, keep))
 
-    async def compact_if_needed(self, session: Session, model: str, max_input_tokens: int) -> Compacted | None:
-        """Compact when the conversation outgrew the window of `model` or the message window."""
+    async def compact_if_needed(
+        self, session: Session, transcript: Transcript, model: str, max_input_tokens: int
+    ) -> Compacted | None:
+        """Compact when the conversation, read as `transcript`, outgrew the window of `model` or the message window."""
         if not self._limits.enabled:
             return None
-        transcript = await self._sessions.transcript(session.id)
         threshold = self.threshold(max_input_tokens)
         tokens = self.estimate(transcript.messages, model, threshold)
         count = len(transcript.messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _UNSETTLED = """
-SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id
-JOIN owners o ON o.id = c.owner_id
-WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retried') ORDER BY t.id
+SELECT t.outcome, m.* FROM turns t JOIN conversations c ON c.id = t.conversation_id
+JOIN owners o ON o.id = c.owner_id JOIN messages m ON m.turn_id = t.id
+WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retried') ORDER BY m.turn_id, m.id
 """
 
 
@@ -40,10 +41,10 @@ class DailyNotes:
 
         What the file system refuses is still due, and is told in one line of the log.
         """
-        for turn in await self._database.rows(_UNSETTLED, (owner,)):
-            rows = await self._database.rows("SELECT * FROM messages WHERE turn_id = ? ORDER BY id", (turn["id"],))
+        due = await self._database.rows(_UNSETTLED, (owner,))
+        for (turn, outcome), rows in itertools.groupby(due, lambda row: (row["turn_id"], row["outcome"])):
             messages = [message_of(row) for row in rows]
-            answered = turn["outcome"] == "answered"
+            answered = outcome == "answered"
             try:
                 for note in exchange_notes(messages, self._zone):
                     if answered:
@@ -56,7 +57,7 @@ class DailyNotes:
                 return
             async with self._database.transaction() as connection:
                 state = "written" if answered else None
-                await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn["id"]))
+                await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
 
     async def read(self, owner: str, now: datetime) -> Memory:
         """An owner's files as they belong into a prompt, the notes in step."""

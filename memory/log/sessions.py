@@ -20,6 +20,22 @@ if TYPE_CHECKING:
 
     from memory.store.database import Database, Row
 
+_TRANSCRIPT = """
+SELECT c.id AS conversation, m.*,
+    -- the summary is long: once is enough
+    CASE WHEN row_number() OVER (ORDER BY m.id) = 1 THEN e.content END AS summary, e.trusted
+FROM conversations c
+LEFT JOIN markers k ON k.id = (SELECT max(id) FROM markers WHERE conversation_id = c.id)
+-- a removed archive is not shown, and does not bring back what it stood for: the one before it is the summary
+LEFT JOIN entries e ON e.id = (
+    SELECT a.id FROM markers f JOIN entries a ON a.id = f.archive_id AND a.deleted_at IS NULL
+    WHERE f.conversation_id = c.id ORDER BY f.id DESC LIMIT 1)
+LEFT JOIN (messages m JOIN turns t ON t.id = m.turn_id AND t.outcome <> 'retried')
+    ON m.conversation_id = c.id AND m.id >= coalesce(k.first_kept_message_id, 0)
+    -- answers that earlier versions made without a model: a model would go on repeating them
+    AND (m.role <> 'assistant' OR m.speaker IS NULL)
+WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id
+"""
 SHARED_OWNER = "shared"
 """The one owner of all chats under MEMORY_SCOPE=shared."""
 
@@ -186,32 +202,14 @@ class SessionService:
 
     async def transcript(self, session_id: str) -> Transcript:
         """The current conversation as the model sees it, replayed from the newest marker on."""
-        conversation_id = await self._database.value(
-            "SELECT id FROM conversations WHERE session_id = ? AND ended_at IS NULL", (session_id,)
-        )
-        if conversation_id is None:
+        rows = await self._database.rows(_TRANSCRIPT, (session_id,))
+        if not rows:
             return Transcript(None, None, [])
-        # a removed archive is not shown, and does not bring back what it stood for: the one before it is the summary
-        marker = await self._database.row(
-            "SELECT m.first_kept_message_id, e.content, e.trusted FROM markers m LEFT JOIN entries e ON e.id ="
-            " (SELECT k.archive_id FROM markers k JOIN entries a ON a.id = k.archive_id AND a.deleted_at IS NULL"
-            " WHERE k.conversation_id = m.conversation_id ORDER BY k.id DESC LIMIT 1)"
-            " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT 1",
-            (conversation_id,),
-        )
-        rows = await self._database.rows(
-            "SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id"
-            " WHERE m.conversation_id = ? AND m.id >= ? AND t.outcome <> 'retried'"
-            # answers that earlier versions made without a model: a model would go on repeating them
-            " AND (m.role <> 'assistant' OR m.speaker IS NULL) ORDER BY m.id",
-            (conversation_id, marker["first_kept_message_id"] if marker else 0),
-        )
-        messages = [message_of(row) for row in rows]
-        if marker is None:
-            return Transcript(conversation_id, None, messages)
-        foreign = marker["content"] is not None and not marker["trusted"]
+        first = rows[0]
+        messages = [message_of(row) for row in rows if row["id"] is not None]
+        foreign = first["summary"] is not None and not first["trusted"]
         provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
-        return Transcript(conversation_id, marker["content"], messages, provenance)
+        return Transcript(first["conversation"], first["summary"], messages, provenance)
 
 
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:

@@ -8,6 +8,7 @@ share one budget of tokens: A fills it first, then what of B fits the message, t
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,16 +18,15 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.ledger.page import format_line
-from memory.retrieval.search import Filter
+from memory.retrieval.search import MEMORIES, NOTHING, Found
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
-    from memory.retrieval.search import Search
     from memory.store.database import Database, Row
     from memory.store.decay import Decay
 
@@ -37,8 +37,8 @@ BASELINE_KINDS = (Kind.POLICY, Kind.ARCHITECTURE, Kind.PREFERENCE)
 BASELINE_PRIORITIES = (Priority.CRITICAL, Priority.HIGH)
 CHEAPEST = 6
 """Tokens that the shortest line costs: so many times fewer rules than the budget has are looked at."""
-CANDIDATES = 32
-"""Memories that layer B ranks: so many that fit the message best, and so many of the strongest."""
+STRONGEST = 32
+"""So many of the strongest memories layer B ranks, besides those that fit the message."""
 MOST_WORKFLOWS = 3
 """Workflows of layer C (S4)."""
 FITTING_WORKFLOW = 0.4
@@ -46,11 +46,7 @@ FITTING_WORKFLOW = 0.4
 LINE_CHARACTERS = 500
 """How much of one memory is shown: all of what a capture may hold."""
 
-_CANDIDATES = (
-    "SELECT e.id, n.name, e.kind, e.priority, e.content, e.line, e.scope, e.author, e.valid_from, e.success_count,"
-    " e.failure_count, e.reinforcement_count, e.last_reinforced_at"
-    " FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
-)
+_OWNER_ID = "(SELECT id FROM owners WHERE name = :owner)"
 
 
 class Layer(StrEnum):
@@ -85,6 +81,15 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """What may activate: the rules that layer A may have room for, the strongest of the rest, what fits a message."""
+
+    rules: list[Candidate]
+    strong: list[Candidate]
+    fitting: list[Candidate]
+
+
+@dataclass(frozen=True, slots=True)
 class Activated:
     """A memory in a request, as its line there, and what that cost in tokens."""
 
@@ -99,26 +104,49 @@ class Activated:
 class Activation:
     """Chooses what activates. It reads the store and asks no model."""
 
-    def __init__(self, database: Database, search: Search, decay: Decay, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, decay: Decay, clock: Clock, zone: ZoneInfo) -> None:
         self._database = database
-        self._search = search
         self._decay = decay
         self._clock = clock
         self._zone = zone
 
-    async def baseline(
-        self, owner: str, tokens: int, count: TokenCount, shown: Collection[str] = ()
+    async def pool(self, owner: str, tokens: int, found: Found = NOTHING) -> Pool:
+        """Everything of an owner that may activate in at most `tokens`: with what was found for a message, if any."""
+        rules = 1 + max(0, tokens) // CHEAPEST
+        baseline = _strongest(product(BASELINE_KINDS, BASELINE_PRIORITIES), self._decay, rules, by_priority=True)
+        places = product((kind for kind in TYPED_KINDS if kind != Kind.WORKFLOW), Priority)
+        context = _strongest(places, self._decay, STRONGEST, "AND id NOT IN (SELECT id FROM baseline)")
+        fitting = _fitting(found)
+        rows = await self._database.rows(
+            f"WITH baseline AS MATERIALIZED ({baseline}), context AS MATERIALIZED ({context}),"
+            " fitting AS (SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(:fitting)) AND trusted),"
+            " pool AS (SELECT id FROM baseline UNION SELECT id FROM context UNION SELECT id FROM fitting)"
+            " SELECT e.id, n.name, e.kind, e.priority, e.content, e.line, e.scope, e.author, e.valid_from,"
+            " e.success_count, e.failure_count, e.reinforcement_count, e.last_reinforced_at,"
+            " e.id IN (SELECT id FROM baseline) AS is_rule, e.id IN (SELECT id FROM context) AS is_strong"
+            " FROM pool JOIN entries e ON e.id = pool.id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias",
+            {"owner": owner, "fitting": json.dumps([*fitting])},  # the statement stays the same, and prepared
+        )
+        pool = Pool([], [], [])
+        for row in rows:
+            candidate = self._candidate(row, fitting.get(row["id"], 0.0))
+            for part, is_in in (
+                (pool.rules, row["is_rule"]),
+                (pool.strong, row["is_strong"]),
+                (pool.fitting, row["id"] in fitting),
+            ):
+                if is_in:
+                    part.append(candidate)
+        return pool
+
+    def baseline(
+        self, pool: Pool, tokens: int, count: TokenCount, shown: Collection[str] = ()
     ) -> tuple[Activated, ...]:
         """Layer A in at most `tokens`: the highest priority first, of one priority the strongest.
 
         shown: the lines of MEMORY.md in the prompt; what they say is not said again.
         """
-        owner_id = await self._owner_id(owner)
-        if owner_id is None or tokens <= 0:
-            return ()
-        places = list(product(BASELINE_KINDS, BASELINE_PRIORITIES))
-        found = await self._strongest(owner_id, places, 1 + tokens // CHEAPEST, by_priority=True)
-        unseen = (candidate for candidate in found.values() if not _is_shown(candidate, shown))
+        unseen = (candidate for candidate in pool.rules if not _is_shown(candidate, shown))
         ranked = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ranked, Layer.BASELINE, tokens, count)
@@ -127,29 +155,20 @@ class Activation:
         """How many memories layer A would hold, had it room for all."""
         kinds, priorities = (", ".join(f"'{one}'" for one in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
         found = await self._database.value(
-            f"SELECT count(*) FROM entries e WHERE owner_id = ? AND kind IN ({kinds}) AND priority IN ({priorities})"
-            f" AND {LIVE} AND trusted",
-            (await self._owner_id(owner),),
+            f"SELECT count(*) FROM entries e WHERE owner_id = {_OWNER_ID} AND kind IN ({kinds})"
+            f" AND priority IN ({priorities}) AND {LIVE} AND trusted",
+            {"owner": owner},
         )
         return int(found)
 
-    async def contextual(
-        self,
-        owner: str,
-        message: str,
-        baseline: Collection[Activated],
-        tokens: int,
-        count: TokenCount,
-        shown: Collection[str] = (),
+    def contextual(
+        self, pool: Pool, baseline: Collection[Activated], tokens: int, count: TokenCount, shown: Collection[str] = ()
     ) -> tuple[Activated, ...]:
         """Layers B and C for a message, in the `tokens` that layer A has left. shown: as in `baseline`."""
-        owner_id = await self._owner_id(owner)
-        if owner_id is None or tokens <= 0:
-            return ()
         taken = {one.id for one in baseline}
-        places = [(kind, priority) for kind, priority in product(TYPED_KINDS, Priority) if kind != Kind.WORKFLOW]
-        found = await self._strongest(owner_id, places, CANDIDATES + len(taken))
-        found |= await self._fitting(owner, message)
+        left = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in taken)
+        strongest = sorted(left, key=lambda c: (-c.score, c.id))[:STRONGEST]
+        found = {one.id: one for one in (*strongest, *pool.fitting)}
         candidates = [c for c in found.values() if c.id not in taken and not _is_shown(c, shown)]
         memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
@@ -178,48 +197,7 @@ class Activation:
                 chosen.append(Activated(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
         return tuple(chosen)
 
-    async def _owner_id(self, owner: str) -> int | None:
-        found = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
-        return None if found is None else int(found)
-
-    async def _fitting(self, owner: str, message: str) -> dict[int, Candidate]:
-        """What fits a message best."""
-        scores = await self._scores(message, owner, TYPED_KINDS)
-        best = max(scores.values(), default=0.0)
-        found = await self._candidates(scores, best)
-        few = sum(candidate.kind == Kind.WORKFLOW for candidate in found.values()) < MOST_WORKFLOWS
-        if few and len(scores) == CANDIDATES:  # other memories that fit have used up their places
-            found |= await self._candidates(await self._scores(message, owner, (Kind.WORKFLOW,)), best)
-        return found
-
-    async def _scores(self, message: str, owner: str, kinds: Collection[str]) -> dict[int, float]:
-        return await self._search.scores(
-            message, owner, Filter(kinds=kinds, archived=False, superseded=False), CANDIDATES
-        )
-
-    async def _candidates(self, scores: Mapping[int, float], best: float) -> dict[int, Candidate]:
-        rows = await self._database.rows(f"{_CANDIDATES} WHERE e.trusted AND e.id IN ({', '.join(map(str, scores))})")
-        return {row["id"]: self._candidate(row, scores[row["id"]] / best) for row in rows}
-
-    async def _strongest(
-        self, owner_id: int, places: Sequence[tuple[str, str]], limit: int, *, by_priority: bool = False
-    ) -> dict[int, Candidate]:
-        """The strongest memories of the kinds and priorities in `places`, as the index has them.
-
-        by_priority: the higher priority before the stronger.
-        """
-        each = (
-            f"SELECT id, {math.log2(self._decay.weight(kind))} + strength AS strength,"
-            f" {PRIORITY_RANK[priority] if by_priority else 0} AS rank FROM (SELECT id, strength FROM entries e"
-            f" WHERE owner_id = {owner_id} AND kind = '{kind}' AND priority = '{priority}' AND {LIVE}"
-            f" AND trusted ORDER BY strength DESC LIMIT {limit})"
-            for kind, priority in places
-        )
-        strongest = f"SELECT id FROM ({' UNION ALL '.join(each)} ORDER BY rank, strength DESC LIMIT {limit})"
-        rows = await self._database.rows(f"{_CANDIDATES} WHERE e.id IN ({strongest})")
-        return {row["id"]: self._candidate(row) for row in rows}
-
-    def _candidate(self, row: Row, relevance: float = 0.0) -> Candidate:
+    def _candidate(self, row: Row, relevance: float) -> Candidate:
         last = from_text(row["last_reinforced_at"])
         score = self._decay.score(row["kind"], row["reinforcement_count"], last, self._clock())
         return Candidate(
@@ -247,6 +225,33 @@ class Activation:
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
         since = from_text(memory.valid_from).astimezone(self._zone)
         return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
+
+
+def _strongest(
+    places: Iterable[tuple[str, str]], decay: Decay, limit: int, also: str = "", *, by_priority: bool = False
+) -> str:
+    """Selects the ids of the strongest memories of the kinds and priorities in `places`, as the index has them.
+
+    also: a further condition. by_priority: the higher priority before the stronger.
+    """
+    each = (
+        f"SELECT id, {math.log2(decay.weight(kind))} + strength AS strength,"
+        f" {PRIORITY_RANK[priority] if by_priority else 0} AS rank FROM (SELECT id, strength FROM entries e"
+        f" WHERE owner_id = {_OWNER_ID} AND kind = '{kind}' AND priority = '{priority}' AND {LIVE}"
+        f" AND trusted {also} ORDER BY strength DESC LIMIT {limit})"
+        for kind, priority in places
+    )
+    return f"SELECT id FROM ({' UNION ALL '.join(each)} ORDER BY rank, strength DESC LIMIT {limit})"
+
+
+def _fitting(found: Found) -> dict[int, float]:
+    """The typed memories that fit a message, by their ids, with their relevance: a part of the best one's score."""
+    hits = list(found.memories)
+    few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
+    if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
+        hits += found.workflows
+    best = max((hit.score for hit in found.memories), default=0.0)
+    return {hit.id: hit.score / best for hit in hits}
 
 
 def _is_shown(memory: Candidate, lines: Collection[str]) -> bool:

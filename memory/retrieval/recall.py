@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, worst
-from memory.retrieval.search import MESSAGE_KIND, Filter
-from memory.store.entry import TYPED_KINDS, Kind
+from memory.retrieval.search import Filter
+from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.words import is_small_talk, query_stems
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
-    from memory.log.sessions import Session, Transcript
-    from memory.retrieval.search import Hit, Search
-    from memory.store.database import Database
+    from memory.log.sessions import Transcript
+    from memory.retrieval.search import Found, Hit, Search
+    from memory.store.database import Database, Row
     from memory.text.tokens import TokenCounter
 
-CANDIDATES = 40
-"""Hits that are looked at for the prompt, besides those that the conversation holds."""
 MOST_SHOWN = 6
 WORST_SHOWN = 0.4
 """A hit whose score is below this part of the best one's is not shown to the model."""
@@ -36,8 +34,6 @@ QUESTIONS = 10
 QUERY_STEMS = 12
 OCCURRENCES = 10
 """How many words of the question, and how many places of each, are looked for in a long text."""
-_PROMPT_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
-"""What is searched for the prompt; typed memories activate instead (memory/retrieval/activation.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +69,9 @@ class Recall:
         self._zone = zone
 
     async def relevant(
-        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
+        self, question: str, found: Found, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
     ) -> Passage:
-        """What was said and noted earlier about `question`, as lines of at most `tokens` in all.
+        """What was said and noted earlier about `question`, of what was found for it, in at most `tokens` in all.
 
         Leaves out what the visible conversation holds, and greetings and acknowledgements. whole_exchanges: an
         exchange is shown with its answer, not only with what the user said.
@@ -83,17 +79,14 @@ class Recall:
         if is_small_talk(question):
             return Passage("")
         seen = {message.turn_id for message in visible.messages}
-        only = Filter(kinds=_PROMPT_KINDS, archived=False, superseded=False)
-        # what is visible fits best as a rule: it must not use up the candidates
-        limit = CANDIDATES + len(visible.messages)
         hits = [
             hit
-            for hit in await self._search.find(question, session.owner, only=only, limit=limit)
+            for hit in found.passages
             if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
         ]
         lines: list[str] = []
         provenances: list[Provenance] = []
-        for shown in (await self._shown(question, hits, whole_exchanges=whole_exchanges))[:MOST_SHOWN]:
+        for shown in await self._shown(question, hits, MOST_SHOWN, whole_exchanges=whole_exchanges):
             line = f"- {shown.text}"
             tokens -= self._counter.text(line) + 1
             if tokens < 0 or shown.hit.score < hits[0].score * WORST_SHOWN:
@@ -104,7 +97,7 @@ class Recall:
 
     async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
         """What fits `query`, best first; an exchange once, however many of its messages fit."""
-        return (await self._shown(query, await self.hits(query, owner, only, limit * 3)))[:limit]
+        return await self._shown(query, await self.hits(query, owner, only, limit * 3), limit)
 
     async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """The entry that has `name` as its name or as an alias, whole."""
@@ -146,37 +139,49 @@ class Recall:
         speaking = await self._search.find(words, owner, only=only, limit=limit)
         seen = {hit.id for hit in in_scope}
         hits = [*in_scope, *(hit for hit in speaking if hit.id not in seen and not hit.scope)]
-        return await self._shown(path, hits[:limit])
+        return await self._shown(path, hits, limit)
 
-    async def _shown(self, query: str, hits: list[Hit], *, whole_exchanges: bool = True) -> list[Recollection]:
-        """Hits with the text that shows them, each with its date and source."""
-        sought = query_stems(query)[:QUERY_STEMS]
-        shown: list[Recollection] = []
-        turns: set[int] = set()
+    async def _shown(
+        self, query: str, hits: Iterable[Hit], limit: int, *, whole_exchanges: bool = True
+    ) -> list[Recollection]:
+        """At most `limit` hits with the text that shows them, each with its date and source; an exchange once."""
+        once: dict[tuple[bool, int], Hit] = {}
         for hit in hits:
-            if hit.turn_id is None:
-                ended = f" Outcome: {_excerpt(hit.outcome, sought)}" if hit.outcome else ""
-                text = f"{self._about(hit)} {_excerpt(hit.content, sought)}{ended}"
-                shown.append(Recollection(hit, text, hit.provenance))
-            elif hit.turn_id not in turns:
-                turns.add(hit.turn_id)
-                exchange = await self._exchange(hit, sought, whole=whole_exchanges)
-                shown.append(Recollection(hit, exchange.text, exchange.provenance))
-        return shown
+            once.setdefault((hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id), hit)
+        chosen = list(once.values())[:limit]
+        spoken = await self._spoken([hit.turn_id for hit in chosen if hit.turn_id is not None], whole_exchanges)
+        sought = query_stems(query)[:QUERY_STEMS]
+        return [
+            self._entry(hit, sought) if hit.turn_id is None else self._exchange(hit, spoken[hit.turn_id], sought)
+            for hit in chosen
+        ]
 
-    async def _exchange(self, hit: Hit, sought: list[str], *, whole: bool) -> Passage:
+    async def _spoken(self, turns: list[int], whole: bool) -> dict[int, list[Row]]:
+        """What was said in turns, by the turn; whole: the answers too."""
+        spoken: dict[int, list[Row]] = {turn: [] for turn in turns}
+        if not turns:
+            return spoken
         rows = await self._database.rows(
-            "SELECT role, speaker, content, coalesce(provenance, 'typed') AS provenance FROM spoken"
-            " WHERE turn_id = ? AND (? OR role = 'user') ORDER BY id",
-            (hit.turn_id, whole),
+            "SELECT turn_id, role, speaker, content, coalesce(provenance, 'typed') AS provenance FROM spoken"
+            f" WHERE turn_id IN ({', '.join(map(str, turns))}) AND (? OR role = 'user') ORDER BY id",
+            (whole,),
         )
+        for row in rows:
+            spoken[row["turn_id"]].append(row)
+        return spoken
+
+    def _entry(self, hit: Hit, sought: list[str]) -> Recollection:
+        ended = f" Outcome: {_excerpt(hit.outcome, sought)}" if hit.outcome else ""
+        return Recollection(hit, f"{self._about(hit)} {_excerpt(hit.content, sought)}{ended}", hit.provenance)
+
+    def _exchange(self, hit: Hit, rows: list[Row], sought: list[str]) -> Recollection:
         provenances = [Provenance(row["provenance"]) for row in rows]
         said = [
             f"{row['speaker'] or row['role'].capitalize()}{provenance.mark}: {_excerpt(row['content'], sought)}"
             for row, provenance in zip(rows, provenances, strict=True)
         ]
         text = f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
-        return Passage(text, worst(provenances))
+        return Recollection(hit, text, worst(provenances))
 
     def _about(self, hit: Hit) -> str:
         return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
+from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import LIVE, kind_of
 from memory.store.index import rebuild, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from memory.store.database import Database, Row
-    from memory.store.entry import Kind
+
+    Limits = Sequence[tuple[Collection[str] | None, int | None]]
+    """How many hits are wanted, by their kinds; None: of all kinds, and all of them."""
 
 WEIGHTS = {
     "owner": 0.0,
@@ -37,6 +40,14 @@ WEIGHTS = {
 
 MESSAGE_KIND = "message"
 """The kind under which the log's messages are asked for and shown."""
+PASSAGE_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
+"""What is quoted in a prompt where it fits; typed memories activate instead (memory/retrieval/activation.py)."""
+MEMORIES = 32
+"""So many typed memories that fit a message best are looked at for its prompt."""
+WORKFLOWS = 8
+"""So many workflows, also where other memories have used up the places."""
+PASSAGES = 40
+"""So many passages, besides those that the conversation holds."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
 _SAMPLE = 16
@@ -56,17 +67,17 @@ SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORD
 """
 _ENTRIES = """
 SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
-    e.superseded_by IS NOT NULL AS superseded
+    e.superseded_by IS NOT NULL AS superseded, (SELECT count(*) FROM found) AS looked_at
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
-SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags, 0 AS archived,
-    0 AS superseded
+SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags,
+    0 AS archived, 0 AS superseded, (SELECT count(*) FROM found) AS looked_at
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
 # Of an entry only is kept whether it can be trusted, not what made it foreign.
 _DECORATED = """
-SELECT b.row, b.score, b.kind, b.created_at, b.scope, b.archived, o.name AS owner, n.name,
+SELECT b.*, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
     m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from,
@@ -76,7 +87,7 @@ LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
 LEFT JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
 LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2
 """
-_SCORES = "SELECT b.row, b.score FROM best b"
+_SCORES = "SELECT b.* FROM best b"
 _ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
 
 
@@ -120,6 +131,18 @@ class Hit:
     outcome: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What fits a message, best first: typed memories, workflows among them, and what is not a typed memory."""
+
+    memories: Sequence[Hit] = ()
+    workflows: Sequence[Hit] = ()
+    passages: Sequence[Hit] = ()
+
+
+NOTHING = Found()
+
+
 class Search:
     """Finds entries and messages. Any text is a valid query; what to leave out is the caller's choice."""
 
@@ -130,12 +153,23 @@ class Search:
         self, query: str, owner: str | None = None, *, only: Filter | None = None, limit: int | None = None
     ) -> list[Hit]:
         """What fits `query`, best first, of one owner or of all; equal scores newest first."""
-        rows = await self._best(query, owner, only or Filter(), limit, _DECORATED)
+        rows = await self._best(query, owner, only or Filter(), [((only or Filter()).kinds, limit)], _DECORATED)
         return [_hit(row) for row in rows]
+
+    async def for_message(self, message: str, owner: str, visible: int) -> Found:
+        """What may stand in the prompt of a message, in one pass through the index.
+
+        visible: messages that the conversation holds. They fit best as a rule and must not use up the places.
+        """
+        limits = [(TYPED_KINDS, MEMORIES), ((Kind.WORKFLOW,), WORKFLOWS), (PASSAGE_KINDS, PASSAGES + visible)]
+        found: list[list[Hit]] = [[], [], []]
+        for row in await self._best(message, owner, Filter(archived=False, superseded=False), limits, _DECORATED):
+            found[row["part"]].append(_hit(row))
+        return Found(*found)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
-        rows = await self._best(query, owner, only, limit, _SCORES)
+        rows = await self._best(query, owner, only, [(only.kinds, limit)], _SCORES)
         return {source_of(row["row"])[1]: row["score"] for row in rows}
 
     async def named(self, name: str, owner: str | None = None, *, only: Filter | None = None) -> list[Hit]:
@@ -163,7 +197,8 @@ class Search:
         )
         return [_hit(row) for row in rows]
 
-    async def _best(self, query: str, owner: str | None, only: Filter, limit: int | None, columns: str) -> list[Row]:
+    async def _best(self, query: str, owner: str | None, only: Filter, limits: Limits, columns: str) -> list[Row]:
+        """For each kinds in `limits` as many rows as it says, `part` telling for which they are."""
         owner_id, share = None, 0
         if owner is not None:
             known = await self._database.row(_OWNER, (owner,))
@@ -174,19 +209,26 @@ class Search:
         match = match_expression(None if share >= _MOST else owner_id, query)
         if match is None:
             return []
-        where, parameters = _conditions(only, owner_id)
+        parts: list[str] = []
+        parameters: dict[str, object] = {"match": match}
+        for part, (kinds, limit) in enumerate(limits):
+            where, values = _conditions(replace(only, kinds=kinds), owner_id, part)
+            parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
+            parameters |= values | {f"most{part}": -1 if limit is None else limit}
+        once = "AS MATERIALIZED" if len(parts) > 1 else "AS"
         sql = (
-            f"WITH found AS MATERIALIZED ({_FOUND}), hits AS ({_sources(only)}),"
-            f" best AS (SELECT * FROM hits b {where} {_ORDER} LIMIT :limit) {columns} {_ORDER}"
+            f"WITH found AS MATERIALIZED ({_FOUND}), hits {once} ({_sources(limits)}),"
+            f" best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
         )
-        most = -1 if limit is None else limit
-        parameters |= {"match": match, "limit": most}
+        wanted = sum(limit for _, limit in limits if limit is not None)
+        bounded = all(limit is not None for _, limit in limits)
         rows: list[Row] = []
-        if share >= _MOST:  # many rows match
-            rows = await self._database.rows(sql, parameters | {"first": max(-1, most * _FIRST)})
-        if len(rows) < most or share < _MOST:
-            rows = await self._database.rows(sql, parameters | {"first": -1})
-        return rows
+        if share >= _MOST and bounded:  # many rows match
+            first = wanted * _FIRST
+            rows = await self._database.rows(sql, parameters | {"first": first})
+            if len(rows) == wanted or (rows and rows[0]["looked_at"] < first):
+                return rows
+        return await self._database.rows(sql, parameters | {"first": -1})
 
     async def reindex(self) -> None:
         """Make the index anew from the entries and the log."""
@@ -194,20 +236,19 @@ class Search:
             await rebuild(connection)
 
 
-def _sources(only: Filter) -> str:
+def _sources(limits: Limits) -> str:
     """What is searched: entries, messages, or both."""
-    if only.kinds is None:
-        return f"{_ENTRIES} UNION ALL {_MESSAGES}"
-    sources = [_ENTRIES] if set(only.kinds) - {MESSAGE_KIND} else []
-    sources += [_MESSAGES] if MESSAGE_KIND in only.kinds else []
+    kinds = {kind for some, _ in limits for kind in (some if some is not None else (*Kind, MESSAGE_KIND))}
+    sources = [_ENTRIES] if kinds - {MESSAGE_KIND} else []
+    sources += [_MESSAGES] if MESSAGE_KIND in kinds else []
     return " UNION ALL ".join(sources or [_ENTRIES])
 
 
-def _conditions(only: Filter, owner_id: int | None) -> tuple[str, dict[str, object]]:
+def _conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, dict[str, object]]:
     conditions = [] if owner_id is None else [f"+b.owner_id = {owner_id}"]
     parameters: dict[str, object] = {}
     if only.kinds is not None:
-        names = {f"kind{number}": str(kind) for number, kind in enumerate(only.kinds)}
+        names = {f"kind{part}_{number}": str(kind) for number, kind in enumerate(only.kinds)}
         conditions.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
         parameters |= names
     for name, value, condition in (

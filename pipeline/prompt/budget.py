@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memory.log.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
-from pipeline.prompt.memory_shares import fitted
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
-    from memory.files.notes import Memory
     from memory.text.tokens import TokenCounter
-    from pipeline.models.model import ChatModel, ToolSpec
+    from pipeline.models.model import ToolSpec
 
 MARGIN = 0.9
 """The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
@@ -23,9 +22,12 @@ RELEVANT_TOKENS = 1_200
 """What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Budget:
-    """What a request to one model may cost, in tokens. fixed: the text that stands first in each."""
+    """What the requests of one turn may cost, in tokens. fixed: the text that stands first in each.
+
+    What takes counting is counted once: the estimate may be corrected between two requests of a turn.
+    """
 
     model: str
     window: ModelWindow
@@ -38,12 +40,12 @@ class Budget:
         """All messages: the window without the margin, the tools, and the room for the answer."""
         return max(0, int((self.window.max_input_tokens - self.answer) * MARGIN) - self.tool_tokens)
 
-    @property
+    @cached_property
     def tool_tokens(self) -> int:
         """The tools' descriptions."""
         return sum(self.text(tool.name + tool.description + tool.parameters) for tool in self.tools)
 
-    @property
+    @cached_property
     def free(self) -> int:
         """What the fixed part of the prompt leaves for memory and conversation, which share it."""
         return max(0, self.messages - self.text(self.fixed))
@@ -111,21 +113,3 @@ class Budget:
         conversation.prune(max(0, tokens - asked))
         kept = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in kept]
-
-    def fit_memory(self, memory: Memory) -> Memory:
-        """`memory` within its budget."""
-        return fitted(memory, self.memory, self)
-
-
-@dataclass(frozen=True, slots=True)
-class Budgeting:
-    """Makes the budget of each request: what a model takes may become known only while the program runs."""
-
-    model: ChatModel
-    counter: TokenCounter
-    fixed: str
-    tools: tuple[ToolSpec, ...]
-
-    def now(self) -> Budget:
-        """The budget of a request made now."""
-        return Budget(self.model.name, self.model.window, self.counter, self.fixed, self.tools)

@@ -13,6 +13,8 @@ import structlog
 
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
+from memory.retrieval.search import NOTHING
+from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
@@ -24,37 +26,36 @@ from pipeline.prompt.prompts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
-    from memory.retrieval.activation import Activated, Activation
+    from memory.retrieval.activation import Activated, Activation, Pool
+    from memory.retrieval.recall import Recall
+    from memory.retrieval.search import Found, Search
     from pipeline.prompt.budget import Budget
 
 
 log = structlog.get_logger(__name__)
 
 
-class RelevantMemory(Protocol):
-    """A search over what was remembered earlier."""
+class Graph(Protocol):
+    """Another place that knows what was said."""
 
-    async def relevant(
-        self, session: Session, question: str, visible: Transcript, tokens: int, *, whole_exchanges: bool
-    ) -> Passage:
-        """What is known about `question` beyond the visible conversation, in `tokens` at most; empty for nothing.
-
-        whole_exchanges: quote the answers too, not the users' words alone.
-        """
+    async def relevant(self, question: str) -> Passage:
+        """What is known about `question`; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class ActivationBudget:
-    """What activates, and how many tokens it may cost."""
+class Memories:
+    """What is searched for a message, how it is quoted, and what activates, in so many tokens."""
 
-    memories: Activation
-    tokens: int
+    search: Search
+    recall: Recall
+    activation: Activation
+    activation_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +63,21 @@ class PromptSources:
     """What is remembered and can stand in a prompt. None: nothing of it is to."""
 
     files: DailyNotes | None
-    activation: ActivationBudget | None
-    relevant: Sequence[RelevantMemory]
+    memories: Memories | None
+    graph: Graph | None
 
 
 @dataclass(frozen=True, slots=True)
 class Stable:
     """The system message, the baseline memories in it, and the lines of MEMORY.md that it shows.
 
-    unreadable: why a file is not in it, in a sentence.
+    pool: what else may activate. unreadable: why a file is not in it, in a sentence.
     """
 
     message: Message
     baseline: tuple[Activated, ...]
     lines: frozenset[str]
+    pool: Pool | None
     unreadable: str | None = None
 
 
@@ -88,16 +90,32 @@ class Volatile:
 
 
 class PromptBuilder:
-    """Builds both parts, each within its budget and in the words that suit the model."""
+    """Builds both parts, each within its budget and in the words that suit the model.
 
-    def __init__(self, style: PromptStyle, sources: PromptSources, clock: Clock, zone: ZoneInfo) -> None:
+    budget: makes that of a turn; what a model takes may become known only while the program runs.
+    """
+
+    def __init__(
+        self, style: PromptStyle, sources: PromptSources, budget: Callable[[], Budget], clock: Clock, zone: ZoneInfo
+    ) -> None:
         self._style = style
         self._sources = sources
+        self.budget = budget
         self._clock = clock
         self._zone = zone
 
-    async def stable(self, session: Session, visible: Transcript, budget: Budget) -> Stable:
-        """Identity and rules, the Markdown files, the baseline memories, the conversation's summary."""
+    async def find(self, session: Session, question: str, visible: Transcript) -> Found:
+        """What fits `question`, for both parts."""
+        memories = self._sources.memories
+        if memories is None:
+            return NOTHING
+        return await memories.search.for_message(question, session.owner, len(visible.messages))
+
+    async def stable(self, session: Session, visible: Transcript, budget: Budget, found: Found = NOTHING) -> Stable:
+        """Identity and rules, the Markdown files, the baseline memories, the conversation's summary.
+
+        Nothing in it depends on what was found for a message, which is only read with the rest.
+        """
         style = self._style
         parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
         lines: frozenset[str] = frozenset()
@@ -106,51 +124,53 @@ class PromptBuilder:
             unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
-            memory = budget.fit_memory(without_visible(memory, visible.messages, self._zone))
+            memory = fitted(without_visible(memory, visible.messages, self._zone), budget.memory, budget)
             context, lines = memory.to_context(), frozenset(memory.long_term.splitlines())
             provenances.append(memory.provenance)
             log.info(f"Memory context: {len(context)} chars")
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
-        baseline = await self._baseline(session.owner, budget, lines)
+        pool: Pool | None = None
+        baseline: tuple[Activated, ...] = ()
+        if (memories := self._sources.memories) is not None:
+            room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
+            pool = await memories.activation.pool(session.owner, room, found)
+            baseline = memories.activation.baseline(pool, room, budget.text, lines)
         if baseline:
             parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
         if visible.summary:
             header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
             parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
-        return Stable(message, baseline, lines, unreadable)
+        return Stable(message, baseline, lines, pool, unreadable)
+
+    async def stable_tokens(self, session: Session, visible: Transcript) -> int:
+        """What the next request of a session costs without its new message."""
+        budget = self.budget()
+        stable = await self.stable(session, visible, budget)
+        spoken = [budget.capped(message, budget.message) for message in visible.messages]
+        return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
     async def volatile(
-        self, session: Session, question: str, visible: Transcript, stable: Stable, budget: Budget
+        self, question: str, found: Found, visible: Transcript, stable: Stable, budget: Budget
     ) -> Volatile:
-        """The memories that fit `question`, what is found about it in search, and the time."""
-        tokens, quoted = budget.relevant, self._style.whole_exchanges
-        context = await self._contextual(session.owner, question, stable, budget)
-        found = [
-            await source.relevant(session, question, visible, tokens, whole_exchanges=quoted)
-            for source in self._sources.relevant
-        ]
-        lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in found if one.text]
+        """The memories that fit `question`, what was found about it, and the time."""
+        tokens, memories = budget.relevant, self._sources.memories
+        context: tuple[Activated, ...] = ()
+        passages: list[Passage] = []
+        if memories is not None and stable.pool is not None:
+            taken = sum(one.tokens for one in stable.baseline)
+            taken += budget.text(RULES_HEADER) if stable.baseline else 0
+            left = budget.activation(memories.activation_tokens) - taken
+            context = memories.activation.contextual(stable.pool, stable.baseline, left, budget.text, stable.lines)
+            quoted = self._style.whole_exchanges
+            passages.append(await memories.recall.relevant(question, found, visible, tokens, whole_exchanges=quoted))
+        if self._sources.graph is not None:
+            passages.append(await self._sources.graph.relevant(question))
+        lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in passages if one.text]
         parts = ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
-        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in found))
+        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in passages))
         return Volatile(text, context)
-
-    async def _baseline(self, owner: str, budget: Budget, shown: frozenset[str]) -> tuple[Activated, ...]:
-        activation = self._sources.activation
-        if activation is None:
-            return ()
-        tokens = budget.activation(activation.tokens) - budget.text(RULES_HEADER)
-        return await activation.memories.baseline(owner, tokens, budget.text, shown)
-
-    async def _contextual(self, owner: str, question: str, stable: Stable, budget: Budget) -> tuple[Activated, ...]:
-        activation = self._sources.activation
-        if activation is None:
-            return ()
-        baseline = stable.baseline
-        taken = sum(one.tokens for one in baseline) + (budget.text(RULES_HEADER) if baseline else 0)
-        tokens = budget.activation(activation.tokens) - taken
-        return await activation.memories.contextual(owner, question, baseline, tokens, budget.text, stable.lines)
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:

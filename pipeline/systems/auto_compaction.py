@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, CompactionService
+    from memory.log.sessions import SessionService
     from pipeline.models.model import ChatModel
     from pipeline.turn import Turn
 
@@ -15,11 +16,14 @@ OnCompacted = Callable[["Compacted"], Awaitable[None]]
 
 
 class AutoCompaction:
-    """Compacts when the model's window or the message window is outgrown (S0, S2)."""
+    """Reads the conversation, and compacts it when the model's window or the message window is outgrown (S0, S2)."""
 
     name = "AutoCompaction"
 
-    def __init__(self, compaction: CompactionService, model: ChatModel, on_compacted: OnCompacted) -> None:
+    def __init__(
+        self, sessions: SessionService, compaction: CompactionService, model: ChatModel, on_compacted: OnCompacted
+    ) -> None:
+        self._sessions = sessions
         self._compaction = compaction
         self._model = model
         self._on_compacted = on_compacted
@@ -29,12 +33,14 @@ class AutoCompaction:
 
         It is the first in a turn to look at the model's window, so it is here that the endpoint may be asked for it.
         """
+        turn.transcript = await self._sessions.transcript(turn.session.id)
         await self._model.get_to_know()
         done = await self._compaction.compact_if_needed(
-            turn.session, self._model.name, self._model.window.max_input_tokens
+            turn.session, turn.transcript, self._model.name, self._model.window.max_input_tokens
         )
         if done is None:
             return
+        turn.transcript = await self._sessions.transcript(turn.session.id)
         await self._on_compacted(done)
         if not done.summarized:
             turn.notices.append(

@@ -10,8 +10,7 @@ from pipeline.prompt.prompt_builder import with_volatile
 from pipeline.prompt.prompts import unfenced
 
 if TYPE_CHECKING:
-    from memory.log.sessions import Session, SessionService
-    from pipeline.prompt.budget import Budgeting
+    from memory.log.sessions import SessionService
     from pipeline.prompt.prompt_builder import PromptBuilder
     from pipeline.turn import Turn
 
@@ -24,33 +23,26 @@ class ContextBuilding:
 
     name = "ContextBuilding"
 
-    def __init__(self, sessions: SessionService, builder: PromptBuilder, budgeting: Budgeting) -> None:
+    def __init__(self, sessions: SessionService, builder: PromptBuilder) -> None:
         self._sessions = sessions
         self._builder = builder
-        self._budgeting = budgeting
 
     async def process(self, turn: Turn) -> None:
-        """Set the turn's context and tools."""
-        budget = self._budgeting.now()
-        transcript = await self._sessions.transcript(turn.session.id)
+        """Set the turn's context and its budget."""
+        turn.budget = budget = self._builder.budget()
+        if turn.transcript is None:
+            turn.transcript = await self._sessions.transcript(turn.session.id)
+        transcript = turn.transcript
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         visible = replace(transcript, messages=history)
-        stable = await self._builder.stable(turn.session, visible, budget)
         question = in_one(turn.user_messages).text
-        volatile = await self._builder.volatile(turn.session, question, transcript, stable, budget)
+        found = await self._builder.find(turn.session, question, transcript)
+        stable = await self._builder.stable(turn.session, visible, budget, found)
+        volatile = await self._builder.volatile(question, found, transcript, stable, budget)
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
-        turn.tools = budget.tools
         turn.notices += [stable.unreadable] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
-
-    async def stable_tokens(self, session: Session) -> int:
-        """What the next request of a session costs without its new message, for /status."""
-        budget = self._budgeting.now()
-        transcript = await self._sessions.transcript(session.id)
-        stable = await self._builder.stable(session, transcript, budget)
-        spoken = [budget.capped(message, budget.message) for message in transcript.messages]
-        return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
 
 def _as_said(message: Message) -> Message:

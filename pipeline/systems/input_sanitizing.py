@@ -34,18 +34,11 @@ class InputSanitizing:
 
     async def process(self, turn: Turn) -> None:
         """Turn what came in into the turn's user messages. Raises EmptyMessage when nothing is left."""
-        for incoming in turn.incoming:
-            text = clean(incoming.text)
+        for said in turn.arrivals:
+            text = clean(said.text)
             if text:
-                turn.user_messages.append(
-                    Message(
-                        Role.USER,
-                        text,
-                        incoming.received_at,
-                        speaker=incoming.speaker,
-                        provenance=incoming.provenance,
-                    )
-                )
+                message = Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=said.provenance)
+                turn.user_messages.append(message)
         if not turn.user_messages:
             raise EmptyMessage("There is no text in that message: write me something.")
 

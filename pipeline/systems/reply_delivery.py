@@ -50,7 +50,7 @@ class ReplyDelivery:
                 written_entries=tuple(turn.written_entries),
                 activated=turn.activated,
                 told_notices=tuple(notice.id for notice in waiting),
-                inbox_ids=tuple(i.inbox_id for i in turn.incoming if i.inbox_id is not None),
+                inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
                 reply=await turn.channel.outgoing(turn.reply),
                 noted=self._notes,
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memory.clock import Clock
     from pipeline.models.model import ChatModel, ModelAnswer
-    from pipeline.prompt.budget import Budgeting
+    from pipeline.prompt.budget import Budget
     from pipeline.recall_only import RecallOnly
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
@@ -41,8 +41,12 @@ class TurnLimits:
 
 @dataclass(slots=True)
 class _Used:
-    """What a turn has used of its limits. repeats: how often the last call came in a row."""
+    """The budget of a turn's requests, and what it has used of its limits.
 
+    repeats: how often the last call came in a row.
+    """
+
+    budget: Budget
     model_calls: int = 0
     tool_calls: int = 0
     last_call: tuple[str, str] | None = None
@@ -58,18 +62,11 @@ class ToolLoop:
     name = "ToolLoop"
 
     def __init__(
-        self,
-        model: ChatModel,
-        toolbox: Toolbox,
-        limits: TurnLimits,
-        budgeting: Budgeting,
-        recall_only: RecallOnly | None,
-        clock: Clock,
+        self, model: ChatModel, toolbox: Toolbox, limits: TurnLimits, recall_only: RecallOnly | None, clock: Clock
     ) -> None:
         self._model = model
         self._toolbox = toolbox
         self._limits = limits
-        self._budgeting = budgeting
         self._recall_only = recall_only
         self._clock = clock
 
@@ -90,24 +87,24 @@ class ToolLoop:
             ) from None
 
     async def _loop(self, turn: Turn) -> None:
-        used = _Used()
+        assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101  # or ends the turn: the order table
+        used = _Used(turn.budget)
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
-            await self._execute(turn, answer)
+            await self._execute(turn, used.budget, answer)
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
-        budget = self._budgeting.now()
-        messages = budget.fit([*turn.context, *turn.produced])
+        messages = used.budget.fit([*turn.context, *turn.produced])
         try:
             answer = await self._ask(turn, messages, used)
         except ContextOverflow:
             log.warning("context_overflow", messages=len(messages))
-            messages = budget.emergency(messages)
+            messages = used.budget.emergency(messages)
             answer = await self._ask(turn, messages, used)
         if answer.finish is Finish.CUT_OFF or not _says_something(answer):
             log.warning("unusable_answer", finish=str(answer.finish), characters=len(answer.text))
@@ -141,7 +138,7 @@ class ToolLoop:
         async def on_wait(what: str) -> None:
             await _shown(turn.channel.show_waiting(what))
 
-        request = ModelRequest(messages, turn.tools, session_id=turn.session.id, on_wait=on_wait)
+        request = ModelRequest(messages, used.budget.tools, session_id=turn.session.id, on_wait=on_wait)
         return await self._model.complete(request, on_text)
 
     def _check_calls(self, calls: tuple[ToolCall, ...], used: _Used) -> None:
@@ -158,9 +155,8 @@ class ToolLoop:
                 "ask in smaller steps, or raise TURN_MAX_TOOL_CALLS."
             )
 
-    async def _execute(self, turn: Turn, answer: ModelAnswer) -> None:
+    async def _execute(self, turn: Turn, budget: Budget, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
-        budget = self._budgeting.now()
         typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
         view = turn.provenance  # of what the model had read when it called
         context = ToolContext(

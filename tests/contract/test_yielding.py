@@ -98,7 +98,7 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
         return (await yielding.complete(request(text, background=True))).completion
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)
-    background = BackgroundConsolidation(bench.service, bench.notices, yielding.quiet, tell=True)
+    background = BackgroundConsolidation(bench.service, bench.notices, yielding.quiet)
     session = await bench.store.session()
     await bench.store.exchange(session, "I live in Kyiv.", "I see.")
     assert await bench.service.mark_current_due(session) is not None

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.arrivals import Arrival
 from memory.learning.capture import LONGEST_CAPTURE
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
+from pipeline.arrival import Arrival
 from pipeline.systems.auto_capture import requested
-from pipeline.turn import Incoming
 from tests.support.fakes import FakeChannel, FakeClock, Person
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.talk import Store
@@ -279,8 +278,8 @@ async def test_of_messages_that_come_together_only_the_typed_ones_are_captured(a
 async def test_in_a_group_what_is_said_of_oneself_names_the_speaker(app: App) -> None:
     group = Address("telegram", "-100")
     for speaker, text in (("Ann", "I prefer green tea in the morning"), ("Ben", "Always answer in one sentence")):
-        incoming = Incoming(text, Provenance.TYPED, app.clock(), speaker=speaker)
-        await app.runner.submit(Arrival(group, incoming, FakeChannel()))
+        said = Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker)
+        await app.runner.submit(said)
         await app.runner.idle(group.session_id)
     found = await app.database.rows("SELECT content FROM entries ORDER BY id")
     assert [row["content"] for row in found] == [

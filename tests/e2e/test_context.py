@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.arrivals import Arrival
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
-from pipeline.turn import Incoming
+from pipeline.arrival import Arrival
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Fails, Says
 from tests.support.talk import ledger_over
@@ -153,10 +152,10 @@ async def test_words_that_others_wrote_are_marked(person: Person, model: ModelSe
 async def test_in_a_group_the_model_knows_who_speaks(app: App, model: ModelServer) -> None:
     person = Person(app, Address("telegram", "-100"))
     said = [
-        Incoming("Tea, please", Provenance.TYPED, app.clock(), speaker="Olena"),
-        Incoming("Coffee is better", Provenance.FORWARDED, app.clock(), speaker="Taras"),
+        Arrival(person.address, "Tea, please", Provenance.TYPED, app.clock(), person.channel, speaker="Olena"),
+        Arrival(person.address, "Coffee is better", Provenance.FORWARDED, app.clock(), person.channel, speaker="Taras"),
     ]
-    await app.runner.submit(*(Arrival(person.address, incoming, person.channel) for incoming in said))
+    await app.runner.submit(*said)
     await app.runner.idle("telegram:-100")
     assert model.requests[0].messages[1]["content"] == "Olena: Tea, please"
     assert model.requests[0].last == "Taras: [forwarded] Coffee is better"

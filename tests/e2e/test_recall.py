@@ -47,7 +47,8 @@ async def session(store: Store) -> Session:
 
 async def relevant(store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY) -> list[str]:
     visible = await store.sessions.transcript(session.id)
-    return (await recall.relevant(session, question, visible, tokens)).text.splitlines()
+    found = await Search(store.database).for_message(question, session.owner, len(visible.messages))
+    return (await recall.relevant(question, found, visible, tokens)).text.splitlines()
 
 
 async def said_earlier(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from apscheduler.triggers.cron import CronTrigger
 
-from bot.jobs.schedule import WEEKLY, WeeklySchedule, next_hour
+from bot.jobs.schedule import WEEKLY, WeeklyHour, WeeklySchedule, next_hour
 from bot.services import memory_services
 from config.settings import Settings
 from memory.service.jobs import JobLog
@@ -34,7 +34,7 @@ OWNER = "console:local"
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = memory_services(Settings(), database, TokenCounter(), clock)
-    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, clock, ZoneInfo("UTC"), day, hour, tell=True)
+    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, clock, WeeklyHour(day, hour, ZoneInfo("UTC")))
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.arrivals import Arrival
 from bot.chat.session_runner import QUEUE_LIMIT
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
-from pipeline.turn import Incoming
+from pipeline.arrival import Arrival
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Fails, Holds, Says
 
@@ -44,7 +43,7 @@ async def test_what_arrives_during_a_turn_waits_and_is_merged_in_order(
     for text in ("two", "three", "four"):
         await person.sends(text)
     assert len(model.requests) == 1
-    assert app.runner.waiting("console:local") == 3
+    assert app.lanes.waiting("console:local") == 3
     holds.release.set()
     await app.runner.idle("console:local")
     assert person.channel.said == ["First answer", "Second answer"]
@@ -146,7 +145,7 @@ async def test_what_waited_at_a_stop_is_merged_with_the_next_message(
     assert len(model.requests) == 1
     await person.says("four")
     assert model.requests[1].said[-3:] == ["two", "three", "four"]
-    assert app.runner.waiting("console:local") == 0
+    assert app.lanes.waiting("console:local") == 0
 
 
 async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Person, model: ModelServer) -> None:
@@ -157,7 +156,7 @@ async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Pers
     await person.says("/stop")
     assert "A new conversation begins" in await person.says("/new")
     assert len(model.requests) == 1
-    assert app.runner.waiting("console:local") == 1
+    assert app.lanes.waiting("console:local") == 1
     await person.says("three")
     assert await contents(app) == ["two", "three", "You said: three"]
 
@@ -191,8 +190,8 @@ async def test_a_full_queue_that_a_stop_holds_does_not_shut_the_person_out(
 async def test_arrivals_that_come_back_held_after_a_restart_wait_for_the_next_message(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    incoming = Incoming("from before", Provenance.TYPED, app.clock())
-    await app.runner.submit(Arrival(person.address, incoming, person.channel, held=True))
+    before = Arrival(person.address, "from before", Provenance.TYPED, app.clock(), person.channel, held=True)
+    await app.runner.submit(before)
     await app.runner.idle("console:local")
     assert model.requests == []
     await person.says("now")
@@ -288,10 +287,10 @@ async def test_a_retry_runs_merged_messages_and_forwards_as_they_were(
 ) -> None:
     model.script(Fails(404))
     said = [
-        Incoming("Look at this", Provenance.TYPED, app.clock()),
-        Incoming("Remember that pigs fly", Provenance.FORWARDED, app.clock()),
+        Arrival(person.address, "Look at this", Provenance.TYPED, app.clock(), person.channel),
+        Arrival(person.address, "Remember that pigs fly", Provenance.FORWARDED, app.clock(), person.channel),
     ]
-    await app.runner.submit(*(Arrival(person.address, incoming, person.channel) for incoming in said))
+    await app.runner.submit(*said)
     await app.runner.idle("console:local")
     await person.says("/retry")
     assert model.requests[-1].said[-2:] == [
@@ -336,18 +335,18 @@ async def test_an_edited_message_that_waits_takes_the_place_of_the_first(
     app: App, person: Person, model: ModelServer
 ) -> None:
     def arrival(text: str) -> Arrival:
-        return Arrival(person.address, Incoming(text, Provenance.TYPED, app.clock()), person.channel, message_id="7")
+        return Arrival(person.address, text, Provenance.TYPED, app.clock(), person.channel, message_id="7")
 
     holds = Holds("Done")
     model.script(holds)
     await person.sends("one")
     await person.sees("Done")
     await app.runner.submit(arrival("tow"))
-    assert await app.runner.replace_waiting(arrival("two"))
+    assert app.lanes.replace_waiting(arrival("two"))
     holds.release.set()
     await app.runner.idle("console:local")
     assert await contents(app) == ["one", "Done", "two", "You said: two"]
-    assert not await app.runner.replace_waiting(arrival("three"))
+    assert not app.lanes.replace_waiting(arrival("three"))
 
 
 async def test_a_shutdown_in_the_middle_of_a_turn_commits_nothing(start: OpenApp, model: ModelServer) -> None:

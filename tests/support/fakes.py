@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bot.chat.arrivals import Arrival
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from pipeline.turn import Incoming
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.app import App
     from memory.log.turn_log import OutgoingReply
-    from pipeline.turn import ReplyChannel
+    from pipeline.arrival import ReplyChannel
 
 
 class FakeClock:
@@ -53,10 +52,10 @@ class FakeChannel:
         await self.deliver(text)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        self.held += [arrival.incoming.text for arrival in arrivals]
+        self.held += [arrival.text for arrival in arrivals]
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
-        self.shown += [f"interrupted: {arrival.incoming.text}" for arrival in arrivals]
+        self.shown += [f"interrupted: {arrival.text}" for arrival in arrivals]
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
@@ -96,7 +95,7 @@ class Person:
     async def sends(self, *texts: str, provenance: Provenance = Provenance.TYPED) -> None:
         """Send messages, several of them at once, and go on."""
         await self.app.runner.submit(
-            *(Arrival(self.address, Incoming(text, provenance, self.app.clock()), self.channel) for text in texts)
+            *(Arrival(self.address, text, provenance, self.app.clock(), self.channel) for text in texts)
         )
 
     async def says(self, text: str, provenance: Provenance = Provenance.TYPED) -> str:

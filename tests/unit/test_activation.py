@@ -6,7 +6,6 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -15,12 +14,12 @@ from hypothesis import strategies as st
 from benchmarks.activation import NOW, figures, load_cases, store_cases
 from memory.clock import to_text
 from memory.learning.capture import LONGEST_CAPTURE
-from memory.retrieval.activation import LINE_CHARACTERS, Activated, Activation, Layer
-from memory.retrieval.search import Search
+from memory.retrieval.activation import LINE_CHARACTERS, Activated, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
 from memory.text.tokens import TokenCounter
+from tests.support.activating import Activating
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
 
@@ -38,14 +37,10 @@ def store(database: Database, clock: FakeClock) -> Store:
     return Store.over(database, clock)
 
 
-def activation_over(database: Database, clock: FakeClock, decay: Decay | None = None) -> Activation:
-    return Activation(database, Search(database), decay or Decay(), clock, ZoneInfo("UTC"))
-
-
 @pytest.fixture
-def activation(database: Database, clock: FakeClock) -> Activation:
+def activation(database: Database, clock: FakeClock) -> Activating:
     """The activation over it."""
-    return activation_over(database, clock)
+    return Activating.over(database, clock)
 
 
 async def remembered(store: Store, kind: Kind, content: str, *, used: int = 1, days: float = 0, **new: object) -> Entry:
@@ -60,11 +55,11 @@ async def remembered(store: Store, kind: Kind, content: str, *, used: int = 1, d
     return added
 
 
-async def baseline(activation: Activation, tokens: int = PLENTY, owner: str = OWNER) -> list[str]:
+async def baseline(activation: Activating, tokens: int = PLENTY, owner: str = OWNER) -> list[str]:
     return said(await activation.baseline(owner, tokens, count))
 
 
-async def contextual(activation: Activation, message: str, layer: Layer, tokens: int = PLENTY) -> list[str]:
+async def contextual(activation: Activating, message: str, layer: Layer, tokens: int = PLENTY) -> list[str]:
     rules = await activation.baseline(OWNER, tokens, count)
     found = await activation.contextual(OWNER, message, rules, tokens - cost(rules), count)
     return said(one for one in found if one.layer is layer)
@@ -79,7 +74,7 @@ def cost(activated: Iterable[Activated]) -> int:
 
 
 async def test_layer_a_holds_every_trusted_rule_of_high_priority_and_nothing_else(
-    store: Store, activation: Activation
+    store: Store, activation: Activating
 ) -> None:
     for kind in (*TYPED_KINDS, Kind.NOTE, Kind.EPISODE):
         for priority in Priority:
@@ -87,11 +82,11 @@ async def test_layer_a_holds_every_trusted_rule_of_high_priority_and_nothing_els
             await remembered(store, kind, f"doubtful {kind} {priority}", priority=priority, trusted=False)
     expected = [f"{k} {p}" for p in ("critical", "high") for k in ("policy", "architecture", "preference")]
     assert await baseline(activation) == expected
-    assert await activation.baseline_count(OWNER) == len(expected)
+    assert await activation.activation.baseline_count(OWNER) == len(expected)
 
 
 async def test_of_one_priority_the_strongest_rule_is_first_and_time_lets_none_go(
-    store: Store, activation: Activation, clock: FakeClock
+    store: Store, activation: Activating, clock: FakeClock
 ) -> None:
     await remembered(store, Kind.POLICY, "weak", days=30)
     await remembered(store, Kind.POLICY, "strong", used=5)
@@ -101,7 +96,7 @@ async def test_of_one_priority_the_strongest_rule_is_first_and_time_lets_none_go
         clock.forward(days=3650)
 
 
-async def test_what_is_archived_superseded_or_deleted_never_activates(store: Store, activation: Activation) -> None:
+async def test_what_is_archived_superseded_or_deleted_never_activates(store: Store, activation: Activating) -> None:
     for kind in TYPED_KINDS:
         live = await remembered(store, kind, f"{kind} tea")
         for column, value in (("archived_at", "2026"), ("superseded_by", live.id)):
@@ -115,21 +110,21 @@ async def test_what_is_archived_superseded_or_deleted_never_activates(store: Sto
     assert sorted(said([*rules, *context])) == sorted(f"{kind} tea" for kind in TYPED_KINDS)
 
 
-async def test_each_owner_has_only_its_own(store: Store, activation: Activation) -> None:
+async def test_each_owner_has_only_its_own(store: Store, activation: Activating) -> None:
     for owner in (OWNER, "telegram:2"):
         await remembered(store, Kind.POLICY, f"Rule of {owner}", owner=owner)
         await remembered(store, Kind.FACT, f"Tea of {owner}", owner=owner)
         await remembered(store, Kind.WORKFLOW, f"Brew tea for {owner}", owner=owner)
     assert await baseline(activation, owner="telegram:2") == ["Rule of telegram:2"]
     assert await baseline(activation, owner="telegram:3") == []
-    assert await activation.baseline_count("telegram:3") == 0
+    assert await activation.activation.baseline_count("telegram:3") == 0
     assert await contextual(activation, "tea", Layer.CONTEXT) == ["Tea of telegram:1"]
     assert await contextual(activation, "tea", Layer.PROCEDURES) == ["Brew tea for telegram:1"]
     assert await activation.contextual("telegram:3", "tea", (), PLENTY, count) == ()
 
 
 async def test_a_strong_memory_about_something_else_does_not_push_out_a_relevant_one(
-    store: Store, activation: Activation
+    store: Store, activation: Activating
 ) -> None:
     await remembered(store, Kind.FACT, "The lighthouse keeper is called Ida", days=60)
     for number in range(50):
@@ -137,7 +132,7 @@ async def test_a_strong_memory_about_something_else_does_not_push_out_a_relevant
     assert (await contextual(activation, "Who keeps the lighthouse?", Layer.CONTEXT, 60))[0].startswith("The lighth")
 
 
-async def test_what_no_word_fits_is_ranked_by_strength(store: Store, activation: Activation) -> None:
+async def test_what_no_word_fits_is_ranked_by_strength(store: Store, activation: Activating) -> None:
     for number in (3, 9, 1, 5):
         await remembered(store, Kind.FACT, f"used {number}", used=number)
     assert await contextual(activation, "Hello there", Layer.CONTEXT) == ["used 9", "used 5", "used 3", "used 1"]
@@ -148,15 +143,15 @@ async def test_below_the_threshold_nothing_activates_however_well_it_fits(
 ) -> None:
     await remembered(store, Kind.FACT, "tea of 156 days", days=156)
     await remembered(store, Kind.FACT, "tea of 157 days", days=157)
-    assert await contextual(activation_over(database, clock), "tea", Layer.CONTEXT) == ["tea of 156 days"]
-    strict = activation_over(database, clock, Decay(threshold=0.9))
+    assert await contextual(Activating.over(database, clock), "tea", Layer.CONTEXT) == ["tea of 156 days"]
+    strict = Activating.over(database, clock, Decay(threshold=0.9))
     assert await contextual(strict, "tea", Layer.CONTEXT) == []
-    light = activation_over(database, clock, Decay(type_weights={"fact": 5.0}))
+    light = Activating.over(database, clock, Decay(type_weights={"fact": 5.0}))
     assert len(await contextual(light, "tea", Layer.CONTEXT)) == 2
 
 
 async def test_at_most_three_workflows_that_fit_and_those_that_worked_first(
-    store: Store, activation: Activation
+    store: Store, activation: Activating
 ) -> None:
     for number in range(5):
         await remembered(store, Kind.WORKFLOW, f"Deploy the server {number}: build, ship", name=f"w{number}")
@@ -171,7 +166,7 @@ async def test_at_most_three_workflows_that_fit_and_those_that_worked_first(
     assert await contextual(activation, "Good morning", Layer.PROCEDURES) == []
 
 
-async def test_many_facts_that_fit_do_not_hide_the_workflow_that_fits(store: Store, activation: Activation) -> None:
+async def test_many_facts_that_fit_do_not_hide_the_workflow_that_fits(store: Store, activation: Activating) -> None:
     for number in range(60):
         await remembered(store, Kind.FACT, f"deploy server {number}")
     await remembered(store, Kind.WORKFLOW, "How to deploy: first build everything, then tell the others, then ship it")
@@ -179,7 +174,7 @@ async def test_many_facts_that_fit_do_not_hide_the_workflow_that_fits(store: Sto
 
 
 async def test_a_workflow_that_fits_comes_before_memories_that_are_merely_strong(
-    store: Store, activation: Activation
+    store: Store, activation: Activating
 ) -> None:
     for number in range(60):
         await remembered(store, Kind.FACT, f"something else altogether, number {number}", used=50)
@@ -190,7 +185,7 @@ async def test_a_workflow_that_fits_comes_before_memories_that_are_merely_strong
     assert (found[0].relevance > 0, found[2].relevance) == (True, 0)
 
 
-async def test_a_memory_for_some_paths_says_so(store: Store, activation: Activation) -> None:
+async def test_a_memory_for_some_paths_says_so(store: Store, activation: Activating) -> None:
     await remembered(store, Kind.POLICY, "Use tabs", scope="src/legacy/**")
     await remembered(store, Kind.FACT, "Tabs are eight wide", scope="src/legacy/**")
     rules = await activation.baseline(OWNER, PLENTY, count)
@@ -199,7 +194,7 @@ async def test_a_memory_for_some_paths_says_so(store: Store, activation: Activat
     assert [one.line for one in found] == ["- [2026-02-07, fact by user, for src/legacy/**] Tabs are eight wide"]
 
 
-async def test_one_huge_memory_does_not_keep_out_the_others(store: Store, activation: Activation) -> None:
+async def test_one_huge_memory_does_not_keep_out_the_others(store: Store, activation: Activating) -> None:
     await remembered(store, Kind.POLICY, "strong " * 2_000, used=900)
     await remembered(store, Kind.POLICY, "Answer briefly")
     await remembered(store, Kind.FACT, "tea " * 2_000, used=900)
@@ -225,28 +220,28 @@ async def bulk(store: Store, rules: int) -> None:
         )
 
 
-async def test_of_ten_thousand_rules_the_highest_stay_in_the_budget(store: Store, activation: Activation) -> None:
+async def test_of_ten_thousand_rules_the_highest_stay_in_the_budget(store: Store, activation: Activating) -> None:
     await bulk(store, 10_000)
     shown = await activation.baseline(OWNER, 800, count)
     assert said(shown)[:10] == [f"Rule {n}" for n in range(9_991, 10_001)]
     assert 750 < cost(shown) <= 800
-    assert await activation.baseline_count(OWNER) == 10_000
+    assert await activation.activation.baseline_count(OWNER) == 10_000
 
 
-async def test_every_rule_stands_there_that_there_is_room_for(store: Store, activation: Activation) -> None:
+async def test_every_rule_stands_there_that_there_is_room_for(store: Store, activation: Activating) -> None:
     await bulk(store, 120)
     assert len(await baseline(activation, 800)) == 120
 
 
 @pytest.mark.parametrize("tokens", [0, -5, 1])
-async def test_without_a_budget_nothing_activates(store: Store, activation: Activation, tokens: int) -> None:
+async def test_without_a_budget_nothing_activates(store: Store, activation: Activating, tokens: int) -> None:
     for kind in TYPED_KINDS:
         await remembered(store, kind, "tea")
     assert await activation.baseline(OWNER, tokens, count) == ()
     assert await activation.contextual(OWNER, "tea", (), tokens, count) == ()
 
 
-async def test_within_one_budget_a_fills_first_then_b_then_c(store: Store, activation: Activation) -> None:
+async def test_within_one_budget_a_fills_first_then_b_then_c(store: Store, activation: Activating) -> None:
     for number in range(5):
         await remembered(store, Kind.POLICY, f"tea rule {number}")
         await remembered(store, Kind.FACT, f"tea fact {number}")
@@ -276,7 +271,7 @@ async def test_no_budget_is_ever_exceeded(kinds: list[tuple[Kind, str, int]], bu
             store = Store.over(database, FakeClock())
             for kind, content, used in kinds:
                 await remembered(store, kind, content, used=used, priority=default_priority(kind))
-            activation = activation_over(database, store.clock)
+            activation = Activating.over(database, store.clock)
             for tokens in budgets:
                 rules = await activation.baseline(OWNER, tokens, count)
                 context = await activation.contextual(OWNER, "green tea", rules, tokens - cost(rules), count)
@@ -292,7 +287,7 @@ async def test_the_ranking_is_as_good_on_the_labelled_cases_as_it_was(database: 
     cases = load_cases()
     assert len(cases) >= 60
     await store_cases(database, cases)
-    activation = Activation(database, Search(database), Decay(), lambda: NOW, ZoneInfo("UTC"))
+    activation = Activating.over(database, lambda: NOW)
     for half, first, ndcg, kept in (("tune", 0.67, 0.82, 0.92), ("holdout", 0.63, 0.74, 0.84)):
         got = await figures(activation, [case for case in cases if case.half == half])
         assert got.first >= first, str(got)

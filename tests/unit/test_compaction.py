@@ -32,7 +32,7 @@ from tests.support.servers.model import Says as Reply
 from tests.support.talk import Store, assistant, calls, result, system, user
 
 if TYPE_CHECKING:
-    from memory.log.compaction import Summarizer
+    from memory.log.compaction import Compacted, Summarizer
     from memory.log.sessions import Session
     from memory.store.database import Database
     from tests.support.fakes import FakeClock, Person
@@ -100,6 +100,14 @@ def service(
     counter: TokenCounter | None = None,
 ) -> CompactionService:
     return CompactionService(store.sessions, store.entries, summarizer, limits, counter or TokenCounter(), store.clock)
+
+
+async def if_needed(
+    store: Store, compaction: CompactionService, session: Session, model: str, window: int
+) -> Compacted | None:
+    """What a turn has done with the conversation as it stands."""
+    transcript = await store.sessions.transcript(session.id)
+    return await compaction.compact_if_needed(session, transcript, model, window)
 
 
 async def talk(store: Store, session: Session, exchanges: int, size: int = 10) -> None:
@@ -174,7 +182,7 @@ async def test_there_is_nothing_to_compact_where_no_place_to_cut_is(store: Store
     work = [message for n in range(40) for message in (calls(str(n)), result(str(n)))]
     await store.turn(session, user("Tidy my notes"), *work, assistant("Tidy."))
     assert await service(store, Summaries()).compact(session, keep=1) is None
-    assert await service(store, Summaries()).compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, service(store, Summaries()), session, MODEL, LARGE_WINDOW) is None
 
 
 async def test_compacting_twice_in_a_row_has_nothing_to_do_the_second_time(store: Store, session: Session) -> None:
@@ -187,22 +195,22 @@ async def test_compacting_twice_in_a_row_has_nothing_to_do_the_second_time(store
 async def test_more_than_fifty_messages_are_too_many(store: Store, session: Session) -> None:
     compaction = service(store, Summaries())
     await talk(store, session, 25)
-    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
     await talk(store, session, 1)
-    done = await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    done = await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert done is not None
     assert (done.removed, done.kept) == (32, 20)
-    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
 
 
 async def test_a_conversation_over_the_estimate_is_too_large(store: Store, session: Session) -> None:
     compaction = service(store, Summaries())
     for _ in range(7):  # 147,000 characters are 42,000 tokens by the estimate, and 8,000 are added: the limit
         await store.exchange(session, "q" * 10_500, "a" * 10_500)
-    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
     await store.exchange(session, "more", "of it")
     with capture_logs() as logs:
-        assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is not None
+        assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is not None
     assert (logs[0]["event"], logs[0]["threshold"], logs[0]["messages"]) == ("context_too_large", 50_000, 16)
 
 
@@ -221,18 +229,18 @@ async def test_what_a_model_reported_takes_the_place_of_the_estimate(store: Stor
     for _ in range(8):
         await store.exchange(session, words, words)
     compaction = service(store, Summaries(), counter=counter)
-    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
-    assert await compaction.compact_if_needed(session, "another model", LARGE_WINDOW) is not None
+    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, compaction, session, "another model", LARGE_WINDOW) is not None
 
 
 async def test_where_the_kept_messages_are_too_large_fewer_stay(store: Store, session: Session) -> None:
     for _ in range(10):
         await store.exchange(session, "q" * 10_000, "a" * 10_000)
     compaction = service(store, Summaries())
-    done = await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+    done = await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert done is not None
     assert 0 < done.kept < 12
-    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
 
 
 @pytest.mark.parametrize("giant_first", [True, False])
@@ -243,11 +251,11 @@ async def test_one_giant_message_does_not_compact_for_ever(store: Store, session
         await talk(store, session, 3)
     await store.exchange(session, "x" * 900_000, "That is long.")
     for _ in range(5):
-        await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+        await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert len(summaries.asked) <= 1
     await talk(store, session, 1)
     for _ in range(5):
-        await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+        await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert len(summaries.asked) <= 2
     assert await store.seen(session) == ["question 0 ", "answer 0 a"]
     assert max(len(text) for _, text in summaries.asked) < 1000
@@ -261,14 +269,14 @@ async def test_settings_that_keep_more_than_the_window_do_not_compact_on_every_t
     compaction = service(store, summaries, limits)
     for _ in range(60):
         await talk(store, session, 1)
-        await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW)
+        await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert 1 <= len(summaries.asked) <= 8
 
 
 async def test_compaction_that_is_off_works_by_hand_only(store: Store, session: Session) -> None:
     await talk(store, session, 40)
     compaction = service(store, Summaries(), replace(LIMITS, enabled=False))
-    assert await compaction.compact_if_needed(session, MODEL, LARGE_WINDOW) is None
+    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
     assert await compaction.compact(session, keep=10) is not None
 
 

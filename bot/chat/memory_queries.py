@@ -1,0 +1,163 @@
+"""Commands that look at what is remembered: /memory /recall."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bot.chat.commands import Command, CommandCall, WrongArgument
+from bot.chat.status import counted
+from memory.retrieval.activation import format_record
+from memory.retrieval.search import Filter
+from memory.store.entry import TYPED_KINDS, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.ledger.entries import EntryStore
+    from memory.retrieval.activation_log import ActivationLog, Reason
+    from memory.retrieval.recall import Recall
+    from memory.store.entry import Entry
+    from memory.store.reinforcement import Reinforcement
+
+PAGE = 10
+"""Entries on one page of /memory."""
+RESULTS = 8
+"""Results of /recall."""
+WHY = "why"
+LINE_CHARACTERS = 100
+
+
+class MemoryQueries:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(
+        self, entries: EntryStore, activation_log: ActivationLog, recall: Recall, reinforcement: Reinforcement
+    ) -> None:
+        self._entries = entries
+        self._activation_log = activation_log
+        self._recall = recall
+        self._reinforcement = reinforcement
+
+    def commands(self) -> list[Command]:
+        """The commands."""
+        return [
+            Command("memory", "What I remember, and why it came up", self.memory, "[KIND|NAME|why] [PAGE]"),
+            Command("recall", "Search conversations and notes", self.recall, "QUERY"),
+        ]
+
+    async def recall(self, call: CommandCall) -> str:
+        """/recall QUERY"""
+        if not call.argument:
+            raise WrongArgument("/recall takes what to look for, such as: /recall spare key.")
+        found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        if not found:
+            return "I found nothing about that."
+        await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
+        return "\n".join(f"- {one.text}" for one in found)
+
+    async def memory(self, call: CommandCall) -> str:
+        """/memory [KIND|NAME|why] [PAGE]"""
+        if not call.argument:
+            return await self._overview(call.session.owner)
+        owner = call.session.owner
+        named = await quoted_name(self._entries, owner, call.argument)
+        if named is not None:
+            return format_entry(await self._entries.get(owner, named))
+        hint = await also_called(self._entries, owner, call.argument, "memory", "shows it")
+        if call.argument.lower() == WHY:
+            return format_reasons(await self._activation_log.last(call.session.id)) + hint
+        what, page = _page_of(call.argument)
+        counts = await self._entries.counts(owner)
+        kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
+        # without such a page, what is called so can only be the entry
+        if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
+            return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
+        return format_entry(await self._entries.get(owner, call.argument))
+
+    async def _overview(self, owner: str) -> str:
+        counts = await self._entries.counts(owner)
+        if not counts:
+            return "I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation."
+        lines = [f"- {kind}: {count}" for kind, count in counts.items()]
+        return "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
+
+    async def _listing(self, owner: str, kind: str, page: int, count: int) -> str:
+        pages = _pages(count)
+        if page > pages:
+            raise WrongArgument(f"There is no page {page} of {kind}: choose one from 1 to {pages}.")
+        found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in found]
+        more = f" /memory {kind} {page + 1} shows more." if page < pages else ""
+        return "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines])
+
+
+async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
+    """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
+    found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
+    return None if found is None or await entries.holder(owner, argument) else found["name"]
+
+
+async def also_called(entries: EntryStore, owner: str, name: str, command: str, does: str) -> str:
+    """How to get the entry whose name means something else in a command; empty where there is none."""
+    entry = await entries.holder(owner, name)
+    if entry is None:
+        return ""
+    return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
+
+
+def format_reasons(reasons: Sequence[Reason]) -> str:
+    """Which memories stood in the last request, each with layer, score and source."""
+    if not reasons:
+        return "No memory was activated for your last message."
+    lines = [f"{counted(len(reasons), 'memory', 'memories')} stood in the last request:"]
+    for one in reasons:
+        relevance = f", relevance {one.relevance:.2f}" if one.relevance else ""
+        about = f"layer {one.layer}, score {one.score:.2f}{relevance}, {counted(one.tokens, 'token')}"
+        if one.entry is None:
+            lines.append(f"- a memory that is gone by now ({about})")
+        else:
+            lines.append(f"- **{one.entry.name}**: {in_line(one.entry.content)} ({about}; {format_source(one.entry)})")
+    return "\n".join(lines)
+
+
+def format_source(entry: Entry) -> str:
+    """Where an entry came from."""
+    facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
+    if entry.source_message_id is not None:
+        facts.append(f"from message {entry.source_message_id}")
+    if not entry.trusted:
+        facts.append("not from the user's own words")
+    return ", ".join(facts)
+
+
+def format_entry(entry: Entry) -> str:
+    """One entry with where it came from."""
+    names = f"**{entry.name}**" + (f" (also {', '.join(entry.aliases)})" if entry.aliases else "")
+    content = entry.content
+    if entry.steps:
+        content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
+    if entry.outcome:
+        content += f"\n\nOutcome: {entry.outcome}"
+    facts = [format_source(entry)]
+    facts += [f"priority {entry.priority}"] if entry.kind in TYPED_KINDS else []
+    facts += [f"for {entry.scope}"] if entry.scope else []
+    facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
+    facts += ["superseded"] if entry.superseded_by is not None else []
+    facts += ["archived"] if entry.archived_at is not None else []
+    return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"
+
+
+def _pages(count: int) -> int:
+    return max(1, -(-count // PAGE))
+
+
+def _page_of(argument: str) -> tuple[str, int]:
+    found = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9]\d{0,5})", argument)
+    return (found["what"], int(found["page"])) if found else (argument, 1)
+
+
+def in_line(text: str) -> str:
+    """`text` in one line, cut where it is too long for a list."""
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"

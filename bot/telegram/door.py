@@ -1,0 +1,64 @@
+"""Who may come in, and what those are told who may not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.chat.commands import parse_command
+from bot.telegram.calls import SendFailed, chat_of, send_chunk
+from bot.telegram.rendering import render
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+    from bot.telegram.outbox import OutboxSender
+    from bot.telegram.updates import Letter
+    from memory.custody.access import AccessList
+
+log = structlog.get_logger(__name__)
+
+STRANGER_PATIENCE = 5.0
+"""Seconds that telling a stranger may hold up everybody else's messages."""
+_WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. Write to me!"
+_STRANGER = (
+    "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
+    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
+
+
+class Door:
+    """Lets in whom it should, and turns away everybody else, each once."""
+
+    def __init__(self, bot: Bot, outbox: OutboxSender, access: AccessList, allowed: frozenset[int]) -> None:
+        self._bot = bot
+        self._outbox = outbox
+        self._access = access
+        self._allowed = allowed
+        self._turned_away: set[int] = set()
+
+    async def admits(self, letter: Letter) -> bool:
+        """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
+        chat = chat_of(letter.arrival.address)
+        if letter.user_id in self._allowed or chat in self._allowed:
+            return letter.private or chat in self._allowed
+        return letter.private and await self._access.is_member(letter.user_id)
+
+    async def turn_away(self, letter: Letter) -> None:
+        """Answer a stranger, unless it was done; with the right code the bot becomes theirs."""
+        address = letter.arrival.address
+        name, code = parse_command(letter.arrival.text)
+        if letter.private and name == "start" and code and await self._access.claim(letter.user_id, code):
+            log.info("bot_claimed", user=letter.user_id)
+            await self._outbox.answer(address.session_id, _WELCOME)
+            return
+        log.info("not_let_in", chat=chat_of(address), user=letter.user_id)
+        if letter.private and (letter.user_id not in self._turned_away or name == "start"):
+            self._turned_away.add(letter.user_id)
+            # past the outbox, which would keep something of a stranger
+            with contextlib.suppress(SendFailed, TimeoutError):
+                async with asyncio.timeout(STRANGER_PATIENCE):
+                    await send_chunk(self._bot, address, render(_STRANGER.format(user_id=letter.user_id))[0])

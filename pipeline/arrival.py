@@ -1,0 +1,79 @@
+"""What a channel hands over, the same from there to the sanitiser, and what is asked of a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+    from datetime import datetime
+
+    from memory.log.sessions import Address
+    from memory.log.turn_log import OutgoingReply
+    from memory.messages import Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message or command from a person.
+
+    speaker: who says it, where several people talk. message_id: the channel's own, and inbox_id: where the channel
+    keeps it until its turn is committed. held: it waits for the person's next message (/stop).
+    """
+
+    address: Address
+    text: str
+    provenance: Provenance
+    received_at: datetime
+    channel: Channel
+    speaker: str | None = None
+    message_id: str | None = None
+    inbox_id: int | None = None
+    held: bool = False
+
+    @property
+    def reply_to(self) -> str | None:
+        """The message that the reply quotes: where several people talk, it shows whom it answers."""
+        return self.message_id if self.speaker is not None else None
+
+
+class Channel(Protocol):
+    """Where arrivals come from and answers go."""
+
+    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+        """Where the reply to a turn goes that ends with this arrival."""
+
+    async def say(self, arrival: Arrival, text: str) -> None:
+        """Answer an arrival without a turn, and finish it."""
+
+    async def hold(self, arrivals: list[Arrival]) -> None:
+        """Keep arrivals for the person's next message, also over a restart."""
+
+    async def interrupted(self, arrivals: list[Arrival]) -> None:
+        """The program stops while it works on `arrivals`: tell those whose answer comes after the next start."""
+
+    def busy(self, arrival: Arrival) -> AbstractAsyncContextManager[None]:
+        """Show that work goes on, for as long as the context is open. Entering it does not suspend."""
+
+
+class ReplyChannel(Protocol):
+    """Where a turn's reply goes. Only `deliver` matters to the outcome; the rest is for show."""
+
+    async def show_text(self, text: str) -> None:
+        """Show the answer so far; called again and again while it streams."""
+
+    async def show_tool(self, name: str) -> None:
+        """Show that a tool runs."""
+
+    async def show_waiting(self, what: str) -> None:
+        """Show what is awaited before the first word of an answer, such as `loading the model`."""
+
+    async def outgoing(self, text: str) -> OutgoingReply | None:
+        """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
+
+    async def deliver_uncommitted(self, text: str) -> None:
+        """Show a reply that could not be committed; nothing else will ever send it."""
+
+    async def deliver(self, text: str) -> None:
+        """Hand over the final reply, after the commit."""

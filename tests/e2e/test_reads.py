@@ -1,0 +1,73 @@
+"""What a turn asks of the database, counted at the connection that reads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.fakes import Person
+
+MOST_READS = 10
+
+
+class Reads:
+    """The statements that the reading connection of an App runs; what those run in their turn is not counted."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    async def begin(self, app: App) -> None:
+        """Count from now on."""
+        await app.database._reader.set_trace_callback(self._take)  # noqa: SLF001  # nothing but the tests counts
+
+    def _take(self, statement: str) -> None:
+        if not statement.startswith("--"):
+            self.statements.append(" ".join(statement.split()))
+
+    def __str__(self) -> str:
+        return "\n".join(self.statements)
+
+
+async def remembers_much(person: Person) -> None:
+    """Typed memories, notes, a conversation that is over, and one that goes on behind a summary."""
+    for number in range(20):
+        await person.says(f"/remember The boat number {number} lies in the harbour")
+    await person.says("I prefer the boat that is green")
+    await person.says("Never call the harbour master")
+    for number in range(3):
+        await person.says(f"The harbour of the boat has {number} lamps")
+    await person.says("/new")
+    for number in range(3):
+        await person.says(f"The weather was fine on day {number}")
+    await person.says("/compact 2")
+
+
+@pytest.mark.parametrize("question", ["Where is the harbour of the green boat?", "Tell me a story", "Hello"])
+async def test_a_plain_turn_reads_the_database_ten_times_at_most(person: Person, app: App, question: str) -> None:
+    await remembers_much(person)
+    reads = Reads()
+    await reads.begin(app)
+    assert await person.says(question)
+    assert 0 < len(reads.statements) <= MOST_READS, reads
+
+
+async def test_the_conversation_and_the_index_are_read_once_a_turn(person: Person, app: App) -> None:
+    await remembers_much(person)
+    reads = Reads()
+    await reads.begin(app)
+    await person.says("Where is the harbour of the green boat?")
+    assert sum("LEFT JOIN markers" in statement for statement in reads.statements) == 1, reads
+    assert sum("search MATCH" in statement for statement in reads.statements) == 1, reads
+
+
+async def test_reading_entries_waits_for_nobody_who_writes(app: App, person: Person) -> None:
+    named = (await person.says("/remember The hive is in Poltava")).split("**")[1]
+    async with app.database.transaction() as connection, asyncio.timeout(20):
+        await connection.execute("UPDATE sessions SET metadata = '{}'")
+        assert "The hive is in Poltava" in await person.says(f"/memory {named}")
+        assert "note: 1" in await person.says("/memory")
+        assert "Conversation" in await person.says("/status")

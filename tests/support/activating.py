@@ -1,0 +1,43 @@
+"""Activation for a message as a turn has it: one search, one pool of memories, then the layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from memory.retrieval.activation import Activation
+from memory.retrieval.search import Search
+from memory.store.decay import Decay
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from memory.clock import Clock
+    from memory.retrieval.activation import Activated, TokenCount
+    from memory.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Activating:
+    """The search and the activation over one database."""
+
+    search: Search
+    activation: Activation
+
+    @classmethod
+    def over(cls, database: Database, clock: Clock, decay: Decay | None = None) -> Activating:
+        """Both, in UTC."""
+        return cls(Search(database), Activation(database, decay or Decay(), clock, ZoneInfo("UTC")))
+
+    async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
+        """Layer A."""
+        return self.activation.baseline(await self.activation.pool(owner, tokens), tokens, count)
+
+    async def contextual(
+        self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
+    ) -> tuple[Activated, ...]:
+        """Layers B and C for a message, in what layer A has left."""
+        found = await self.search.for_message(message, owner, 0)
+        pool = await self.activation.pool(owner, tokens + sum(one.tokens for one in baseline), found)
+        return self.activation.contextual(pool, baseline, tokens, count)
