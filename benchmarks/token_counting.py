@@ -16,7 +16,8 @@ from config.models import load_catalogue
 from memory.clock import system_clock
 from memory.messages import Message, Role
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
 from pipeline.models.model import ModelRequest

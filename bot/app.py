@@ -32,8 +32,8 @@ from memory.retrieval.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
-from pipeline.endpoint.openai_model import Defaults, Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
+from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.lightrag import LightRag
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
@@ -56,8 +56,7 @@ from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
-from pipeline.tools.history_search import history_search_tool
-from pipeline.tools.memory_file import memory_file_tool
+from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Tool, Toolbox

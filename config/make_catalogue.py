@@ -58,16 +58,18 @@ def make_table(source: Mapping[str, ModelWindow]) -> list[HostedModel]:
     plain = _without_vendors(source)
     table = _patterns(plain)
     # where a vendor serves a model with another window than is known of it, its whole name stands in the table
-    catalogue = _over(table)
+    catalogue = replace(load_catalogue(), models=tuple(table))
     for name, window in sorted(source.items()):
-        if "/" in name and _exceeds(catalogue.window(name), window):
+        if "/" in name and catalogue.window(name).max_input_tokens > window.max_input_tokens:
             table.append(HostedModel(name, window.max_input_tokens, window.max_output_tokens))
     return sorted(table, key=lambda model: model.pattern)
 
 
 def too_large(catalogue: ModelCatalogue, source: Mapping[str, ModelWindow]) -> list[str]:
     """The models that `catalogue` gives a larger window than the source does."""
-    return [name for name, window in source.items() if _exceeds(catalogue.window(name), window)]
+    return [
+        name for name, window in source.items() if catalogue.window(name).max_input_tokens > window.max_input_tokens
+    ]
 
 
 def main() -> None:
@@ -150,18 +152,9 @@ def _smaller(a: ModelWindow, b: ModelWindow) -> ModelWindow:
     )
 
 
-def _exceeds(ours: ModelWindow, theirs: ModelWindow) -> bool:
-    return ours.max_input_tokens > theirs.max_input_tokens
-
-
 def _tokens(said: object) -> int:
     """A number of tokens; 0 where the source has none, or none that can be meant."""
     return said if isinstance(said, int) and not isinstance(said, bool) and said > 1 else 0
-
-
-def _over(table: list[HostedModel]) -> ModelCatalogue:
-    """The packaged catalogue with another table of hosted models."""
-    return replace(load_catalogue(), models=tuple(table))
 
 
 def _write(table: list[HostedModel]) -> None:

@@ -124,7 +124,7 @@ class ModelCatalogue(_Strict):
             return known.window
         for name in _spellings(model_name):
             # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
-            begun = (model for model in self.models if name.startswith(_beginning(model.pattern)))
+            begun = (model for model in self.models if name.startswith(re.split(r"[*?\[]", model.pattern)[0]))
             fitting = [model for model in begun if fnmatchcase(name, model.pattern)]
             if fitting:
                 best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
@@ -175,11 +175,6 @@ def chat_template(name: str) -> str:
         return template.read_text(encoding="utf-8")
     except OSError as error:
         raise CatalogueError(f"There is no chat template called {name!r} in config/templates.") from error
-
-
-def _beginning(pattern: str) -> str:
-    """What a shell pattern says literally before its first special character."""
-    return re.split(r"[*?\[]", pattern, maxsplit=1)[0]
 
 
 def _spellings(model_name: str) -> Iterator[str]:

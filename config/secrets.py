@@ -125,12 +125,14 @@ def _replaced(text: str, replacement: Callable[[str, str], str], *, announced: b
     text = _SEED.sub(lambda found: _seed_replaced(found, replacement), text)
     if announced:
         text = _ANNOUNCED.sub(lambda found: replacement("a password", found.group()), text)
-    text = _DIGITS.sub(lambda found: _if(_is_card, found.group(), "a card number", replacement), text)
+    text = _DIGITS.sub(lambda found: _card_replaced(found.group(), replacement), text)
     return _IBAN.sub(lambda found: _iban_replaced(found.group(), replacement), text)
 
 
-def _if(holds: Callable[[str], bool], secret: str, what: str, replacement: Callable[[str, str], str]) -> str:
-    return replacement(what, secret) if holds(secret) else secret
+def _card_replaced(number: str, replacement: Callable[[str, str], str]) -> str:
+    digits = [int(character) for character in number if character.isdigit()]
+    is_card = _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits)
+    return replacement("a card number", number) if is_card else number
 
 
 def _seed_replaced(found: re.Match[str], replacement: Callable[[str, str], str]) -> str:
@@ -159,11 +161,6 @@ def _iban_replaced(number: str, replacement: Callable[[str, str], str]) -> str:
 def _is_iban(account: str) -> bool:
     plain = account.replace(" ", "").upper()
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
-
-
-def _is_card(number: str) -> bool:
-    digits = [int(character) for character in number if character.isdigit()]
-    return _CARD.fullmatch("".join(map(str, digits))) is not None and _luhn(digits)
 
 
 def _luhn(digits: list[int]) -> bool:

@@ -80,10 +80,6 @@ class Completion:
     is_whole: bool = True
 
 
-ECHO = "memory"
-"""The speaker of an answer that only repeats memory: it is logged, but neither found nor noted again."""
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's wish to have a tool run. `arguments` is the JSON text as the model wrote it."""
@@ -126,25 +122,25 @@ def storable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def groups(messages: Iterable[Message]) -> list[list[Message]]:
+    """Messages one by one, but a tool call together with the results that follow it: they stay or go together."""
+    found: list[list[Message]] = []
+    for message in messages:
+        if message.role is Role.TOOL and found and (found[-1][0].tool_calls or found[-1][0].role is Role.TOOL):
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return found
+
+
 def complete_groups(messages: list[Message]) -> list[Message]:
     """`messages` without tool calls that lack a result and without results that lack their call.
 
     A provider refuses both with a 400, for ever, so history is repaired before it is sent.
     """
-    kept: list[Message] = []
-    at = 0
-    while at < len(messages):
-        message = messages[at]
-        at += 1
-        if message.role is Role.TOOL:
-            continue
-        if not message.tool_calls:
-            kept.append(message)
-            continue
-        results: list[Message] = []
-        while at < len(messages) and messages[at].role is Role.TOOL:
-            results.append(messages[at])
-            at += 1
-        if Counter(call.id for call in message.tool_calls) == Counter(result.tool_call_id for result in results):
-            kept += [message, *results]
-    return kept
+    return [message for group in groups(messages) if _is_complete(*group) for message in group]
+
+
+def _is_complete(first: Message, *results: Message) -> bool:
+    called, answered = (call.id for call in first.tool_calls), (result.tool_call_id for result in results)
+    return first.role is not Role.TOOL and Counter[str | None](called) == Counter(answered)

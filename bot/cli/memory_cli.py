@@ -16,7 +16,7 @@ import typer
 
 from bot.cli.start import DATABASE_NAME, quiet_settings
 from memory.clock import system_clock, to_text
-from memory.store.entry import Kind, NewEntry
+from memory.store.entry import Kind, NewEntry, Priority
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -82,25 +82,24 @@ def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | 
     _with_shelf(work)
 
 
-def _known_kind(kind: str | None) -> str | None:
-    return _among(kind, [*map(str, Kind)])
-
-
-def _among(kind: str | None, known: list[str]) -> str | None:
-    if kind is not None and kind not in known:
-        raise typer.BadParameter(f"there is no kind {kind!r}: choose one of {', '.join(known)}.")
-    return kind
+def _tags_in(given: list[str] | None) -> tuple[str, ...]:
+    """The tags of an option that may be given several times, each with several between commas."""
+    tags = (tag.strip().removeprefix("#") for words in given or () for tag in words.split(","))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
 def _known_kind_or_message(kind: str | None) -> str | None:
     from memory.retrieval.search import MESSAGE_KIND
 
-    return _among(kind, [*map(str, Kind), MESSAGE_KIND])
+    known = [*map(str, Kind), MESSAGE_KIND]
+    if kind is not None and kind not in known:
+        raise typer.BadParameter(f"there is no kind {kind!r}: choose one of {', '.join(known)}.")
+    return kind
 
 
 @memory_cli.command("list")
 def list_entries(
-    kind: Annotated[str | None, typer.Option(help="Only this kind.", callback=_known_kind)] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Only this kind.")] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,11 +136,16 @@ def add(
     name: str,
     content: str,
     kind: Annotated[Kind, typer.Option(help="What it is.")] = Kind.NOTE,
+    scope: Annotated[str | None, typer.Option(help="The paths that it is about, such as src/api/**.")] = None,
+    priority: Annotated[Priority | None, typer.Option(help="How much it matters; else as its kind does.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option(metavar="TAGS", help="Words to find it by, such as home,garden.")
+    ] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
     """Add an entry."""
-    new = NewEntry(content, name=name, kind=kind)
+    new = NewEntry(content, name=name, kind=kind, scope=scope, priority=priority, tags=_tags_in(tags))
     _change(lambda entries, whose: entries.add(whose, new), owner, as_json=as_json)
 
 
@@ -192,6 +196,10 @@ def recall(
     kind: Annotated[
         str | None, typer.Option(help="Only this kind; message for the log.", callback=_known_kind_or_message)
     ] = None,
+    scope: Annotated[str | None, typer.Option(help="Only entries about this path, such as src/api/users.py.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option(metavar="TAGS", help="Only entries with all of these, such as home,garden.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
     as_json: AsJson = False,
 ) -> None:
@@ -200,7 +208,7 @@ def recall(
     async def work(shelf: Shelf) -> None:
         from memory.retrieval.search import Filter
 
-        only = Filter(kinds=[kind] if kind else None)
+        only = Filter(kinds=[kind] if kind else None, path=scope, tags=_tags_in(tags))
         if as_json:
             _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, owner, only, limit)])
             return
@@ -286,7 +294,7 @@ def _entry_json(entry: Entry) -> dict[str, object]:
         "author": entry.author,
         "created_at": to_text(entry.created_at),
         "superseded_by": entry.superseded_by,
-    }
+    } | _outcome_json(entry)
 
 
 def _hit_json(hit: Hit) -> dict[str, object]:
@@ -298,4 +306,9 @@ def _hit_json(hit: Hit) -> dict[str, object]:
         "created_at": to_text(hit.created_at),
         "owner": hit.owner,
         "source": hit.source,
-    }
+    } | _outcome_json(hit)
+
+
+def _outcome_json(found: Entry | Hit) -> dict[str, object]:
+    # only episodes have one
+    return {"outcome": found.outcome} if found.outcome else {}

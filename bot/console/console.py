@@ -90,14 +90,22 @@ def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel
 
 async def chat_once(app: App, address: Address, text: str) -> int:
     """Answer one message on standard output; the exit status."""
-    return 1 if await answer_plainly(app, address, text) else 0
+    return await _answer_all(app, address, [text])
 
 
 async def chat_pipe(app: App, address: Address) -> int:
     """Answer each line of standard input; the exit status."""
     # bytes, so that what is no UTF-8 arrives as such and does not end the program
     lines = (await asyncio.to_thread(sys.stdin.buffer.read)).decode("utf-8", "replace").splitlines()
-    failures = [await answer_plainly(app, address, line) for line in lines if line.strip()]
+    return await _answer_all(app, address, [line for line in lines if line.strip()])
+
+
+async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
+    """Answer each message, then sort what an earlier program left of this memory; the exit status."""
+    left = await app.background.due_of(app.sessions.owner_of(address))
+    failures = [await answer_plainly(app, address, text) for text in texts]
+    if not any(failures):  # a model that gives no answer has none for this either, and it would be the last try
+        await app.background.run_pending(left)
     return 1 if any(failures) else 0
 
 

@@ -45,6 +45,7 @@ async def chat_terminal(app: App, address: Address) -> int:
 
 async def chat_redirected(app: App, address: Address) -> int:
     """Ask at the terminal, on standard error, and answer as it is on standard output, which goes elsewhere."""
+    app.begin_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
         try:

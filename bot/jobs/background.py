@@ -124,9 +124,19 @@ class BackgroundConsolidation:
             except Exception:
                 log.exception("background_consolidation_failed")
 
-    async def run_pending(self) -> None:
-        """Consolidate everything that is due."""
+    async def due_of(self, owner: str) -> frozenset[int]:
+        """The conversations of an owner with something to consolidate, for a program that ends with its answer.
+
+        What is due when it starts is what an earlier one could not do. It leaves the others' to their own programs:
+        one that runs may be at it.
+        """
+        return frozenset(number for number, whose in await self._consolidation.pending() if whose == owner)
+
+    async def run_pending(self, only: frozenset[int] | None = None) -> None:
+        """Consolidate everything that is due, or of that `only` these conversations."""
         for conversation_id, owner in await self._consolidation.pending():
+            if only is not None and conversation_id not in only:
+                continue
             try:
                 await self._announce(owner, await self._when_quiet(conversation_id))
             except Exception:

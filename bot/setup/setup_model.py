@@ -20,8 +20,7 @@ from memory.errors import StoreError
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.endpoint.endpoint_models import check_model, listed_models
-from pipeline.endpoint.known_endpoint import Keeping
-from pipeline.endpoint.openai_model import Endpoint
+from pipeline.endpoint.known_endpoint import Endpoint, Keeping
 from pipeline.local.local_servers import NO_KEY, find_local_servers
 from pipeline.models.model import ModelError
 

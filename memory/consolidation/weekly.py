@@ -14,7 +14,7 @@ from memory.learning.procedures import MOST_RECORDED
 from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, known_owner
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -115,7 +115,7 @@ class WeeklyConsolidation:
 
     async def run(self, owner: str) -> Plan:
         """Tidy an owner's memories; what was done."""
-        owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        owner_id = await known_owner(self._database, owner)
         rows = await self._database.rows(
             f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.kind IN ({_KINDS}) AND {LIVE}"
             f" AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id",

@@ -81,5 +81,6 @@ class AccessList:
         return found is not None
 
 
+# who reads the database, or a backup of it, must not be able to claim the bot
 def _digest(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode()).hexdigest()

@@ -54,8 +54,8 @@ class Forgetting:
         entries = await self._database.value(
             "SELECT count(*) FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?", (owner,)
         )
-        files = await asyncio.to_thread(_file_count, self._files.folder(owner))
-        return Extent(int(messages), int(entries), files)
+        files = await asyncio.to_thread(lambda: [*self._files.folder(owner).glob("*.md")])
+        return Extent(int(messages), int(entries), len(files))
 
     async def forget_all(self, owner: str) -> Extent:
         """Delete an owner's log, entries, changes, mail and files, here and elsewhere.
@@ -91,7 +91,3 @@ class Forgetting:
 def _remove_folder(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
-
-
-def _file_count(folder: Path) -> int:
-    return sum(1 for path in folder.glob("*.md")) if folder.is_dir() else 0

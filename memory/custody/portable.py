@@ -80,7 +80,8 @@ class Portable:
                     if condition is not None or owner is None
                 }
                 await _write_for_people(connection, folder / "entries", owner)
-            await asyncio.to_thread(self._copy_files, folder / "memory", owner)
+            part = folder_name(owner) if owner is not None else ""
+            await asyncio.to_thread(_copy_tree, self._root / part, folder / "memory" / part)
             if not with_secrets:
                 await asyncio.to_thread(_mask_files, folder / "memory")
             await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
@@ -120,12 +121,6 @@ class Portable:
                 raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
         if await asyncio.to_thread(_holds_files, self._root):
             raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
-
-    def _copy_files(self, target: Path, owner: str | None) -> None:
-        if owner is None:
-            _copy_tree(self._root, target)
-        else:
-            _copy_tree(self._root / folder_name(owner), target / folder_name(owner))
 
 
 async def _write_rows(
@@ -201,17 +196,22 @@ async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Path
 async def _write_for_people(connection: aiosqlite.Connection, folder: Path, owner: str | None) -> None:
     titled: set[Path] = set()
     async with connection.execute(
-        "SELECT o.name AS owner, e.kind, n.name, e.content, e.created_at FROM entries e"
+        "SELECT o.name AS owner, e.kind, n.name, e.content, e.outcome, e.created_at FROM entries e"
         " JOIN owners o ON o.id = e.owner_id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
         " WHERE e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner) ORDER BY o.name, e.kind, e.id",
         {"owner": owner},
     ) as cursor:
         async for rows in _batches(cursor):
             for path, alike in itertools.groupby(rows, key=lambda row: _path_for_people(folder, row)):
-                lines = [f"\n## {row['name']}\n\n{row['content']}\n\n_{row['created_at']}_" for row in alike]
+                lines = [_for_people(row) for row in alike]
                 title = [] if path in titled else [f"# {path.stem}"]
                 titled.add(path)
                 await asyncio.to_thread(_append, path, [*title, *lines])
+
+
+def _for_people(row: sqlite3.Row) -> str:
+    ended = f"\n\nOutcome: {row['outcome']}" if row["outcome"] else ""
+    return f"\n## {row['name']}\n\n{row['content']}{ended}\n\n_{row['created_at']}_"
 
 
 def _path_for_people(folder: Path, row: sqlite3.Row) -> Path:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from memory.errors import MemoryRefused
 from memory.ledger.changes import MEMORY_FILE, ChangeLog
 from memory.ledger.outcomes import Undone, outcome_of_entry, outcomes_of_file, telling
+from memory.store.entry_rows import known_owner
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
@@ -28,7 +29,7 @@ class Undo:
         change are taken back all the same. Raises MemoryRefused when nothing can be: there are none, or a name is in
         use again; after an edit the next undo goes on with the change before.
         """
-        owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        owner_id = await known_owner(self._database, owner)
         if owner_id is None:
             return None
         refused: MemoryRefused | None = None

@@ -12,7 +12,7 @@ import regex
 from config.secrets import without_secrets
 from memory.clock import to_text
 from memory.errors import MemoryRefused
-from memory.files.markdown import append, locked
+from memory.files.markdown import append, locked, text_of
 from memory.messages import Passage, marked_in, storable
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class HistoryFiles:
         whole = folder / "HISTORY.md"
         with locked(whole):
             # what is repeated after a crash may be repeated in the next month
-            missing = [] if any(mark in _read(path) for path in folder.glob(_MONTHS)) else [month]
-            missing += [] if mark in _read(whole) else [whole]
+            missing = [] if any(mark in text_of(path) for path in folder.glob(_MONTHS)) else [month]
+            missing += [] if mark in text_of(whole) else [whole]
             for path in missing:
                 append(path, entry)
         return bool(missing)
@@ -94,7 +94,7 @@ def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[Pas
 def _entries(folder: Path) -> Iterator[str]:
     """The entries of the monthly files, newest first."""
     for path in sorted(folder.glob(_MONTHS), reverse=True):
-        text = _read(path)
+        text = text_of(path)
         starts = [found.start() for found in _HEADER.finditer(text)]
         for start, end in reversed(list(zip(starts, [*starts[1:], len(text)], strict=True))):
             yield re.sub(r"\n<!--.*?-->", "", text[start:end]).strip()
@@ -105,10 +105,3 @@ def _bounded(text: str) -> str:
     lines = text.strip().replace("<!--", "<! --").splitlines()
     plain = "\n".join(f" {line}" if line.startswith("#") else line for line in lines)
     return plain if len(plain) <= ENTRY_CHARACTERS else f"{plain[:ENTRY_CHARACTERS]} [...]"
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""

@@ -68,7 +68,7 @@ class MarkdownFiles:
 
     async def raw_long_term(self, owner: str) -> str:
         """The text of MEMORY.md, with bytes that are no UTF-8 as surrogate escapes."""
-        return await asyncio.to_thread(_text, self.folder(owner) / "MEMORY.md", "surrogateescape")
+        return await asyncio.to_thread(text_of, self.folder(owner) / "MEMORY.md", "surrogateescape")
 
     async def change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         """Change the text of MEMORY.md; the text before and after. Raises MemoryRefused, as `change` may too."""
@@ -114,19 +114,19 @@ class MarkdownFiles:
         days = [today - timedelta(days=n) for n in range(1, self._recent_days + 1)]
         unreadable: list[str] = []
 
-        def text_of(name: str) -> str:
+        def shown(name: str) -> str:
             try:
-                return _text(folder / name)
+                return text_of(folder / name)
             except StoreError as error:
                 # one file that can't be read must not cost every answer
                 log.warning("memory_file_unreadable", file=name, reason=str(error))
                 unreadable.append(f"{name} can't be read and was left out: check what it is and whose.")
                 return ""
 
-        recent = [(day, text_of(f"{day.isoformat()}.md")) for day in days]
+        recent = [(day, shown(f"{day.isoformat()}.md")) for day in days]
         return Memory(
-            long_term=text_of("MEMORY.md"),
-            today=text_of(f"{today.isoformat()}.md"),
+            long_term=shown("MEMORY.md"),
+            today=shown(f"{today.isoformat()}.md"),
             recent=tuple((day, notes) for day, notes in recent if notes.strip()),
             unreadable=" ".join(unreadable) or None,
         )
@@ -134,7 +134,7 @@ class MarkdownFiles:
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         path = self.folder(owner) / "MEMORY.md"
         with locked(path):
-            former = _text(path, errors="surrogateescape")
+            former = text_of(path, errors="surrogateescape")
             text = change(former)
             self.check_long_term(former, text)
             write_atomically(path, text)
@@ -194,14 +194,15 @@ def append(path: Path, text: str) -> None:
 
 def _take_out(path: Path, line: str) -> None:
     with locked(path):
-        lines = _text(path, "surrogateescape").splitlines(keepends=True)
+        lines = text_of(path, "surrogateescape").splitlines(keepends=True)
         same = [at for at, one in enumerate(lines) if one.rstrip("\r\n") == storable(line)]
         if same:
             del lines[same[-1]]
             write_atomically(path, "".join(lines))
 
 
-def _text(path: Path, errors: str = "replace") -> str:
+def text_of(path: Path, errors: str = "replace") -> str:
+    """The text of a file; empty when there is none. Raises StoreError."""
     try:
         # a person's editor may have left bytes that are not UTF-8: they are shown, not refused
         return path.read_text(encoding="utf-8", errors=errors).removeprefix("\ufeff")

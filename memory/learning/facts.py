@@ -79,7 +79,11 @@ class FactStore:
             f"{_CURRENT} AND e.owner_id = ? AND e.subject = ?", (change.owner_id, name_key(subject))
         )
         former = entry_of(known[0]) if known else None
-        captured = former is not None and _is_captured_since(former, source_message_id)
+        captured = (
+            former is not None
+            and former.author == Author.CAPTURE
+            and (former.source_message_id or 0) >= source_message_id
+        )
         if former is not None and captured and says_whole(content, value_of(former.content)):
             content = former.content  # the model says no less, but not more briefly
         if former is not None and wording(former.content) == wording(content) and not (captured and fact.since):
@@ -91,7 +95,3 @@ class FactStore:
         if former is not None:
             return Learned(await change.supersede(former, new), superseded=former)
         return Learned(await change.add(replace(new, name=await change.free_name(subject))))
-
-
-def _is_captured_since(entry: Entry, message_id: int) -> bool:
-    return entry.author == Author.CAPTURE and (entry.source_message_id or 0) >= message_id

@@ -101,7 +101,8 @@ class ChangeLog:
         if not rows:
             return None
         now, batch, record = now_text(self._clock), _NEXT_BATCH, 0
-        for entry_id, state, after in rows:  # most changes are of one entry
+        # one by one, since most changes are of one entry; all that follow the first are in the batch that it began
+        for entry_id, state, after in rows:
             cursor = await connection.execute(
                 "INSERT INTO changes (owner_id, entry_id, operation, author, before, after, unwritten, at, batch)"
                 f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ({batch}))",

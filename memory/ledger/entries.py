@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, NewEntry, Operation
-from memory.store.entry_rows import ENTRY_ROWS, entry_of, find, holder
+from memory.store.entry_rows import ENTRY_ROWS, entry_of, find, holder, known_owner
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class EntryStore:
 
     async def get(self, owner: str, name: str) -> Entry:
         """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
-        return await find(self._database.rows, await self._number_of(owner), name)
+        return await find(self._database.rows, await known_owner(self._database, owner), name)
 
     async def holder(self, owner: str, name: str) -> Entry | None:
         """The entry with that name or alias, if there is one."""
-        return await holder(self._database.rows, await self._number_of(owner), name)
+        return await holder(self._database.rows, await known_owner(self._database, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:
         """The entry with that name or alias of whichever owner has it, of `first` where several have.
@@ -104,7 +104,3 @@ class EntryStore:
             (owner,),
         )
         return {row[0]: row[1] for row in rows}
-
-    async def _number_of(self, owner: str) -> int | None:
-        found = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
-        return None if found is None else int(found)

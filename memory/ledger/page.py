@@ -35,30 +35,25 @@ class Page:
         self._finish_edits = finish_edits
         self.owner = owner
         self.former: str | None = None
-        self._text = ""
+        self.known_text = ""  # once it was read
 
     @property
     def is_changed(self) -> bool:
         """Whether there is anything to write."""
-        return self.former is not None and storable(self.former) != storable(self._text)
-
-    @property
-    def known_text(self) -> str:
-        """The text, once it was read."""
-        return self._text
+        return self.former is not None and storable(self.former) != storable(self.known_text)
 
     async def text(self) -> str:
         """The text as it stands now."""
         if self.former is None:
             await self._finish_edits()
-            self.former = self._text = await self._files.raw_long_term(self.owner)
-        return self._text
+            self.former = self.known_text = await self._files.raw_long_term(self.owner)
+        return self.known_text
 
     async def edit(self, change: Callable[[str], str]) -> None:
         """Change the text. Raises MemoryRefused."""
         text = change(await self.text())
         self._files.check_long_term(self.former or "", text)
-        self._text = text
+        self.known_text = text
 
     async def has(self, line: str) -> bool:
         """Whether a line stands there word for word."""

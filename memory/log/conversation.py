@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from memory.messages import Message, Role
+from memory.messages import Message, Role, groups
 from memory.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -105,29 +105,19 @@ class InMemoryConversation:
         return dropped
 
     def _fitting(self, max_tokens: int) -> list[Message]:
-        groups = _groups(self._messages)
-        system = [group for group in groups if group[0].role is Role.SYSTEM]
+        found = groups(self._messages)
+        system = [group for group in found if group[0].role is Role.SYSTEM]
         left = max_tokens - sum(self._count_tokens(group) for group in system)
         if left < 0:
             log.warning("system_messages_exceed_budget", budget=max_tokens)
             last_user = next((m for m in reversed(self._messages) if m.role is Role.USER), None)
             return [m for m in self._messages if m.role is Role.SYSTEM or m is last_user]
         keep: set[int] = {id(group) for group in system}
-        for group in reversed(groups):
+        for group in reversed(found):
             if group[0].role is Role.SYSTEM:
                 continue
             left -= self._count_tokens(group)
             if left < 0:
                 break
             keep.add(id(group))
-        return [message for group in groups if id(group) in keep for message in group]
-
-
-def _groups(messages: list[Message]) -> list[list[Message]]:
-    groups: list[list[Message]] = []
-    for message in messages:
-        if message.role is Role.TOOL and groups and (groups[-1][0].tool_calls or groups[-1][0].role is Role.TOOL):
-            groups[-1].append(message)
-        else:
-            groups.append([message])
-    return groups
+        return [message for group in found if id(group) in keep for message in group]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from memory.files.markdown import MarkdownFiles
     from memory.files.notes import Memory
-    from memory.messages import Message
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -47,7 +46,12 @@ class DailyNotes:
             messages = [message_of(row) for row in rows]
             answered = outcome == "answered"
             try:
-                await (self._write(owner, messages) if answered else self._take_out(owner, messages))
+                for note in exchange_notes(messages, self._zone):
+                    if answered:
+                        await self._files.append_today(owner, messages[-1].created_at, note)
+                        log.info(f"Appended memory entry ({len(note)} chars)")
+                    else:
+                        await self._files.take_out_note(owner, messages[-1].created_at, note)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=str(error))
                 return
@@ -59,12 +63,3 @@ class DailyNotes:
         """An owner's files as they belong into a prompt, the notes in step."""
         await self.settle(owner)
         return await self._files.read(owner, now)
-
-    async def _write(self, owner: str, messages: list[Message]) -> None:
-        for note in exchange_notes(messages, self._zone):
-            await self._files.append_today(owner, messages[-1].created_at, note)
-            log.info(f"Appended memory entry ({len(note)} chars)")
-
-    async def _take_out(self, owner: str, messages: list[Message]) -> None:
-        for note in exchange_notes(messages, self._zone):
-            await self._files.take_out_note(owner, messages[-1].created_at, note)

@@ -122,6 +122,7 @@ class SessionService:
     async def get_or_create(self, address: Address) -> Session:
         """The session of a chat, made at its first message."""
         session = await self._find(address.session_id)
+        # MEMORY_SCOPE may have changed since the session was made: it goes on, with another memory
         if session is None or session.owner != self.owner_of(address):
             now = now_text(self._clock)
             async with self._database.transaction() as connection:
@@ -209,18 +210,6 @@ class SessionService:
         foreign = first["summary"] is not None and not first["trusted"]
         provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
         return Transcript(first["conversation"], first["summary"], messages, provenance)
-
-    async def markers(self, session_id: str) -> list[Marker]:
-        """The current conversation's markers, oldest first."""
-        rows = await self._database.rows(
-            "SELECT m.* FROM markers m JOIN conversations c ON c.id = m.conversation_id"
-            " WHERE c.session_id = ? AND c.ended_at IS NULL ORDER BY m.id",
-            (session_id,),
-        )
-        return [
-            Marker(r["archive_name"], r["archive_id"], from_text(r["archived_at"]), r["first_kept_message_id"])
-            for r in rows
-        ]
 
 
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:

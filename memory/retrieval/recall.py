@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memory.clock import from_text
 from memory.messages import Passage, Provenance, worst
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS
@@ -43,6 +44,17 @@ class Recollection:
     """
 
     hit: Hit
+    text: str
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class WholeEntry:
+    """An entry with all that it says. about: since when it holds, what it is, and where it came from, in one line."""
+
+    id: int
+    name: str
+    about: str
     text: str
     provenance: Provenance
 
@@ -86,6 +98,21 @@ class Recall:
     async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
         """What fits `query`, best first; an exchange once, however many of its messages fit."""
         return await self._shown(query, await self.hits(query, owner, only, limit * 3), limit)
+
+    async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
+        """The entry that has `name` as its name or as an alias, whole."""
+        hit = next(iter(await self._search.named(name, owner, only=only)), None)
+        if hit is None or hit.name is None:
+            return None
+        said = await self._database.row(
+            "SELECT m.id, m.created_at FROM entries e JOIN messages m ON m.id = e.source_message_id WHERE e.id = ?",
+            (hit.id,),
+        )
+        source = f"by {hit.source} {self._day(hit.created_at)}"
+        if said is not None:
+            source += f", from message {said['id']} of {self._day(from_text(said['created_at']))}"
+        text = f"{hit.content}\nOutcome: {hit.outcome}" if hit.outcome else hit.content
+        return WholeEntry(hit.id, hit.name, f"{self._about(hit)} ({source})", text, hit.provenance)
 
     async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
         """What is called `query`, then what fits it, best first. That it was asked before is no answer to it."""
@@ -144,8 +171,8 @@ class Recall:
         return spoken
 
     def _entry(self, hit: Hit, sought: list[str]) -> Recollection:
-        source = f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
-        return Recollection(hit, f"{source} {_excerpt(hit.content, sought)}", hit.provenance)
+        ended = f" Outcome: {_excerpt(hit.outcome, sought)}" if hit.outcome else ""
+        return Recollection(hit, f"{self._about(hit)} {_excerpt(hit.content, sought)}{ended}", hit.provenance)
 
     def _exchange(self, hit: Hit, rows: list[Row], sought: list[str]) -> Recollection:
         provenances = [Provenance(row["provenance"]) for row in rows]
@@ -155,6 +182,9 @@ class Recall:
         ]
         text = f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
         return Recollection(hit, text, worst(provenances))
+
+    def _about(self, hit: Hit) -> str:
+        return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
 
     def _validity(self, hit: Hit) -> str:
         """Since when an entry holds; of a superseded one also until when."""

@@ -66,20 +66,21 @@ _FOUND = f"""
 SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
 """
 _ENTRIES = """
-SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.archived_at IS NOT NULL AS archived,
+SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
     e.superseded_by IS NOT NULL AS superseded, (SELECT count(*) FROM found) AS looked_at
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
-SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, 0 AS archived,
-    0 AS superseded, (SELECT count(*) FROM found) AS looked_at
+SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags,
+    0 AS archived, 0 AS superseded, (SELECT count(*) FROM found) AS looked_at
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
+# Of an entry only is kept whether it can be trusted, not what made it foreign.
 _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
-    m.conversation_id, m.turn_id, e.superseded_by, e.valid_from,
+    m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
@@ -94,11 +95,13 @@ _ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
 class Filter:
     """What may be found.
 
-    kinds None: all. path: entries whose scope it lies in. since and until bound when it was made. archived None: both.
+    kinds None: all. path: entries whose scope it lies in. tags: entries that have all of them, whatever their case.
+    since and until bound when it was made. archived None: both.
     """
 
     kinds: Collection[str] | None = None
     path: str | None = None
+    tags: Collection[str] = ()
     since: datetime | None = None
     until: datetime | None = None
     archived: bool | None = None
@@ -107,7 +110,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found. score: the negated BM25, greater is better. A message has no name."""
+    """Something found. score: the negated BM25, greater is better. Messages have no name, only episodes an outcome."""
 
     id: int
     name: str | None
@@ -125,6 +128,7 @@ class Hit:
     valid_from: datetime | None
     superseded_at: datetime | None
     provenance: Provenance
+    outcome: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +176,9 @@ class Search:
         """The entries that have `name` as their name or as an alias, of one owner or of all; their score is 0."""
         where, parameters = _conditions(only or Filter(), None)
         rows = await self._database.rows(
-            "WITH hits AS (SELECT 2 * e.id AS row, 0.0 AS score, e.kind, e.created_at, e.owner_id, e.scope,"
-            " e.archived_at IS NOT NULL AS archived, e.superseded_by IS NOT NULL AS superseded"
-            " FROM names k JOIN entries e ON e.id = k.entry_id JOIN owners o ON o.id = k.owner_id"
-            " WHERE k.key = :key AND e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner)),"
-            f" best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
+            "WITH found AS (SELECT 2 * k.entry_id AS row, 0.0 AS score FROM names k JOIN owners o ON o.id = k.owner_id"
+            " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # what was removed has no names
+            f" hits AS ({_ENTRIES}), best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
             parameters | {"key": name_key(name), "owner": owner},
         )
         return [_hit(row) for row in rows]
@@ -251,6 +253,7 @@ def _conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str,
         parameters |= names
     for name, value, condition in (
         ("path", only.path, "scope_matches(b.scope, :path)"),
+        ("tags", json.dumps([*only.tags]) if only.tags else None, "has_tags(b.tags, :tags)"),
         ("since", to_text(only.since) if only.since else None, "b.created_at >= :since"),
         ("until", to_text(only.until) if only.until else None, "b.created_at < :until"),
         ("archived", only.archived, "b.archived = :archived"),
@@ -281,4 +284,5 @@ def _hit(row: Row) -> Hit:
         valid_from=from_text(row["valid_from"]) if row["valid_from"] else None,
         superseded_at=from_text(row["superseded_at"]) if row["superseded_at"] else None,
         provenance=Provenance(row["provenance"]),
+        outcome=row["outcome"],
     )

@@ -60,6 +60,7 @@ class Mailbox:
         new: list[InboxItem] = []
         async with self._database.transaction() as connection:
             for update in updates:
+                # Telegram sends again what a crash kept from being confirmed
                 cursor = await connection.execute(
                     "INSERT INTO inbox (channel, update_id, session_id, payload, received_at) VALUES (?, ?, ?, ?, ?)"
                     " ON CONFLICT (channel, update_id) DO NOTHING",

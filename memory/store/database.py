@@ -17,6 +17,7 @@ from memory.store.decay import decayed_score
 from memory.store.migrations import MIGRATIONS, Migration
 from memory.store.scope import scope_matches
 from memory.store.snapshots import copy_database
+from memory.store.tags import has_tags
 from memory.text.words import date_words, indexable
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ FUNCTIONS = (
     ("date_words", 1, date_words),
     ("strength", 3, decayed_score),
     ("scope_matches", 2, scope_matches),
+    ("has_tags", 2, has_tags),
 )
 """What views, triggers and queries call, by name and number of arguments; every connection needs them."""
 BUSY_TIMEOUT = 10.0

@@ -63,7 +63,8 @@ class Decay:
 def decayed_score(count: int, last_reinforced_at: str, half_life_days: float) -> float:
     """The logarithm of a score but for weight and present moment, in half-lives since 2000.
 
-    Of two entries of one kind that with the greater strength has the greater score, whenever that is asked.
+    Halving with time becomes subtracting time, which is the same for all entries: of two of one kind that with the
+    greater one has the greater score, whenever that is asked. So it can be stored, and an index sorts by it.
     """
     return math.log2(_bounded(count)) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.store.database import Row
+    from memory.store.database import Database, Row
     from memory.store.entry import NewEntry
 
 LONGEST_NAME = 120
@@ -73,6 +73,12 @@ def entry_of(row: Row) -> Entry:
 def kind_of(text: str) -> Kind | str:
     """The kind of that name; the name itself where a newer version wrote a kind that this one does not know."""
     return Kind(text) if text in Kind._value2member_map_ else text
+
+
+async def known_owner(database: Database, owner: str) -> int | None:
+    """The number of an owner; None of one who never had anything."""
+    number: int | None = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+    return number
 
 
 async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
@@ -219,6 +225,7 @@ def refuse_secret(text: str) -> None:
 
 
 async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
+    # difflib compares with each: of very many names the newest must do
     rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}
     wanted = name_key(name)

@@ -391,6 +391,26 @@ NOTES: Migration = (
     "CREATE INDEX unsettled_notes ON turns (id) WHERE note = 'due' OR note = 'written' AND outcome = 'retried'",
 )
 
+_WITH_OUTCOME = f"{_INDEXED}, outcome"
+
+OUTCOMES: Migration = (
+    # how an episode ended is searched like what happened
+    "DROP VIEW searchable_entries",
+    """
+    CREATE VIEW searchable_entries AS
+    SELECT e.id, 2 * e.id AS row, 'o' || e.owner_id AS owner,
+        indexable(e.content || coalesce(char(10) || e.outcome, '')) AS body,
+        indexable(n.name) AS name, indexable(e.tags) AS tags, indexable(e.scope) AS scope, NULL AS speaker,
+        date_words(e.created_at) AS date, NULL AS previous, NULL AS next, NULL AS second_previous, NULL AS second_next
+    FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias WHERE e.deleted_at IS NULL
+    """,
+    "DROP TRIGGER entry_leaves",
+    "DROP TRIGGER entry_enters",
+    f"CREATE TRIGGER entry_leaves BEFORE UPDATE OF {_WITH_OUTCOME} ON entries BEGIN {_LEAVE} WHERE id = old.id; END",
+    f"CREATE TRIGGER entry_enters AFTER UPDATE OF {_WITH_OUTCOME} ON entries BEGIN {_ENTER} WHERE id = new.id; END",
+    *REBUILD,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -407,4 +427,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     LEDGER,
     PROVENANCE,
     NOTES,
+    OUTCOMES,
 )

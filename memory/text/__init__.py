@@ -1,1 +1,1 @@
-"""Words, names, people, tokens and secrets: what is known of a text by itself."""
+"""Words, names, people, tokens and overlap: what is known of texts by themselves."""

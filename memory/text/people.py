@@ -24,6 +24,7 @@ _PEOPLE = {
 }
 _HAN = "\u3400"
 """Where the characters of Chinese begin, whose words have neither endings nor gaps between them."""
+# genitives and plurals, and whatever declensions of Russian and Ukrainian put behind the stems above
 _ENDING = "(?:['’]?s|e[nrs]?|n|in|innen|[\u0400-\u04ff]{1,3})?"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,38 +20,26 @@ _LEARNING_RATE = 0.3
 _LOWEST, _HIGHEST = 0.05, 3.0
 
 
-@dataclass(slots=True)
-class _Rates:
-    """Tokens a character, by script. S3's estimate is 1 token per 4 characters; dense scripts cost about 1."""
-
-    latin: float = 0.25
-    dense: float = 1.0
-    other: float = 0.25
+Scripts = tuple[float, float, float]
+"""One number for each kind of script: latin and ASCII, dense (CJK, emoji), and all others."""
+_FIRST_RATES: Scripts = (0.25, 1.0, 0.25)
+"""Tokens a character. S3's estimate is 1 token per 4 characters; dense scripts cost about 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
-    """The characters of a text by script: latin and ASCII, dense (CJK, emoji), and all others."""
-
-    latin: int
-    dense: int
-    other: int
-
-
-def characters(text: str) -> Characters:
-    """Count the characters of `text` by script."""
+def characters(text: str) -> Scripts:
+    """How many characters of `text` are of each kind of script."""
     if text.isascii():
-        return Characters(len(text), 0, 0)
+        return len(text), 0, 0
     latin = len(_LATIN.findall(text))
     dense = len(_DENSE.findall(text))
-    return Characters(latin, dense, len(text) - latin - dense)
+    return latin, dense, len(text) - latin - dense
 
 
 class TokenCounter:
     """Estimates tokens and learns, for each model, from the usage that the model reports."""
 
     def __init__(self) -> None:
-        self._rates: dict[str, _Rates] = {}
+        self._rates: dict[str, Scripts] = {}
 
     def calibrated(self, model: str) -> bool:
         """Whether `model` has reported usage yet."""
@@ -73,20 +60,21 @@ class TokenCounter:
         a conversation in one script moves that script's rate.
         """
         parts = [characters(text) for text in texts]
-        seen = Characters(sum(p.latin for p in parts), sum(p.dense for p in parts), sum(p.other for p in parts))
-        norm = seen.latin**2 + seen.dense**2 + seen.other**2
+        seen = tuple(map(sum, zip(*parts, strict=True)))
+        norm = sum(count**2 for count in seen)
         if prompt_tokens <= 0 or norm == 0:
             return
-        rates = self._rates.setdefault(model, _Rates())
         error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, model)
         step = _LEARNING_RATE * error / norm
-        rates.latin = _bounded(rates.latin + step * seen.latin)
-        rates.dense = _bounded(rates.dense + step * seen.dense)
-        rates.other = _bounded(rates.other + step * seen.other)
+        rates = zip(self._rates_of(model), seen, strict=True)
+        latin, dense, other = (min(_HIGHEST, max(_LOWEST, rate + step * count)) for rate, count in rates)
+        self._rates[model] = (latin, dense, other)
 
-    def _estimate(self, seen: Characters, model: str) -> float:
-        rates = self._rates.get(model) or _Rates()
-        return seen.latin * rates.latin + seen.dense * rates.dense + seen.other * rates.other
+    def _rates_of(self, model: str) -> Scripts:
+        return self._rates.get(model, _FIRST_RATES)
+
+    def _estimate(self, seen: Iterable[float], model: str) -> float:
+        return sum(rate * count for rate, count in zip(self._rates_of(model), seen, strict=True))
 
 
 def spoken(message: Message) -> str:
@@ -94,7 +82,3 @@ def spoken(message: Message) -> str:
     if not message.tool_calls:
         return message.content
     return message.content + "".join(call.name + call.arguments for call in message.tool_calls)
-
-
-def _bounded(rate: float) -> float:
-    return min(_HIGHEST, max(_LOWEST, rate))

@@ -12,8 +12,7 @@ from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
-    from pipeline.endpoint.known_endpoint import Keeping
-    from pipeline.endpoint.openai_model import Endpoint
+    from pipeline.endpoint.known_endpoint import Endpoint, Keeping
 
 LISTING_SECONDS = 10.0
 CHECK_TOKENS = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import structlog
@@ -17,10 +17,11 @@ from pipeline.endpoint.endpoint_window import ask_window
 from pipeline.endpoint.wire import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
 
     from memory.clock import Clock
+    from memory.service.endpoints import EndpointStore
 
 log = structlog.get_logger(__name__)
 
@@ -32,37 +33,29 @@ OPENAI = "https://api.openai.com/v1"
 """Lists its models without a word about their windows, so it is not asked."""
 
 
-class Address(Protocol):
-    """Where an endpoint is; None is OpenAI's own."""
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an OpenAI-compatible API is. base_url None: OpenAI's own.
 
-    @property
-    def base_url(self) -> str | None: ...  # noqa: D102
-    @property
-    def api_key(self) -> str: ...  # noqa: D102
+    why_lost: says in a sentence why a connection was lost, where more is known than that it was.
+    """
 
-
-class FactStore(Protocol):
-    """Where facts about endpoints are kept."""
-
-    async def read(self, url: str, model: str) -> EndpointFacts:
-        """What is known."""
-
-    async def learn_refused(self, url: str, model: str, refused: Collection[str]) -> None:
-        """Keep all that a request must do without."""
-
-    async def learn_window(
-        self, url: str, model: str, context_tokens: int | None, output_tokens: int | None, asked_at: datetime | None
-    ) -> None:
-        """Keep how much the model reads and writes."""
+    base_url: str | None
+    api_key: str
+    why_lost: Callable[[], Awaitable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where and how facts are kept. asks: whether the endpoint is asked how much its models read."""
+    """Where and how facts are kept; store None: nowhere. asks: whether the endpoint is asked how much its models read.
 
-    store: FactStore
+    afresh: what is kept from before is not believed.
+    """
+
+    store: EndpointStore | None
     clock: Clock = system_clock
     asks: bool = True
+    afresh: bool = False
 
 
 class KnownEndpoint:
@@ -81,6 +74,11 @@ class KnownEndpoint:
         return self._keeping is not None and self._keeping.asks
 
     @property
+    def told(self) -> bool:
+        """Whether the endpoint itself has said how much the model reads."""
+        return self._facts.context_tokens is not None
+
+    @property
     def refused(self) -> frozenset[Part]:
         """What a request to it must do without."""
         return frozenset(part for part in Part if part.value in self._facts.refused)
@@ -91,29 +89,27 @@ class KnownEndpoint:
             return assumed
         context = self._facts.context_tokens or assumed.max_input_tokens
         longest = self._facts.output_tokens or assumed.max_output_tokens
+        # some servers call the whole window an answer, which would leave no room for the question
         return ModelWindow(context, max(1, min(longest, context // 2)))
 
-    async def recall(self, endpoint: Address) -> None:
+    async def recall(self, endpoint: Endpoint) -> None:
         """Read what is kept of the endpoint, where that has not been done yet. What can't be read is not known."""
         url = _without_secrets(endpoint.base_url or OPENAI)
         if self._keeping is None or url == self._url:
             return
-        try:
-            self._facts = await self._keeping.store.read(url, self._model)
-        except StoreError as error:
-            log.warning("endpoint_facts_not_read", error=str(error))
+        if self._keeping.store is not None and not self._keeping.afresh:
+            try:
+                self._facts = await self._keeping.store.read(url, self._model)
+            except StoreError as error:
+                log.warning("endpoint_facts_not_read", error=str(error))
         self._url = url
 
     async def learn_refused(self, refused: frozenset[Part]) -> None:
         """Keep that the endpoint refuses these parts."""
         self._facts = replace(self._facts, refused=self._facts.refused | {part.value for part in refused})
-        if self._keeping is not None and self._url is not None:
-            try:
-                await self._keeping.store.learn_refused(self._url, self._model, self._facts.refused)
-            except StoreError as error:  # such as a full disk: then it is learned again after a restart
-                log.warning("endpoint_facts_not_kept", error=str(error))
+        await self._keep(lambda store, url: store.learn_refused(url, self._model, self._facts.refused))
 
-    async def ask(self, endpoint: Address) -> None:
+    async def ask(self, endpoint: Endpoint) -> None:
         """Ask the endpoint how much the model reads, if that is not known or long ago. Never raises."""
         await self.recall(endpoint)
         keeping, url = self._keeping, self._url
@@ -128,9 +124,15 @@ class KnownEndpoint:
         self._facts = replace(
             self._facts, context_tokens=said.context_tokens, output_tokens=said.output_tokens, asked_at=asked_at
         )
+        facts = (said.context_tokens, said.output_tokens, asked_at)
+        await self._keep(lambda store, url: store.learn_window(url, self._model, *facts))
+
+    async def _keep(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:
+        if self._keeping is None or self._keeping.store is None or self._url is None:
+            return
         try:
-            await keeping.store.learn_window(url, self._model, said.context_tokens, said.output_tokens, asked_at)
-        except StoreError as error:
+            await learn(self._keeping.store, self._url)
+        except StoreError as error:  # such as a full disk: then it is learned again after a restart
             log.warning("endpoint_facts_not_kept", error=str(error))
 
     def _is_time(self, now: datetime) -> bool:

@@ -11,8 +11,8 @@ from pipeline.endpoint.answer_stream import AnswerStream
 from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.model_errors import explained
 from pipeline.endpoint.patience import patiently
-from pipeline.endpoint.refusals import Refusal, send_what_is_accepted
-from pipeline.endpoint.sending import Begun, Sending
+from pipeline.endpoint.refusals import send_what_is_accepted
+from pipeline.endpoint.sending import Begun, Refusal, Sending
 from pipeline.endpoint.waiting import reading, while_loading
 from pipeline.endpoint.wire import Part
 from pipeline.endpoint.written_calls import with_written_calls
@@ -25,24 +25,13 @@ if TYPE_CHECKING:
     import openai
 
     from config.models import ModelWindow
+    from pipeline.endpoint.known_endpoint import Endpoint
     from pipeline.models.model import OnText, OnWait
 
 log = structlog.get_logger(__name__)
 
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where an OpenAI-compatible API is. base_url None: OpenAI's own.
-
-    why_lost: says in a sentence why a connection was lost, where more is known than that it was.
-    """
-
-    base_url: str | None
-    api_key: str
-    why_lost: Callable[[], Awaitable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

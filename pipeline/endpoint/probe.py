@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
 from memory.messages import Message, Role
-from memory.service.endpoints import EndpointFacts
 from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import Finish, ModelRequest, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-
     from config.models import ModelWindow
-    from pipeline.endpoint.known_endpoint import FactStore
-    from pipeline.endpoint.openai_model import Endpoint
+    from memory.service.endpoints import EndpointStore
+    from pipeline.endpoint.known_endpoint import Endpoint
     from pipeline.endpoint.wire import Part
 
 TOKENS = 64
@@ -43,30 +39,8 @@ class Probed:
     seconds: float
 
 
-class _Afresh:
-    """Facts about endpoints as if nothing were known yet; what is learned is passed on to where it is kept."""
-
-    def __init__(self, kept: FactStore | None) -> None:
-        self._kept = kept
-        self.told = False
-
-    async def read(self, url: str, model: str) -> EndpointFacts:
-        return EndpointFacts()
-
-    async def learn_refused(self, url: str, model: str, refused: Collection[str]) -> None:
-        if self._kept is not None:
-            await self._kept.learn_refused(url, model, refused)
-
-    async def learn_window(
-        self, url: str, model: str, context_tokens: int | None, output_tokens: int | None, asked_at: datetime | None
-    ) -> None:
-        self.told = context_tokens is not None
-        if self._kept is not None:
-            await self._kept.learn_window(url, model, context_tokens, output_tokens, asked_at)
-
-
 async def probe(
-    endpoint: Endpoint, name: str, assumed: ModelWindow, patience: float, kept: FactStore | None, *, asks: bool
+    endpoint: Endpoint, name: str, assumed: ModelWindow, patience: float, kept: EndpointStore | None, *, asks: bool
 ) -> Probed:
     """Ask a model two short questions with all that turns have in their requests, and its endpoint for its window.
 
@@ -76,8 +50,7 @@ async def probe(
     async def connect() -> Endpoint:
         return endpoint
 
-    facts = _Afresh(kept)
-    known = KnownEndpoint(name, Keeping(facts, system_clock, asks=asks))
+    known = KnownEndpoint(name, Keeping(kept, system_clock, asks=asks, afresh=True))
     model = OpenAIModel(name, assumed, connect, timeout=patience, known=known)
     began = time.monotonic()
     try:
@@ -90,7 +63,7 @@ async def probe(
     finally:
         await model.close()
     streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
-    return Probed(streams, known.refused, model.window, facts.told, seconds)
+    return Probed(streams, known.refused, model.window, known.told, seconds)
 
 
 def _talking() -> ModelRequest:

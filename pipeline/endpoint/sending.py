@@ -1,14 +1,14 @@
-"""One request to an OpenAI-compatible endpoint, from its parts to the first chunk of its answer."""
+"""One request to an OpenAI-compatible endpoint, from its parts to the first chunk of its answer, or to its refusal."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.messages import Role
 from pipeline.endpoint.model_errors import means_overflow
-from pipeline.endpoint.refusals import Refusal
-from pipeline.endpoint.wire import Part, body, parts
+from pipeline.endpoint.wire import Part, body, of_messages, parts
 from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
@@ -22,6 +22,51 @@ if TYPE_CHECKING:
 
 _NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
 """Statuses that say what is wrong, and it is no part of the request."""
+
+
+_NAMES = {
+    Part.STREAM_OPTIONS: r"stream[_ ]options|include_usage",
+    Part.RESPONSE_FORMAT: r"response[_ ]format|json_object|json mode|structured output",
+    Part.TEMPERATURE: r"temperature",
+    Part.MAX_TOKENS: r"\bmax_tokens\b",
+    Part.MAX_COMPLETION_TOKENS: r"max_completion_tokens",
+    # not every word of tools: a complaint about a call in the history is none about tools
+    Part.TOOLS: r"support\w*\W+(?:\w+\W+){0,4}(?:tools?|functions?)\b|tool_choice"
+    r"|\btools?\b(?=.{0,60}(?:not|requir|unrecogn|unknown|unsupport|permit|allow|enable|extra))"
+    r"|(?:unrecogn|unknown|unsupport|extra).{0,60}\btools?\b",
+}
+_ROLES = re.compile(r"\broles?\b|alternat|(?:system|developer) (?:message|prompt|instruction|role)", re.IGNORECASE)
+_TEMPLATE = re.compile(r"jinja|chat.?template|raise_exception|template", re.IGNORECASE)
+_BAD_REQUEST = (400, 422, 501)
+_BROKEN = (500, None)
+"""A chat template that fails is told as the server's own failure, or in the middle of a stream that had begun."""
+
+
+@dataclass(slots=True)
+class Refusal(Exception):  # named as what it is
+    """A server answered a request with an error that may be about a part of it. status None: said in the stream."""
+
+    status: int | None
+    said: str
+    param: str | None
+    cause: Exception
+
+    def names(self, among: Sequence[Part]) -> Part | None:
+        """The part that it speaks of, if it speaks of one of `among`."""
+        if self.param:
+            return next((part for part in among if part == self.param), None)
+        found = {part: re.search(words, self.said, re.IGNORECASE) for part, words in _NAMES.items() if part in among}
+        at = {part: match.start() for part, match in found.items() if match}
+        if at:
+            return min(at, key=lambda part: at[part])
+        return next(iter(of_messages(among)), None) if _ROLES.search(self.said) else None
+
+    @property
+    def may_mean_any_part(self) -> bool:
+        """Whether it may be about a part of the request without saying which."""
+        if self.param:
+            return False
+        return self.status in _BAD_REQUEST or (self.status in _BROKEN and bool(_TEMPLATE.search(self.said)))
 
 
 class Begun:

@@ -103,9 +103,9 @@ class EmbeddedServer:
     stream is worked on to its end. The server now and then closes a connection just after a streamed answer, so
     a client must be free to repeat a request that got no response (openai's ``max_retries`` of 1 or more).
 
-    ``threads`` is the number of cores to compute with (default: all, at most 4), ``slots`` the number of
-    requests answered at the same time (each takes the memory of a whole context), ``load_seconds`` how long
-    loading may take, ``state`` where what it has read is kept while it does not run (None: nowhere).
+    ``threads`` is the number of cores to compute with (default: all, at most 4), ``load_seconds`` how long loading
+    may take, ``state`` where what it has read is kept while it does not run (None: nowhere). One request is answered
+    at a time: each more would take the memory of a whole context.
     """
 
     def __init__(
@@ -114,7 +114,6 @@ class EmbeddedServer:
         weights: Path,
         *,
         threads: int | None = None,
-        slots: int = 1,
         load_seconds: float = 300.0,
         state: PromptState | None = None,
     ) -> None:
@@ -122,7 +121,6 @@ class EmbeddedServer:
         self.weights = weights
         self.api_key = secrets.token_urlsafe(24)
         self._threads = threads if threads is not None else min(os.cpu_count() or 1, _MOST_THREADS)
-        self._slots = slots
         self._load_seconds = load_seconds
         self._state = state
         self._lock = asyncio.Lock()
@@ -241,7 +239,6 @@ class EmbeddedServer:
             "api_key": self.api_key,
             "n_ctx": self.model.n_ctx,
             "max_output_tokens": self.model.max_output_tokens,
-            "slots": self._slots,
             "threads": self._threads,
             "chat_template": None if template is None else chat_template(template),
             "state_folder": None if self._state is None else str(self._state.folder),

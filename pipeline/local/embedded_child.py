@@ -49,8 +49,8 @@ def _serve(settings: dict[str, Any]) -> Any:  # Any: the library ships no types
     params.hostnames = ["127.0.0.1"]
     params.port = 0  # a free one
     params.api_keys = [settings["api_key"]]
-    params.n_parallel = settings["slots"]
-    params.n_ctx = settings["n_ctx"] * settings["slots"]  # divided among the slots
+    params.n_parallel = 1
+    params.n_ctx = settings["n_ctx"]
     params.n_predict = settings["max_output_tokens"]  # a small model may not find an end by itself
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     params.n_gpu_layers = 0

@@ -22,7 +22,8 @@ from openai.types.chat import (
 
 from config.models import LocalModel, load_catalogue
 from memory.messages import Message, Role
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.engine import EmbeddedModelError
 from pipeline.local.model_files import pull

@@ -12,7 +12,8 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.messages import Completion
 from memory.service.usage import UsageLog
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import Finish, ModelError, ModelRequest
 from pipeline.models.routing import ModelRouter, Models

@@ -13,7 +13,8 @@ import pytest
 
 from config.models import ModelWindow
 from memory.messages import Completion, Message, Role, ToolCall
-from pipeline.endpoint.openai_model import Defaults, Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
 from tests.support.fakes import FakeClock, Person

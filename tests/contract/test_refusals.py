@@ -8,7 +8,8 @@ import pytest
 
 from config.models import ModelWindow
 from memory.messages import Message, Role
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import ModelRequest
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import NOTHING_LEARNED, Fails, Refuses, Says, Wrong

@@ -108,6 +108,22 @@ async def test_an_upgrade_keeps_every_row_and_finds_what_was_said(tmp_path: Path
     await database.close()
 
 
+@pytest.mark.parametrize("past", range(6, len(MIGRATIONS)))
+async def test_an_upgrade_finds_an_episode_by_how_it_ended(tmp_path: Path, past: int) -> None:
+    former = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:past])
+    async with former.transaction() as connection:
+        for number in (1, 2):
+            for statement in WRITTEN[number].replace("NOW", NOW).split(";"):
+                await connection.execute(statement)
+        await connection.execute("UPDATE entries SET kind = 'episode', outcome = 'Caught with a skep'")
+        await connection.execute("INSERT INTO search (search) VALUES ('rebuild')")
+    await former.close()
+    database = await Database.open(tmp_path / "mneme.db")
+    found = await Search(database).find("skep", "telegram:1")
+    await database.close()
+    assert [hit.name for hit in found] == ["berta"]
+
+
 @PAST
 async def test_the_way_back_is_the_copy_that_an_upgrade_leaves(tmp_path: Path, past: int) -> None:
     before = await lived(tmp_path / "mneme.db", past)

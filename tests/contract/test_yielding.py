@@ -13,7 +13,8 @@ from bot.jobs.background import BackgroundConsolidation
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
-from pipeline.endpoint.openai_model import Endpoint, OpenAIModel
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import ModelRequest
 from pipeline.models.yielding import YieldingModel
 from tests.support.consolidating import Bench, answered

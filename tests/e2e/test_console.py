@@ -12,6 +12,7 @@ import pytest
 
 import bot
 from bot.console.console import InvalidChatName, console_address
+from tests.support.consolidating import answered
 from tests.support.servers.model import Fails, Says
 from tests.support.terminals import PATIENCE
 
@@ -81,6 +82,35 @@ async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, mod
     status, out, err = await mneme("chat", stdin=b"/retry\n/status\n")
     assert (status, err) == (0, "")
     assert out.startswith("You said: Hello\n- **Conversation**: 2 messages\n")
+
+
+@pytest.mark.parametrize("arguments", [("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",)])
+async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
+    mneme: Mneme, model: ModelServer, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    history = tmp_path / "data" / "memory" / "console:local" / "HISTORY.md"
+    await mneme("chat", "-m", "I live in Kyiv.")
+    model.consolidation = lambda _: Says("no idea")
+    await mneme("chat", "-m", "/new")
+    assert len(model.consolidations) == 1
+    assert "[raw-fallback]" in history.read_text()
+    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, ("home", "The user lives in Kyiv.")))
+    await mneme("chat", "--session", "other", "-m", "Hello")
+    assert len(model.consolidations) == 1, "whose conversation it was sorts it"
+    status, _, err = await mneme(*arguments, stdin=b"Hello again\n")
+    assert (status, err) == (0, "")
+    assert "They spoke of Kyiv." in history.read_text()
+    assert "Learned: The user lives in Kyiv." in (await mneme("chat", "-m", "So?"))[1]
+    assert len(model.consolidations) == 2
+
+
+async def test_while_no_model_answers_nothing_is_given_up(mneme: Mneme, model: ModelServer) -> None:
+    await mneme("chat", "-m", "I live in Kyiv.")
+    model.consolidation = lambda _: Fails(401)
+    await mneme("chat", "-m", "/new")
+    model.otherwise = lambda _: Fails(401)
+    assert (await mneme("chat", "-m", "Hello"))[0] == 1
+    assert len(model.consolidations) == 1
 
 
 async def test_every_line_of_a_pipe_is_answered_and_one_failure_told_by_the_exit_status(

@@ -142,6 +142,42 @@ def test_recall_takes_owner_kind_and_limit(shell: Shell, data: Path) -> None:
     assert "[2026-02-07 12:15, note lighthouse] The lighthouse is red" in shell.done("recall", "lighthouse")
 
 
+def test_an_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
+    more = ("--kind", "policy", "--scope", "./src/api/**", "--priority", "high", "--tags", "api, #Json", "--tags", "v2")
+    added = shell.json("memory", "add", "naming", "Names are in snake case", *more)
+    assert (added["scope"], added["priority"], added["tags"]) == ("src/api/**", "high", ["api", "Json", "v2"])
+    assert shell.json("memory", "show", "naming") == added
+    shown = shell.done("memory", "show", "naming")
+    assert shown.endswith("priority high, for src/api/**, #api, #Json, #v2_\n")
+    status, _, err = shell.run("memory", "add", "x", "x", "--priority", "urgent")
+    assert status == 2
+    assert "urgent" in err
+    status, _, err = shell.run("memory", "add", "x", "x", "--scope", "src/[a")
+    assert (status, err) == (1, "mneme: 'src/[a' is no pattern of paths: write one such as src/api/** or docs/*.md.\n")
+
+
+def test_recall_takes_scope_and_tags_as_filters(shell: Shell, data: Path) -> None:
+    shell.done("memory", "add", "one", "lighthouse one", "--scope", "src/api/**", "--tags", "Маяк,sea")
+    shell.done("memory", "add", "two", "lighthouse two", "--scope", "docs/*.md", "--tags", "sea")
+    shell.done("memory", "add", "three", "lighthouse three")
+
+    def found(query: str, *filters: str) -> set[str | None]:
+        return {hit["name"] for hit in shell.json("recall", query, *filters)}
+
+    assert found("lighthouse") == {"one", "two", "three", "lighthouse", None}
+    assert found("lighthouse", "--scope", "src/api/users.py") == {"one"}
+    assert found("lighthouse", "--scope", "docs/*.md") == {"two"}
+    assert found("lighthouse", "--scope", "elsewhere") == set()
+    assert found("lighthouse", "--tags", "sea") == found("lighthouse", "--tags", "SEA") == {"one", "two"}
+    assert (
+        found("lighthouse", "--tags", "sea,#маяк") == found("lighthouse", "--tags", "sea", "--tags", "маяк") == {"one"}
+    )
+    assert found("lighthouse", "--tags", "land") == set()
+    assert found("two", "--tags", "маяк") == set()
+    assert found("lighthouse", "--tags", "sea", "--scope", "docs/a.md") == {"two"}
+    assert "lighthouse two" not in shell.done("recall", "lighthouse", "--tags", "маяк")
+
+
 def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data: Path) -> None:
     assert shell.json("memory", "show", "lighthouse")["owner"] == THEIRS
     assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]

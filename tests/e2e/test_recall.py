@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.messages import ECHO, Message, Role
+from memory.messages import Message, Role
 from memory.retrieval.recall import MOST_SHOWN, TEXT_CHARACTERS, Recall
 from memory.retrieval.search import Filter, Search
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
-from tests.support.talk import Store, assistant, calls, result, user
+from tests.support.talk import ECHO, Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session

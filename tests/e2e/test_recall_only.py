@@ -10,8 +10,8 @@ from bot.app import open_app
 from bot.console.console import chat_once, console_address
 from config.errors import ConfigurationError
 from config.settings import Settings
-from memory.messages import ECHO
 from tests.support.fakes import Person
+from tests.support.talk import ECHO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -174,7 +174,7 @@ async def test_only_what_recall_shows_is_counted(person: Person, model: ModelSer
     assert sorted((await counts(store)).values()) == [1] * (5 - shown) + [2] * shown
 
 
-async def test_an_episode_is_found_by_its_tags_and_shows_its_outcome(
+async def test_an_episode_is_found_by_its_tags_and_its_outcome_and_shows_it(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     answers = await use(
@@ -183,6 +183,7 @@ async def test_an_episode_is_found_by_its_tags_and_shows_its_outcome(
         ("memory_episode", {"event": "The server ran out of disk", "outcome": "Logs moved", "tags": ["zebra", "ops"]}),
         ("memory_episode", {"event": "We met Olena"}),
         ("memory_recall", {"query": "zebra"}),
+        ("memory_recall", {"query": "logs"}),
         ("memory_episode", {"event": "x", "outcome": "the password is hunter2!x"}),
         ("memory_episode", {"event": "x", "tags": ["the password is hunter2!x"]}),
         ("memory_episode", {"event": "x", "outcome": "y" * 501}),
@@ -192,8 +193,9 @@ async def test_an_episode_is_found_by_its_tags_and_shows_its_outcome(
     name = "episode-server-ran-disk"
     assert answers[0] == f"saved the episode {name}: The server ran out of disk Outcome: Logs moved"
     assert answers[1] == "saved the episode episode-met-olena: We met Olena"
-    assert answers[2] == f"- [2026-02-07 12:15, episode {name}] The server ran out of disk"
-    assert [answer.partition(":")[0] for answer in answers[3:]] == ["error"] * 5
+    found_as = f"- [2026-02-07 12:15, episode {name}] The server ran out of disk Outcome: Logs moved"
+    assert answers[2:4] == [found_as, found_as]
+    assert [answer.partition(":")[0] for answer in answers[4:]] == ["error"] * 5
     found = await entries(store)
     assert set(found) == {name, "episode-met-olena"}
     assert (found[name].outcome, found[name].tags, found[name].kind) == ("Logs moved", ("zebra", "ops"), "episode")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from memory.clock import from_text
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
+ECHO = "memory"
+"""The speaker of answers that only repeated memory, as earlier versions made them without a model."""
 UTC_ZONE = ZoneInfo("UTC")
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
@@ -107,6 +110,16 @@ class Store:
         """Record a compaction, as compaction does."""
         async with self.database.transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
+
+    async def markers(self, session: Session) -> list[Marker]:
+        """The current conversation's markers, oldest first."""
+        rows = await self.database.rows(
+            "SELECT m.archive_name, m.archive_id, m.archived_at, m.first_kept_message_id FROM markers m"
+            " JOIN conversations c ON c.id = m.conversation_id WHERE c.session_id = ? AND c.ended_at IS NULL"
+            " ORDER BY m.id",
+            (session.id,),
+        )
+        return [Marker(name, archive, from_text(at), kept) for name, archive, at, kept in rows]
 
     async def archive(self, owner: str, content: str, topic: str = "") -> Entry:
         """An archive as compaction adds it."""

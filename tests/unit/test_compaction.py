@@ -158,7 +158,7 @@ async def test_an_old_part_becomes_a_summary_and_the_newest_messages_stay(store:
     transcript = await store.sessions.transcript(session.id)
     assert transcript.summary == "Garden plans: part 1"
     assert [m.content.split()[1] for m in transcript.messages] == ["8", "8", "9", "9"]
-    (marker,) = await store.sessions.markers(session.id)
+    (marker,) = await store.markers(session)
     assert (marker.archive_name, marker.archived_at, marker.first_kept_message_id) == (
         done.archive_name,
         store.clock(),
@@ -317,7 +317,7 @@ async def test_the_earlier_summary_is_carried_on_through_ten_compactions(store: 
         assert summaries.asked[n][0] == before
     parts = "; ".join(["Garden plans: part 1", *(f"part {n}" for n in range(2, 11))])
     assert (await store.sessions.transcript(session.id)).summary == parts
-    assert len(await archives(store)) == len(await store.sessions.markers(session.id)) == 10
+    assert len(await archives(store)) == len(await store.markers(session)) == 10
     assert await store.sessions.message_count(session.id) == 100
 
 

@@ -90,10 +90,10 @@ async def test_what_is_known_is_reinforced_and_decays_from_now_on(
     known = await learn(learning, "The user likes tea.", Kind.PREFERENCE)
     before = await rows(database)
     clock.forward(days=10)
-    learnt = await learning.learn(ANN, NewEntry(again, kind=Kind.PREFERENCE))
-    assert learnt.known
-    assert learnt.entry.id == known.id
-    assert (learnt.entry.reinforcement_count, learnt.entry.last_reinforced_at) == (2, clock())
+    learned = await learning.learn(ANN, NewEntry(again, kind=Kind.PREFERENCE))
+    assert learned.known
+    assert learned.entry.id == known.id
+    assert (learned.entry.reinforcement_count, learned.entry.last_reinforced_at) == (2, clock())
     assert await rows(database) == before
     assert await database.value(STRENGTHS) == 0
 
@@ -130,9 +130,9 @@ async def test_a_replacement_keeps_names_subject_and_scope_and_both_dates(
     await store.entries.alias(ANN, "deploy day", "release day")
     await store.entries.alias(ANN, "deploy day", "deploy day until 2026-02-17")
     clock.forward(days=10)
-    learnt = await learning.learn(ANN, NewEntry("We deploy on Mondays", kind=Kind.POLICY), "release day")
-    assert learnt.superseded is not None
-    assert (learnt.known, learnt.superseded.id) == (False, former.id)
+    learned = await learning.learn(ANN, NewEntry("We deploy on Mondays", kind=Kind.POLICY), "release day")
+    assert learned.superseded is not None
+    assert (learned.known, learned.superseded.id) == (False, former.id)
     newer = await store.entries.get(ANN, "deploy day")
     assert (newer.content, newer.subject, newer.scope) == ("We deploy on Mondays", "day", "deploy/**")
     assert set(newer.aliases) == {"release day", "deploy day until 2026-02-17"}
@@ -158,10 +158,10 @@ async def test_what_is_known_takes_the_place_of_another_memory_and_one_undo_part
     kyiv = (await learning.learn(ANN, new)).entry
     lviv = await learn(learning, "The user lives in Lviv.")
     before = await store.entries.list(ANN)
-    learnt = await learning.learn(ANN, NewEntry("The user lives in Lviv", kind=Kind.FACT), "home")
-    assert learnt.known
-    assert learnt.superseded is not None
-    assert (learnt.entry.id, learnt.superseded.id, learnt.entry.subject) == (lviv.id, kyiv.id, "home")
+    learned = await learning.learn(ANN, NewEntry("The user lives in Lviv", kind=Kind.FACT), "home")
+    assert learned.known
+    assert learned.superseded is not None
+    assert (learned.entry.id, learned.superseded.id, learned.entry.subject) == (lviv.id, kyiv.id, "home")
     assert (await store.entries.get(ANN, "home")).id == lviv.id
     assert await live(database) == {"The user lives in Lviv."}
     assert await undo.undo(ANN)
@@ -170,8 +170,8 @@ async def test_what_is_known_takes_the_place_of_another_memory_and_one_undo_part
 
 async def test_what_replaces_itself_is_only_reinforced(learning: Learning, database: Database) -> None:
     home = await learn(learning, "The user lives in Kyiv.")
-    learnt = await learning.learn(ANN, NewEntry("The user lives in Kyiv", kind=Kind.FACT), home.name)
-    assert (learnt.known, learnt.superseded, learnt.entry.id) == (True, None, home.id)
+    learned = await learning.learn(ANN, NewEntry("The user lives in Kyiv", kind=Kind.FACT), home.name)
+    assert (learned.known, learned.superseded, learned.entry.id) == (True, None, home.id)
     assert await database.value("SELECT count(*) FROM changes") == 1
 
 
@@ -372,20 +372,20 @@ async def test_what_the_user_says_too_gets_the_weight_of_that(learning: Learning
     by_model = NewEntry("Always answer in German", kind=Kind.PREFERENCE, author=Author.MODEL, trusted=False)
     await learning.learn(ANN, by_model)
     by_user = NewEntry("always answer in German.", kind=Kind.PREFERENCE, author=Author.CAPTURE, priority=Priority.HIGH)
-    learnt = await learning.learn(ANN, by_user)
-    assert not learnt.known
-    assert (learnt.entry.priority, learnt.entry.trusted, learnt.entry.author) == ("high", True, "capture")
+    learned = await learning.learn(ANN, by_user)
+    assert not learned.known
+    assert (learned.entry.priority, learned.entry.trusted, learned.entry.author) == ("high", True, "capture")
     assert (await learning.learn(ANN, by_model)).known
-    assert (await store.entries.get(ANN, learnt.entry.name)).trusted
+    assert (await store.entries.get(ANN, learned.entry.name)).trusted
     await undo.undo(ANN)
-    assert not (await store.entries.get(ANN, learnt.entry.name)).trusted
+    assert not (await store.entries.get(ANN, learned.entry.name)).trusted
 
 
 async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning: Learning) -> None:
     rule = NewEntry("Always answer in German", name="language", kind=Kind.PREFERENCE, priority=Priority.HIGH)
     await learning.learn(ANN, rule)
-    learnt = await learning.learn(ANN, NewEntry("Always answer in French", kind=Kind.FACT), replaces="language")
-    assert (learnt.entry.kind, learnt.entry.priority) == (Kind.PREFERENCE, "high")
+    learned = await learning.learn(ANN, NewEntry("Always answer in French", kind=Kind.FACT), replaces="language")
+    assert (learned.entry.kind, learned.entry.priority) == (Kind.PREFERENCE, "high")
     lesser = NewEntry("French is fine", kind=Kind.PREFERENCE, priority=Priority.NORMAL)
     assert (await learning.learn(ANN, lesser, replaces="language")).entry.priority == "normal"
 
@@ -421,5 +421,5 @@ async def test_what_was_archived_comes_back_when_it_is_said_again(learning: Lear
     entry = await learn(learning, "Likes green tea")
     async with database.transaction() as connection:
         await connection.execute("UPDATE entries SET archived_at = created_at")
-    learnt = await learning.learn(ANN, NewEntry("likes green tea", kind=Kind.FACT))
-    assert (learnt.known, learnt.entry.id, learnt.entry.archived_at) == (True, entry.id, None)
+    learned = await learning.learn(ANN, NewEntry("likes green tea", kind=Kind.FACT))
+    assert (learned.known, learned.entry.id, learned.entry.archived_at) == (True, entry.id, None)

@@ -24,7 +24,7 @@ from memory.log.sessions import Marker
 from memory.log.turn_log import OutgoingReply
 from memory.retrieval.search import Search
 from memory.store.database import Database
-from memory.store.entry import Author, NewEntry
+from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, ledger_over, result, user
 
@@ -133,6 +133,16 @@ async def test_an_export_imported_and_exported_again_is_the_same(
         *(f"entries/{owner}/{kind}.md" for owner in (MINE, THEIRS) for kind in ("note", "recipe", "archive")),
         *(f"memory/{owner}/{name}.md" for owner in (MINE, THEIRS) for name in ("MEMORY", "2026-02-07")),
     }
+
+
+async def test_the_pages_for_people_say_how_an_episode_ended(
+    database: Database, tmp_path: Path, clock: FakeClock
+) -> None:
+    episode = NewEntry("The disk was full", name="disk", kind=Kind.EPISODE, outcome="Logs were moved")
+    await Store.over(database, clock).entries.add(MINE, episode)
+    await Portable(database, tmp_path / "memory").export(tmp_path / "one")
+    page = contents(tmp_path / "one")[f"entries/{MINE}/episode.md"]
+    assert b"The disk was full\n\nOutcome: Logs were moved" in page
 
 
 async def test_every_table_is_exported_but_what_belongs_to_this_installation_alone(database: Database) -> None:

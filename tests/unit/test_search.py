@@ -15,18 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.custody.forgetting import Forgetting
+from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
+from memory.ledger.changes import ChangeLog
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
-from memory.messages import ECHO, Message, Role
+from memory.messages import Message, Role
 from memory.retrieval.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, assistant, calls, result, user
+from tests.support.talk import ECHO, UTC_ZONE, Store, assistant, calls, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -229,6 +231,20 @@ async def test_names_tags_and_scope_are_searched_but_aliases_are_not(store: Stor
     await store.entries.rename(OWNER, "title", "heading")
     assert await found(search, "title") == []
     assert await found(search, "heading") == ["heading"]
+
+
+async def test_how_an_episode_ended_is_searched_also_after_it_came_back(
+    store: Store, search: Search, tmp_path: Path
+) -> None:
+    episode = NewEntry("The server ran out of disk", name="disk", kind=Kind.EPISODE, outcome="Old logs were moved")
+    await store.entries.add(OWNER, episode)
+    assert (await search.find("moved", OWNER))[0].outcome == "Old logs were moved"
+    await store.entries.remove(OWNER, "disk")
+    assert await found(search, "moved") == []
+    files = MarkdownFiles(tmp_path, UTC_ZONE, recent_days=7, max_memory_size=8192)
+    await Undo(store.database, ChangeLog(store.clock), files).undo(OWNER)
+    assert await found(search, "moved") == ["disk"]
+    await check(store.database)
 
 
 async def test_filters(store: Store, search: Search, clock: FakeClock) -> None:

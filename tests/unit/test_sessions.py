@@ -180,13 +180,13 @@ async def test_the_transcript_starts_at_the_newest_marker(store: Store) -> None:
     shown = await store.sessions.transcript(session.id)
     assert shown.summary == "the first two"
     assert [m.content for m in shown.messages] == ["question 3", "answer 3", "question 4", "answer 4"]
-    assert [m.first_kept_message_id for m in await store.sessions.markers(session.id)] == [
+    assert [m.first_kept_message_id for m in await store.markers(session)] == [
         whole.messages[2].id,
         whole.messages[4].id,
     ]
     assert await store.sessions.message_count(session.id) == 8
     await store.sessions.clear_messages(session.id)
-    assert await store.sessions.markers(session.id) == []
+    assert await store.markers(session) == []
     assert (await store.sessions.transcript(session.id)).summary is None
 
 

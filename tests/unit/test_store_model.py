@@ -247,14 +247,14 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.learning.learn(owner, NewEntry(content, name=name, kind="fact"))
         known = shelf.knows(content)
         if known is not None:
-            learnt = self.wait(work)
-            assert (learnt.known, learnt.entry.id) == (True, known)
+            learned = self.wait(work)
+            assert (learned.known, learned.entry.id) == (True, known)
         elif shelf.holder(name) is not None:
             self.refused(work, "is taken by")
         else:
-            learnt = self.wait(work)
+            learned = self.wait(work)
             with shelf.changing():
-                shelf.entries[learnt.entry.id] = Held("fact", content, " ".join(name.split()))
+                shelf.entries[learned.entry.id] = Held("fact", content, " ".join(name.split()))
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
     def replace(self, owner: str, name: str, content: str) -> None:
@@ -270,15 +270,15 @@ class StoreMachine(RuleBasedStateMachine):
         elif number == known:
             assert self.wait(work).superseded is None
         else:
-            learnt = self.wait(work)
+            learned = self.wait(work)
             with shelf.changing():
                 freed, aliases = shelf.supersede(number)
                 if known is not None:
-                    assert learnt.entry.id == known
+                    assert learned.entry.id == known
                     shelf.entries[known].aliases |= {name_key(freed): freed} | aliases
                 else:
-                    shelf.entries[learnt.entry.id] = Held("fact", content, freed, aliases)
-                shelf.exchange_line(number, learnt.entry.id, shelf.entries[number].content)
+                    shelf.entries[learned.entry.id] = Held("fact", content, freed, aliases)
+                shelf.exchange_line(number, learned.entry.id, shelf.entries[number].content)
 
     @rule(numbers=st.lists(st.integers(1, 30), max_size=5))
     def reinforce(self, numbers: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""memory_file: the model reads and changes parts of MEMORY.md (S0), never blindly the whole."""
+"""Tools over the Markdown files: memory_file (S0), which never changes the whole blindly, and history_search (S2)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from memory.messages import Passage, worst
 from memory.store.entry import Author
 from pipeline.tools.toolbox import Tool, ToolContext, Writes
 
 if TYPE_CHECKING:
+    from memory.files.history import HistoryFiles
     from memory.files.long_term import LongTermMemory
 
+MOST_RESULTS = 10
 APPEND_CHARACTERS = 2_000
 """How much one call may add: MEMORY.md goes into every prompt."""
 
@@ -39,3 +42,20 @@ def memory_file_tool(memory: LongTermMemory) -> Tool:
         return "MEMORY.md no longer says that." if action == "delete" else f"MEMORY.md now says: {replacement}"
 
     return Tool(memory_file, writes=Writes.LASTING, reads_if=lambda called: called["action"] == "read")
+
+
+def history_search_tool(history: HistoryFiles) -> Tool:
+    """The tool over the history of the calling session's owner."""
+
+    async def history_search(
+        context: ToolContext,
+        query: str,
+        regex: Annotated[bool, Field(description="query is a regular expression")] = False,
+    ) -> str | Passage:
+        """Search the history of past conversations, newest first, for a word or a pattern."""
+        found = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
+        if not found:
+            return "nothing found"
+        return Passage("\n\n".join(one.text for one in found), worst(one.provenance for one in found))
+
+    return Tool(history_search)
