@@ -1,4 +1,4 @@
-"""How well layer B ranks on the labelled cases, and how long a message's search and activation take among many memories."""
+"""How well layer B ranks on the labelled cases, and how long search and activation take among many memories."""
 
 from __future__ import annotations
 
