@@ -25,7 +25,10 @@ from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from config.settings import MemoryScope, Settings
 from memory.clock import system_clock
-from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
+from memory.consolidation.asking import Asking, Contract
+from memory.consolidation.consolidation import ConsolidationService, Patience
+from memory.consolidation.due import DueConversations
+from memory.consolidation.writing import Writing
 from memory.errors import StoreError
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.retrieval.activation import use_half_life
@@ -73,6 +76,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+PART_TOKENS = 8_000
+"""How much of a conversation is made memory of at once: of more than that, models pass over too much."""
+PART_OF_WINDOW = 0.3
+"""The same in a small window, which also holds the instructions, what is known, and the answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class App:
@@ -104,12 +112,16 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Talking:
-    """The model that talks, and what is particular about it. tools None: it can handle all of them."""
+    """The model that talks, and what is particular about it. tools None: it can handle all of them.
+
+    contract: what it is asked for when a conversation is made memory of.
+    """
 
     model: ChatModel
     quiet: Quiet
     style: PromptStyle
     tools: Collection[str] | None
+    contract: Contract
 
 
 @contextlib.asynccontextmanager
@@ -122,7 +134,7 @@ async def open_app(
     """
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
@@ -174,15 +186,12 @@ def _assemble(
     builder = PromptBuilder(style, sources, budget, clock, zone)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
-        memory.database,
-        memory.sessions,
-        memory.ledger,
+        DueConversations(memory.database, memory.sessions),
+        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, zone),
+        Writing(memory.ledger, memory.facts, settings.memory_max_size),
         memory.history,
-        memory.facts,
-        ModelConsolidator(model, clock),
-        ConsolidationLimits(settings.memory_max_size, settings.consolidation_timeout, enabled=enabled),
+        Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
-        zone,
     )
     notices = memory.notices if tell else None
     background = BackgroundConsolidation(consolidation, notices, talking.quiet)
@@ -319,10 +328,23 @@ def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter)
     # small models lose their way among many tools and in a long prompt
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
+    contract = _contract(settings, catalogue, router)
     if settings.has_endpoint:
-        return Talking(router, always_quiet, style, tools)
+        return Talking(router, always_quiet, style, tools, contract)
     yielding = YieldingModel(router)
-    return Talking(yielding, yielding.quiet, style, tools)
+    return Talking(yielding, yielding.quiet, style, tools, contract)
+
+
+def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
+    """What the model for quick work can be asked for, by what the catalogue knows of it."""
+    known = catalogue.known_local(settings.llm_fast_model or router.name)
+
+    def part_tokens() -> int:
+        return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
+
+    if known is None:
+        return Contract(part_tokens)
+    return Contract(part_tokens, cited=known.cites, second_look=known.second_look)
 
 
 def _embedded(

@@ -111,7 +111,7 @@ class Learning:
 
     async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
-        only = Filter(kinds=TYPED_KINDS, archived=archived, superseded=False)
+        only = Filter(kinds=TYPED_KINDS, archived=archived, current=True)
         ids = ", ".join(map(str, await self._search.scores(text, owner, only, ALIKE)))
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 

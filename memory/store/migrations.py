@@ -411,6 +411,16 @@ OUTCOMES: Migration = (
     *REBUILD,
 )
 
+EVIDENCE: Migration = (
+    # why a memory is not confirmed, in the words for a person; NULL: it is
+    "ALTER TABLE entries ADD COLUMN unconfirmed TEXT",
+    # the words of the message it came from that bear it out
+    "ALTER TABLE entries ADD COLUMN quote TEXT",
+    # from when on it is history
+    "ALTER TABLE entries ADD COLUMN valid_until TEXT",
+    "CREATE INDEX unconfirmed_entries ON entries (owner_id) WHERE unconfirmed IS NOT NULL",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -428,4 +438,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     PROVENANCE,
     NOTES,
     OUTCOMES,
+    EVIDENCE,
 )

@@ -1,0 +1,70 @@
+"""A second look at what a model learned: another call reads nothing but each fact beside the words that it cites."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import Postponed
+from memory.evidence.agreement import Doubt
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from memory.evidence.weighing import Weighed
+    from memory.messages import Completion
+
+log = structlog.get_logger(__name__)
+
+LEAST_SECONDS = 2.0
+"""With less time left nobody is asked: the checks of the code stand."""
+
+_TASK = """\
+For each numbered pair: does the fact follow from the words? The words are the user's own, or what the user said yes \
+to; "user" in a fact is who said them. Mind who it is about, every number and name, what is negated, and anything that \
+the words don't say. Return one JSON object that gives each number "follows", "contradicts" or "unclear".
+"""
+_VERDICT = re.compile(r'"?(?P<number>\d+)"?\s*:\s*"(?P<verdict>\w+)')
+
+
+async def look_again(
+    weighed: Sequence[Weighed], ask: Callable[[str, float], Awaitable[Completion]], deadline: float
+) -> list[Weighed]:
+    """`weighed`, with those no longer confirmed that contradict their words. deadline: on the loop's clock."""
+    pairs = {at: one for at, one in enumerate(weighed) if one.doubt is None and one.refusal is None and one.quote}
+    left = deadline - asyncio.get_running_loop().time()
+    if not pairs or left < LEAST_SECONDS:
+        return list(weighed)
+    try:
+        async with asyncio.timeout_at(deadline):
+            answer = await ask(_asked(pairs), left)
+    except Postponed:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever stops the model, the checks of the code stand
+        log.info("second_look_left_out", error=str(error) or type(error).__name__)
+        return list(weighed)
+    against = {
+        int(found["number"])
+        for found in _VERDICT.finditer(answer.text)
+        if found["verdict"].casefold().startswith("contradict")
+    }
+    return [
+        replace(one, doubt=Doubt.CONTRADICTED) if at in pairs and at + 1 in against else one
+        for at, one in enumerate(weighed)
+    ]
+
+
+def _asked(pairs: dict[int, Weighed]) -> str:
+    lines = []
+    for at, one in pairs.items():
+        who = f" (said by {one.message.speaker})" if one.message is not None and one.message.speaker else ""
+        lines.append(
+            f"{at + 1}. fact: {json.dumps(one.fact.text, ensure_ascii=False)}\n"
+            f"   words{who}: {json.dumps(one.quote, ensure_ascii=False)}"
+        )
+    return "\n".join([_TASK, *lines])
