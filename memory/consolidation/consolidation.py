@@ -184,7 +184,8 @@ class ConsolidationService:
         answer = reading.answer
         known = (*reading.memory.splitlines(), *reading.known)
         hearing = Hearing(part.messages, known, self._asking.zone, part.before)
-        weighed = [hearing.weigh(fact) for fact in answer.facts]
+        # off the loop: each word is held against each of a long conversation
+        weighed = await asyncio.to_thread(lambda: [hearing.weigh(fact) for fact in answer.facts])
         if self._asking.contract.second_look:
             weighed = await look_again(weighed, self._asking.prompt, deadline)
         if answer.history_entry is not None:

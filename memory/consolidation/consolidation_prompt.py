@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
-from memory.evidence.statements import is_statement
+from memory.evidence.assent import is_statement
 from memory.learning.capture import is_one_wish
 from memory.messages import Message, Provenance, Role, worst
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from memory.evidence.differences import differences
+from memory.evidence.about import given_to_another
+from memory.evidence.clauses import clause_of
+from memory.evidence.polarity import is_opposite, swaps_places, turned
+from memory.evidence.quantities import days_fit, missing_numbers
+from memory.evidence.surplus import strange_names, surplus
+from memory.text.languages import Language, language_of
+from memory.text.overlap import value_of
 
 if TYPE_CHECKING:
-    from memory.evidence.differences import Differences, Evidence
+    from memory.evidence.evidence import Evidence
     from memory.evidence.fact import Fact
 
+SHORT = 40
+"""Characters below which a message does not tell its language."""
 TURNED = 0.4
 """The part of a statement that must be shared before a negation on one side alone counts."""
 
@@ -41,6 +50,55 @@ def doubt_of(fact: Fact, evidence: Evidence) -> Doubt | None:
         Doubt.MORE: _says_more(found),
     }
     return next((doubt for doubt, holds in doubts.items() if holds), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How much a fact differs in each way; 0 where it does not.
+
+    more: words of the fact that nobody said. bare: those beyond the words of the quote that they could stand for.
+    shared: words that fact and quote share, the other way round: the more, the likelier is the quote meant.
+    """
+
+    number: float
+    date: float
+    person: float
+    pronoun: float
+    kin: float
+    turned: float
+    opposite: float
+    name: float
+    more: float
+    bare: float
+    shared: int
+
+
+def differences(fact: Fact, evidence: Evidence) -> Differences:
+    """All differences of a fact from its evidence."""
+    text = value_of(fact.text)  # the subject in front of a short fact is the model's own word for it
+    language, said_in = language_of(text), _language_said(evidence)
+    clause = clause_of(text, evidence.quote)
+    person, pronoun, kin = given_to_another(text, clause, evidence, said_in)
+    more, bare, shared = surplus(text, evidence) if language is said_in else (0.0, 0.0, 0)
+    return Differences(
+        number=missing_numbers(text, evidence),
+        date=float(not days_fit(fact, evidence)),
+        person=person,
+        pronoun=pronoun,
+        kin=kin,
+        turned=turned(text, evidence.quote) if language is said_in else 0.0,
+        opposite=float(is_opposite(text, clause) or swaps_places(text, evidence.quote)),
+        name=strange_names(text, evidence, language),
+        more=more,
+        bare=bare,
+        shared=shared,
+    )
+
+
+def _language_said(evidence: Evidence) -> Language:
+    """The language of the message; of a short one that of the conversation, since a few words hardly tell."""
+    message = evidence.message
+    return language_of(message if len(message) >= SHORT else "\n".join((message, *evidence.before)))
 
 
 def _says_more(found: Differences) -> bool:

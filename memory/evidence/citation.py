@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from memory.evidence.affirmation import affirms
+from memory.evidence.assent import affirms
 from memory.messages import Provenance, Role
+from memory.text.forms import comparable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from memory.evidence.fact import Citation
     from memory.messages import Message
 
-_APOSTROPHES = re.compile("['’‘ʼ`´]")
-# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
-_TOKEN = re.compile(
-    r"\d+(?:[.,:/-]\d+)*|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|"
-    r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+"
-)
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{3,}|…)\]?)\s*")
 
 
@@ -42,12 +36,6 @@ class Source:
 
     standing: Standing
     at: int | None = None
-
-
-def comparable(text: str) -> list[str]:
-    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
-    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).casefold().replace("ё", "е"))
-    return _TOKEN.findall(plain)
 
 
 def is_quoted_from(quote: str, text: str) -> bool:

@@ -6,22 +6,6 @@ What is not here is not judged: the tables may miss a difference, they hardly ev
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import Enum
-
-
-class Language(Enum):
-    """A language as far as its commonest words and its letters tell."""
-
-    ENGLISH = "en"
-    GERMAN = "de"
-    SPANISH = "es"
-    FRENCH = "fr"
-    RUSSIAN = "ru"
-    UKRAINIAN = "uk"
-    HAN = "han"
-    OTHER = "other"
-
 
 USER = re.compile(
     r"\W*(?:(?:the|this|der|die|den|dem|des|el|la|al|del|le|lo|l['’]|o|a|d['’]|du|un|eine?)\s*)?"
@@ -34,59 +18,6 @@ USER = re.compile(
 POSSESSIVE = re.compile(r"['’]s?\b|的|の")
 """What follows where it is about something of theirs."""
 
-
-@dataclass(frozen=True, slots=True)
-class Pronouns:
-    """Who a clause speaks of: `me` as who does or is something, what is `mine`, and `others`."""
-
-    me: frozenset[str]
-    mine: frozenset[str]
-    others: frozenset[str]
-
-
-def _pronouns(me: str, mine: str, others: str) -> Pronouns:
-    return Pronouns(frozenset(me.split()), frozenset(mine.split()), frozenset(others.split()))
-
-
-PRONOUNS = {
-    Language.ENGLISH: _pronouns(
-        "i im ive id ill we were weve well gonna",
-        "my mine me our us myself",
-        "he she they him her his hers them their hes shes theyre",
-    ),
-    Language.RUSSIAN: _pronouns(
-        "я мы",
-        "мой моя мое мои моего моей моему моим моих мою меня мне мной наш наша наше наши нас нам нами",
-        "он она они его ее ей ему им их него нее ним ней него",
-    ),
-    Language.UKRAINIAN: _pronouns(
-        "я ми",
-        "мій моя моє мої мого моєї моєму моїм моїх мою мене мені мною наш наша наше наші нас нам",
-        "він вона вони його її їй йому їх їм нього неї ним нею",
-    ),
-    Language.GERMAN: _pronouns(
-        "ich wir hab bin",
-        "mein meine meinen meinem meiner meines mich mir uns unser unsere unserem unseren",
-        "er sie ihm ihn ihr ihre ihrem sein seine seinem ihren",
-    ),
-    Language.SPANISH: _pronouns(
-        "yo nosotros nosotras soy estoy tengo vivo trabajo voy he fui hago quiero puedo llevo prefiero odio bebo "
-        "uso pago vivimos tenemos somos estamos vamos tuve compré vendí dejé empecé nací",
-        "mi mis mío mía me conmigo mí nos nuestro nuestra",
-        "él ella ellos ellas su sus le les",
-    ),
-    Language.FRENCH: _pronouns(
-        "je j nous jai jsuis jme jy jaime jhabite",
-        "mon ma mes moi me notre nos",
-        "il elle ils elles lui leur leurs son sa ses y",
-    ),
-    Language.HAN: _pronouns("我 咱 私 僕 俺", "", "他 她 彼"),
-    Language.OTHER: _pronouns(
-        "io sono ho eu tenho sou estou jestem mam lecę",
-        "mio mia miei mie meu minha mój moja",
-        "lui lei loro ele ela ona",
-    ),
-}
 
 NEGATIVE = re.compile(
     r"\b(?:no|not|never|none|nothing|nobody|without|cannot|cant|dont|doesnt|didnt|isnt|arent|wasnt|werent|wont|"

@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memory.evidence.agreement import Doubt, doubt_of
+from memory.evidence.assent import is_statement
 from memory.evidence.citation import Standing, is_affirmed, is_quoted_from, source_of
-from memory.evidence.differences import Evidence
-from memory.evidence.likeness import akin, roots
-from memory.evidence.statements import is_statement
+from memory.evidence.evidence import Evidence
 from memory.messages import Provenance, Role
+from memory.text.forms import akin, roots
 from memory.text.overlap import value_of
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 
 from benchmarks.grounding import cases
-from memory.evidence.affirmation import affirms
 from memory.evidence.agreement import Doubt
+from memory.evidence.assent import affirms
 from memory.evidence.citation import is_quoted_from
-from memory.evidence.dates import fits
 from memory.evidence.fact import Citation, Fact
-from memory.evidence.numbers import readings, times_of_day
 from memory.evidence.weighing import Hearing, Refusal, Weighed
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Kind
+from memory.text.days import fits
+from memory.text.numbers import readings, times_of_day
 
 AT = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)  # a Tuesday
 SETS = Path(__file__).parents[1] / "sets" / "grounding"

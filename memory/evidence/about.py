@@ -6,13 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.evidence.citation import comparable
-from memory.evidence.lexicon import POSSESSIVE, PRONOUNS, USER, Language
-from memory.evidence.names import names_in, sounds_in
+from memory.evidence.lexicon import POSSESSIVE, USER
+from memory.text.forms import comparable
+from memory.text.languages import PRONOUNS, Language
 from memory.text.people import people_in
+from memory.text.sounds import names_in, sounds_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from memory.evidence.evidence import Evidence
 
 _KIN = (
     frozenset(("mother", "father", "parents", "relative", "grandparent")),
@@ -110,3 +113,36 @@ def names_another(text: str, speaker: str, quote: str, message: str) -> bool:
     if not named or not text.lstrip('«"„“').startswith(named[0]) or people_in(text[:30]):
         return False
     return not any(sounds_in(named[0], where) for where in (speaker, quote, message))
+
+
+def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Language) -> tuple[float, float, float]:
+    """Whether the fact gives one person's thing to another: by who is spoken of, by a pronoun alone, by a relative."""
+    if not evidence.is_users:
+        return 0.0, 0.0, 0.0  # the assistant says "you" where the fact says "the user"
+    spoken = spoken_of(clause, said_in)
+    told = frozenset(people_in(text))
+    if evidence.speaker is not None and names_another(text, evidence.speaker, clause, evidence.message):
+        return 1.0, 0.0, 0.0
+    kin = float(swapped(told, spoken.people) and not spoken.me)
+    if is_of_user(text, evidence.speaker):
+        of_another = bool(spoken.people or spoken.others or _persons(spoken.names, evidence))
+        named = any(sounds_in(name, text) for name in spoken.names) or bool(told & spoken.people)
+        if of_another and not spoken.me and not spoken.mine and not named:
+            by_pronoun = not spoken.people and not _persons(spoken.names, evidence)
+            return float(not by_pronoun), float(by_pronoun and not told), kin
+        return 0.0, 0.0, kin
+    if is_of_other(text, evidence.speaker, _known_names(evidence)):
+        of_self = spoken.first and not spoken.people and not spoken.others
+        named = any(sounds_in(name, clause) for name in names_in(text, sentence=True)[:1])
+        return float(of_self and not named), 0.0, kin
+    return 0.0, 0.0, kin
+
+
+def _persons(names: tuple[str, ...], evidence: Evidence) -> list[str]:
+    """Of what looks like names in a quote those known as such from elsewhere: a sentence begins large anyhow."""
+    elsewhere = _known_names(evidence)
+    return [name for name in names if name.casefold() in elsewhere]
+
+
+def _known_names(evidence: Evidence) -> set[str]:
+    return {one.casefold() for text in (*evidence.before, *evidence.known, evidence.message) for one in names_in(text)}

@@ -1,11 +1,11 @@
-"""Which words of two texts are forms of one word, and in which language a text is."""
+"""The words of a text as they are compared: without what does not matter, and which are forms of one word."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
-from memory.evidence.citation import comparable
-from memory.evidence.lexicon import PRONOUNS, Language
+from memory.text.languages import PRONOUNS
 from memory.text.words import STOP_WORDS
 
 _SHORTEST = 3
@@ -88,37 +88,18 @@ _LIGHT = re.compile(
 
 _STANDING_IN = frozenset().union(*(p.me | p.mine | p.others for p in PRONOUNS.values()))
 
-_SIGNS = {
-    Language.ENGLISH: (
-        "the is i my and to of in has user have a with it that for user's im are was she he his her not from "
-        "on at works lives likes"
-    ),
-    Language.GERMAN: (
-        "der die das ich ist und nicht mein meine hat nutzer ein eine zu von mit auf im am den dem wir für "
-        "bin auch sich"
-    ),
-    Language.SPANISH: (
-        "el la los las es y mi mis que de en un una por para no con se del al tiene usuario yo su lo le soy muy"
-    ),
-    Language.FRENCH: (
-        "le la les est et mon ma mes que de des un une pour ne pas avec je j l d utilisateur a dans du au il "
-        "elle en sa son"
-    ),
-}
-_SIGN_WORDS = {language: frozenset(words.split()) for language, words in _SIGNS.items()}
+_APOSTROPHES = re.compile("['’‘ʼ`´]")
+# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
+_TOKEN = re.compile(
+    r"\d+(?:[.,:/-]\d+)*|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|"
+    r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+"
+)
 
 
-def language_of(text: str) -> Language:
-    """The language of a text; OTHER where nothing tells."""
-    if len(_HAN.findall(text)) * 3 > len(text):
-        return Language.HAN
-    letters = text.casefold()
-    if re.search("[\u0400-\u04ff]", letters):
-        return Language.UKRAINIAN if re.search("[іїєґ]", letters) else Language.RUSSIAN
-    words = comparable(text)
-    hits = {language: sum(word in signs for word in words) for language, signs in _SIGN_WORDS.items()}
-    best = max(hits, key=lambda language: hits[language])
-    return best if hits[best] else Language.OTHER
+def comparable(text: str) -> list[str]:
+    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).casefold().replace("ё", "е"))
+    return _TOKEN.findall(plain)
 
 
 def roots(text: str) -> list[str]:
