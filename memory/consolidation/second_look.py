@@ -35,7 +35,10 @@ _VERDICT = re.compile(r'"?(?P<number>\d+)"?\s*:\s*"(?P<verdict>\w+)')
 async def look_again(
     weighed: Sequence[Weighed], ask: Callable[[str, float], Awaitable[Completion]], deadline: float
 ) -> list[Weighed]:
-    """`weighed`, with those no longer confirmed that contradict their words. deadline: on the loop's clock."""
+    """`weighed`, with those no longer confirmed that contradict their words. deadline: on the loop's clock.
+
+    Nor is one of which it is unclear whether it follows, unless it says what its words say anyhow.
+    """
     pairs = {at: one for at, one in enumerate(weighed) if one.doubt is None and one.refusal is None and one.quote}
     left = deadline - asyncio.get_running_loop().time()
     if not pairs or left < LEAST_SECONDS:
@@ -48,15 +51,17 @@ async def look_again(
     except Exception as error:  # noqa: BLE001  # whatever stops the model, the checks of the code stand
         log.info("second_look_left_out", error=str(error) or type(error).__name__)
         return list(weighed)
-    against = {
-        int(found["number"])
-        for found in _VERDICT.finditer(answer.text)
-        if found["verdict"].casefold().startswith("contradict")
-    }
+    verdicts = {int(found["number"]): found["verdict"].casefold() for found in _VERDICT.finditer(answer.text)}
     return [
-        replace(one, doubt=Doubt.CONTRADICTED) if at in pairs and at + 1 in against else one
+        replace(one, doubt=_doubt_by(verdicts.get(at + 1, ""), one)) if at in pairs else one
         for at, one in enumerate(weighed)
     ]
+
+
+def _doubt_by(verdict: str, weighed: Weighed) -> Doubt | None:
+    if verdict.startswith("contradict"):
+        return Doubt.CONTRADICTED
+    return Doubt.MORE if verdict.startswith("unclear") and not weighed.is_plain else None
 
 
 def _asked(pairs: dict[int, Weighed]) -> str:

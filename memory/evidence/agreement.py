@@ -38,8 +38,19 @@ class Doubt(StrEnum):
     CONTRADICTED = "it seems to contradict what you said"
 
 
-def doubt_of(fact: Fact, evidence: Evidence) -> Doubt | None:
-    """The plainest difference between a fact and its evidence; None where there is none."""
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What code can tell. doubt: the plainest difference, None where there is none.
+
+    is_plain: whether fact and quote share words and no other is new, so that nobody need be asked.
+    """
+
+    doubt: Doubt | None
+    is_plain: bool
+
+
+def agreement(fact: Fact, evidence: Evidence) -> Agreement:
+    """How a fact agrees with its evidence."""
     found = differences(fact, evidence)
     doubts = {
         Doubt.NUMBER: found.number > 0,
@@ -49,7 +60,8 @@ def doubt_of(fact: Fact, evidence: Evidence) -> Doubt | None:
         Doubt.NAME: found.name > 0,
         Doubt.MORE: _says_more(found),
     }
-    return next((doubt for doubt, holds in doubts.items() if holds), None)
+    doubt = next((doubt for doubt, holds in doubts.items() if holds), None)
+    return Agreement(doubt, is_plain=found.shared > 0 and found.more == 0)
 
 
 @dataclass(frozen=True, slots=True)

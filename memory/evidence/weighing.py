@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from memory.evidence.agreement import Doubt, doubt_of
+from memory.evidence.agreement import Doubt, agreement
 from memory.evidence.assent import is_statement
 from memory.evidence.citation import Standing, is_affirmed, is_quoted_from, source_of
 from memory.evidence.evidence import Evidence
@@ -35,13 +35,17 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A fact with the verdict on it. message: where it was said, where that is known."""
+    """A fact with the verdict on it. message: where it was said, where that is known.
+
+    is_plain: whether it says what its quote says in the same words, so that no second look need affirm it.
+    """
 
     fact: Fact
     doubt: Doubt | None = None
     refusal: Refusal | None = None
     message: Message | None = None
     quote: str | None = None
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ class Hearing:
             return Weighed(fact, refusal=Refusal.FOREIGN, message=message)
         if source.standing is Standing.NOT_AFFIRMED:
             return Weighed(fact, doubt=Doubt.NOT_AFFIRMED, message=message, quote=quote)
-        return Weighed(fact, doubt_of(fact, self._evidence(source.at, quote)), message=message, quote=quote)
+        agreed = agreement(fact, self._evidence(source.at, quote))
+        return Weighed(fact, agreed.doubt, message=message, quote=quote, is_plain=agreed.is_plain)
 
     def _uncited(self, fact: Fact) -> Weighed:
         """A fact without evidence is held against the user's own statements, one by one."""
@@ -84,7 +89,7 @@ class Hearing:
             )
             return Weighed(fact, refusal=Refusal.FOREIGN) if quoted else Weighed(fact, doubt=Doubt.NO_SOURCE)
         message = self.messages[best]
-        return Weighed(fact, doubt_of(fact, self._evidence(best, message.content)), message=message)
+        return Weighed(fact, agreement(fact, self._evidence(best, message.content)).doubt, message=message)
 
     def _states(self, at: int) -> bool:
         """Whether a message is the user's own statement, or the assistant's that they said yes to."""

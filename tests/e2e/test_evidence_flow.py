@@ -262,6 +262,22 @@ async def test_a_second_look_takes_the_confirmation_from_what_contradicts_its_wo
     assert "Conversation" not in prompt.asked[1]
 
 
+async def test_what_a_second_look_finds_unclear_is_kept_where_the_words_say_it(
+    make: Callable[..., Bench], prompt: Model
+) -> None:
+    bench = make(second_look=True)
+    prompt.answers = [
+        answer(
+            fact("town", "The user lives in Kyiv.", "I live in Kyiv"),
+            fact("food", "The user is a vegetarian.", "no steak for me"),
+        ),
+        '{"1": "unclear", "2": "unclear"}',
+    ]
+    await ended(bench, "I live in Kyiv, no steak for me")
+    assert await known(bench) == {"town": "The user lives in Kyiv."}
+    assert [entry.content for entry in await unsure(bench)] == ["The user is a vegetarian."]
+
+
 async def test_without_a_verdict_the_checks_of_the_code_stand(make: Callable[..., Bench], prompt: Model) -> None:
     bench = make(second_look=True)
     prompt.answers = [answer(fact("town", "The user lives in Kyiv.", "I live in Kyiv")), "I can't say."]
