@@ -32,6 +32,8 @@ _HAN_KIN = re.compile("我(?:的)?(?:妈|爸|媽|哥|姐|弟|妹|老婆|老公|�
 _WE_IN_SPANISH = re.compile(r"\w{2,}[aei]mos")
 SUBJECT = 4
 """Words at the beginning of a clause among which its subject is."""
+NEAR = 24
+"""Characters before a name in which a word for a relative tells whose it is."""
 SUBJECT_HAN = 6
 """The same in characters."""
 
@@ -107,12 +109,13 @@ def swapped(told: frozenset[str], spoken: frozenset[str]) -> bool:
     return not any(told & group and spoken & group for group in _KIN)
 
 
-def names_another(text: str, speaker: str, quote: str, message: str) -> bool:
-    """In a group: whether a fact begins with a name that neither said the words nor stands in them."""
-    named = names_in(text, sentence=True)[:1]
-    if not named or not text.lstrip('«"„“').startswith(named[0]) or people_in(text[:30]):
+def names_another(text: str, evidence: Evidence) -> bool:
+    """In a group: whether a fact begins with a speaker who neither said the words nor stands in them."""
+    head = " ".join(text.split()[:3])
+    if people_in(head) or (evidence.speaker is not None and sounds_in(evidence.speaker, head)):
         return False
-    return not any(sounds_in(named[0], where) for where in (speaker, quote, message))
+    named = [other for other in evidence.others if sounds_in(other, head)]
+    return bool(named) and not any(sounds_in(other, evidence.message) for other in named)
 
 
 def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Language) -> tuple[float, float, float]:
@@ -121,7 +124,7 @@ def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Langua
         return 0.0, 0.0, 0.0  # the assistant says "you" where the fact says "the user"
     spoken = spoken_of(clause, said_in)
     told = frozenset(people_in(text))
-    if evidence.speaker is not None and names_another(text, evidence.speaker, clause, evidence.message):
+    if names_another(text, evidence):
         return 1.0, 0.0, 0.0
     kin = float(swapped(told, spoken.people) and not spoken.me)
     if is_of_user(text, evidence.speaker):
@@ -145,4 +148,12 @@ def _persons(names: tuple[str, ...], evidence: Evidence) -> list[str]:
 
 
 def _known_names(evidence: Evidence) -> set[str]:
-    return {one.casefold() for text in (*evidence.before, *evidence.known, evidence.message) for one in names_in(text)}
+    """The names that are known for people's: of who speaks, and those that stand behind what they are to the user."""
+    texts = (*evidence.before, *evidence.known, evidence.message, evidence.quote)
+    found = {evidence.speaker.casefold()} if evidence.speaker else set()
+    for text in texts:
+        for name in names_in(text):
+            before = text[: text.find(name)][-NEAR:]
+            if people_in(before):
+                found.add(name.casefold())
+    return found

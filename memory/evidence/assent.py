@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from memory.text.days import weekdays_in
+from memory.text.numbers import mentions, readings, times_of_day
 from memory.text.words import is_small_talk
 
-# What says yes by itself, and what may be mere politeness and says it only where something was asked.
+# what says yes by itself, whatever was said before
 _YES = (
     "yes+|yeah+|yea|yep|yup|aye|that['’]?ll do|go (?:for it|ahead)|please do|do that|exactly|correct|right|"
     "that['’]?s right|that is right|true|indeed|absolutely|"
@@ -27,12 +29,6 @@ _YES = (
     r"идея|ідея|ideia)|"
     "👍|✅|💯|👌"
 )
-_POLITE = (
-    "ok|okay|okey|oke|k|sure|fine|good|great|nice|cool|alright|all right|sounds|works|"
-    "ок|окей|хорошо|ладно|годится|пойд[её]т|добре|гаразд|згода|годиться|гут|gut|in ordnung|vale|bueno|bien|va|ça "
-    "marche|ça va|"
-    "好|好的|行|可以"
-)
 _TURNED = re.compile(
     r"\b(?:but|except|however|although|not|no|nope|wrong|isn['’]?t|don['’]?t|"
     r"но|однако|кроме|нет|не|але|проте|крім|ні|aber|jedoch|außer|nein|nicht|kein\w*|"
@@ -42,9 +38,6 @@ _TURNED = re.compile(
 _BEGINS_WITH_YES = re.compile(
     rf"\W*(?:(?:oh|ah|о|ой|а|ну|na|ach|ay|ah)[,!\s]+)?(?:{_YES})(?!(?![\u3040-\u9fff])\w)", re.IGNORECASE
 )
-_BEGINS_POLITELY = re.compile(rf"\W*(?:{_POLITE})(?!(?![\u3040-\u9fff])\w)", re.IGNORECASE)
-# whoever was asked may say yes a little later: "six singles, the 18th, spot on"
-_SAYS_YES = re.compile(rf"[^.!?。！？\n]{{0,60}}?(?<!\w)(?:{_YES})(?!(?![\u3040-\u9fff])\w)", re.IGNORECASE)
 _WHY_NOT = re.compile(
     r"why not|warum nicht|pourquoi pas|почему (?:бы и )?нет|чому (?:б і )?ні|por qu[eé] no", re.IGNORECASE
 )
@@ -65,17 +58,32 @@ _REQUEST = re.compile(
 
 
 def affirms(answer: str, asked: str) -> bool:
-    """Whether `answer` says yes to what `asked` says. A yes with a "but" is none: it says what is different."""
+    """Whether `answer` says yes to what `asked` says. A yes with a "but" is none: it says what is different.
+
+    People say yes to a question in more ways than a list could hold: there whatever comes counts that neither negates,
+    nor asks back, nor names another number or day. To what was no question only a plain yes is one.
+    """
     if _SHORTENED.match(answer.strip()):
         return True
     begins = _BEGINS_WITH_YES.match(answer)
-    if begins is None and _ASKED.search(asked):
-        begins = _BEGINS_POLITELY.match(answer) or _SAYS_YES.match(answer)
-    if begins is None:
+    is_asked = _ASKED.search(asked) is not None
+    if begins is None and not is_asked:
         return False
     # what follows in another sentence is something else: "yes. but what about Friday?"
-    said = re.split(r"[.!?。！？\n]", _WHY_NOT.sub(" ", answer[begins.end() :]), maxsplit=1)[0]
-    return _TURNED.search(said) is None
+    rest = _WHY_NOT.sub(" ", answer[begins.end() if begins else 0 :])
+    said = re.match(r"[^.!?。！？\n]*[?？]?", rest.lstrip(" .!,。！，"))
+    first = said.group() if said else ""
+    if _TURNED.search(first):
+        return False
+    if begins is not None:
+        return True
+    return not _ASKED.search(first) and _keeps_to(first, asked)
+
+
+def _keeps_to(answer: str, asked: str) -> bool:
+    """Whether an answer names no number and no day of the week other than the question does."""
+    numbers = readings(asked) | times_of_day(asked)
+    return all(one & numbers for one in mentions(answer)) and weekdays_in(answer) <= weekdays_in(asked)
 
 
 def is_statement(text: str) -> bool:

@@ -15,7 +15,7 @@ class Evidence:
 
     quote: the cited words. message: the whole message they stand in. before: what was said before it, nearest first;
     known: what is remembered already. speaker: who said it, in a group. at: when, on the speaker's clock. is_users:
-    whether it is the user's own message, and no sentence of the assistant that they affirmed.
+    whether it is the user's own message, and no sentence of the assistant that they affirmed. others: who else speaks.
     """
 
     quote: str
@@ -25,6 +25,7 @@ class Evidence:
     at: datetime
     speaker: str | None = None
     is_users: bool = True
+    others: frozenset[str] = frozenset()
 
     @property
     def said(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.evidence.clauses import clause_of, parts_of, plain
+from memory.evidence.clauses import clause_of, is_han, parts_of, plain
 from memory.evidence.lexicon import (
     AVERSE,
     CONTRAST,
@@ -30,7 +30,7 @@ def turned(text: str, quote: str) -> float:
         return 0.0  # "on Tuesday, not on Monday" says both
     parts = parts_of(text)
     worst = 0.0
-    for part in parts if all(len(roots(part)) > 2 for part in parts) else [text]:
+    for part in parts if not is_han(text) and all(len(roots(part)) > 2 for part in parts) else [text]:
         clause = clause_of(part, CONTRAST.sub(" ", quote))
         wanted, said = roots(part), roots(clause)
         if len(wanted) > 1 and _is_negative(part) != _is_negative(clause):

@@ -110,6 +110,7 @@ class Hearing:
             message.created_at.astimezone(self.zone),
             message.speaker,
             message.role is Role.USER,
+            frozenset(m.speaker for m in self.messages if m.speaker and m.speaker != message.speaker),
         )
 
 

@@ -117,6 +117,10 @@ _VALUES = _values()
 _TIMES = {word: value for value, words in _MULTIPLIERS.items() for word in words.split("|")}
 _HALVES = frozenset("half halb пол половина пів media demi demie et半".split())
 _HAN_DIGITS = re.compile("[零〇一二三四五六七八九十百千万两兩]+")
+_HAN_POINT = re.compile("([零〇一二三四五六七八九十两兩]+)[点點时時]([零〇一二三四五六七八九十]+)")
+_ONE_AND_A_HALF = re.compile(
+    r"\b(?:полтор\w*|півтор\w*|anderthalb\w*|one and a half|un et demi|uno y medio)\b|一个半|一年半"
+)
 _GERMAN = re.compile(r"^(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und(\w+(?:zig|ssig))$")
 _GERMAN_HUNDREDS = re.compile(r"^(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)?hundert(\w+)$")
 _SPANISH = re.compile(r"^(veinti|treintai|cuarentai)(\w+)$")
@@ -132,7 +136,9 @@ _AFTERNOON = re.compile(r"(?<![\d:.])(?P<hour>\d{1,2})\s*(?P<half>[ap])\.?m\b", 
 
 def readings(text: str) -> set[str]:
     """Every number that `text` may mean, in digits; times of day as `15:30`."""
-    return set().union(*mentions(text))
+    found = set().union(*mentions(text))
+    # an English adverb and a Spanish number: what was said may mean either
+    return found | ({"11"} if re.search(r"\bonce\b", text.casefold()) else set())
 
 
 def mentions(text: str) -> list[set[str]]:
@@ -143,7 +149,17 @@ def mentions(text: str) -> list[set[str]]:
         {str((int(m["hour"]) % 12) + (12 if m["half"] == "p" else 0)), m["hour"]} for m in _AFTERNOON.finditer(plain)
     ]
     found += [{str(value)} for run in _HAN_DIGITS.findall(plain) if (value := _of_han(run)) is not None]
+    found += [_pointed(*(_of_han(run) for run in match.groups())) for match in _HAN_POINT.finditer(plain)]
+    found += [{"1.5"} for _ in _ONE_AND_A_HALF.finditer(plain)]
     return [one for one in [*found, *_of_words(plain)] if one]
+
+
+def _pointed(whole: int | None, part: int | None) -> set[str]:
+    """What `七点五十` and `九点二` mean: a time of day, or a decimal."""
+    if whole is None or part is None:
+        return set()
+    decimal = {f"{whole}.{part}"} if part < 10 else set()
+    return decimal | (_clock(whole, part) if whole < 25 and part < 60 else set())
 
 
 def _of_match(match: re.Match[str]) -> set[str]:
@@ -218,17 +234,20 @@ def _of_word(word: str) -> int | None:
 
 
 def _of_han(run: str) -> int | None:
-    total, section, digit = 0, 0, 0
+    total, section, digit, last = 0, 0, 0, 1
     for character in run:
         value = next((at for at, words in enumerate(_UNITS[:10]) if character in words.split("|")), None)
         if value is not None:
             digit = value
         elif character == "万":
-            total, section, digit = (total + section + digit) * 10_000, 0, 0
+            total, section, digit, last = (total + section + digit) * 10_000, 0, 0, 10_000
         else:
-            section += (digit or 1) * {"十": 10, "百": 100, "千": 1_000}[character]
+            last = {"十": 10, "百": 100, "千": 1_000}[character]
+            section += (digit or 1) * last
             digit = 0
-    return total + section + digit
+    # "four thousand eight" is 4,800 where people speak
+    spoken = digit * last // 10 if last > 10 and digit and len(run) > 1 and run[-2] in "百千万" else digit
+    return total + section + spoken
 
 
 _PAST = re.compile(

@@ -284,5 +284,5 @@ def test_the_checks_confirm_as_many_true_facts_as_they_did_and_no_more_invented_
     true = [case.state() for case in cases("tune") if case.group == "true"]
     invented = [case.state() for case in cases("tune") if case.group == "invented"]
     assert true.count("confirmed") >= 0.93 * len(true)
-    assert invented.count("confirmed") <= 0.47 * len(invented)
+    assert invented.count("confirmed") <= 0.505 * len(invented)
     assert "refused" not in true
