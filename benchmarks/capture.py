@@ -1,6 +1,6 @@
 """How well sentences that state a wish, a rule, a correction or a change are told from others, in seven languages.
 
-The sentences are labelled by hand (tests/sets/capture_sentences.json). The tables of capture_patterns.py were tuned
+The sentences are labelled by hand (tests/sets/capture_sentences.json). The tables of memory/learning/phrases were tuned
 on one half of them, the other was kept apart. Printed for each half: precision and recall of being captured at
 all, and of the rightly captured the share with the right pattern, and with the right words that hold no longer.
 """

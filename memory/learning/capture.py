@@ -1,8 +1,8 @@
 """What a typed message states to be kept, found without a model: wishes, rules, corrections, changes.
 
 Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. So a
-sentence is captured only if it begins like one of the phrases of capture_patterns.py, is no question, and still
-means something once the conversation is over.
+sentence is captured only if it begins like one of the phrases of its language (memory/learning/phrases), is no
+question, and still means something once the conversation is over.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.learning.capture_patterns import (
+from memory.learning.phrases.grammar import Pattern, phrases_in_scripts_of
+from memory.learning.phrases.lexicon import (
     ABBREVIATIONS,
     ACTUALLY,
     CALENDAR,
@@ -25,15 +26,13 @@ from memory.learning.capture_patterns import (
     REQUESTS,
     TRAILING_DAY,
     TRAILING_TIME,
-    Pattern,
-    phrases_in_scripts_of,
 )
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memory.learning.capture_patterns import Phrase
+    from memory.learning.phrases.grammar import Phrase
 
 __all__ = [
     "LONGEST_CAPTURE",
