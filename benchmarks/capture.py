@@ -12,7 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.learning.capture import Captured, Pattern, captured
+from memory.learning.capture import Captured, captured
+from memory.learning.phrases.grammar import Pattern
 
 SENTENCES = Path(__file__).parent.parent / "tests" / "sets" / "capture_sentences.json"
 HALVES = ("tune", "holdout")

@@ -9,10 +9,10 @@ import pytest
 
 from bot.chat.arrivals import Arrival
 from memory.learning.capture import LONGEST_CAPTURE
+from memory.learning.remembering import requested
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from pipeline.systems.auto_capture import requested
 from pipeline.turn import Incoming
 from tests.support.fakes import FakeChannel, FakeClock, Person
 from tests.support.servers.model import Fails, Holds, Says
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.servers.model import ChatRequest, ModelServer
+
+
+def what_of(text: str) -> str | None:
+    """What `text` asks to remember."""
+    request = requested(text)
+    return request.what if request is not None else None
 
 
 @pytest.fixture
@@ -59,13 +65,13 @@ def long_term(tmp_path: Path) -> Path:
         ("Remember: Dr. Ann's number is in the book; ask Ben. Thanks", "Dr. Ann's number is in the book; ask Ben."),
         ('Remember that the motto is "Go. Now." and not else. Ok', 'the motto is "Go. Now." and not else.'),
         ("Remember this:\n1. Milk.\n2. Eggs.\n\nThen say hello", "1. Milk. 2. Eggs."),
-        ("Remember these: see https://example.org/a.b for it. Bye", None),
+        ("Remember these: see https://example.org/a.b for it. Bye", "see https://example.org/a.b for it."),
         ("Запомни, что мою собаку зовут Рекс. Что едят собаки?", "мою собаку зовут Рекс."),
         ("记住我喜欢绿茶。写一首诗", "我喜欢绿茶。"),
     ],
 )
 def test_a_request_to_remember_is_understood_and_nothing_but_that_sentence(text: str, what: str | None) -> None:
-    assert requested(text) == what
+    assert what_of(text) == what
 
 
 @pytest.mark.parametrize(
@@ -99,16 +105,16 @@ def test_a_request_to_remember_is_understood_and_nothing_but_that_sentence(text:
     ],
 )
 def test_other_words_are_no_request(text: str) -> None:
-    assert requested(text) is None
+    assert what_of(text) is None
 
 
 def test_a_word_that_begins_like_the_joining_word_is_part_of_what_is_remembered() -> None:
-    assert requested("Запомни, чтобы купить хлеб") == "чтобы купить хлеб"
-    assert requested("Recuerda quemar el papel") == "quemar el papel"
+    assert what_of("Запомни, чтобы купить хлеб") == "чтобы купить хлеб"
+    assert what_of("Recuerda quemar el papel") == "quemar el papel"
 
 
 def test_what_is_remembered_has_a_bound() -> None:
-    assert len(requested("Remember that " + "x" * 5_000) or "") == LONGEST_CAPTURE
+    assert len(what_of("Remember that " + "x" * 5_000) or "") == LONGEST_CAPTURE
 
 
 async def test_a_request_is_written_down_said_and_in_the_prompt(
@@ -220,9 +226,10 @@ async def learn(app: App, content: str, name: str, kind: Kind = Kind.FACT, subje
 async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
     app: App, person: Person, said: str, kind: Kind, priority: str
 ) -> None:
+    kept = said.removeprefix("No, ")
     told = await person.says(said)
-    assert told == f"You said: {said}\n\n_Noted as a {kind}: {said} (/undo takes it back)_"
-    assert await memories(app) == [(said, kind, priority)]
+    assert told == f"You said: {said}\n\n_Noted as a {kind}: {kept} (/undo takes it back)_"
+    assert await memories(app) == [(kept, kind, priority)]
     row = await app.database.row("SELECT * FROM entries")
     assert row is not None
     assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
@@ -348,12 +355,12 @@ async def test_a_correction_replaces_the_outdated_line_of_memory_md_and_one_undo
     await learn(app, "My sister's name is Olha", "sister")
     long_term.parent.mkdir(parents=True, exist_ok=True)
     long_term.write_text("# Family\n- My sister's name is Olha\n- My brother is Ivan\n")
-    said = "Actually, my sister's name is Olga"
+    said, kept = "Actually, my sister's name is Olga", "my sister's name is Olga"
     assert await person.says(said) == (
-        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back)_"
+        f"You said: {said}\n\n_Noted: {kept} (was: My sister's name is Olha; /undo takes it back)_"
     )
-    assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
-    assert await memories(app) == [(said, "fact", "high")]
+    assert long_term.read_text() == f"# Family\n- {kept}\n- My brother is Ivan\n"
+    assert await memories(app) == [(kept, "fact", "high")]
     assert "Olha" not in model.requests[-1].system()
     assert "Brought back: My sister's name is Olha" in await person.says("/undo")
     assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]

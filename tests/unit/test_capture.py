@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.capture import figures, labelled
-from memory.learning.capture import LONGEST_CAPTURE, LONGEST_LOOKED_AT, MOST_CAPTURES, Captured, Pattern, captured
+from memory.learning.capture import LONGEST_CAPTURE, MOST_CAPTURES, Captured, captured
+from memory.learning.phrases.grammar import Pattern
+from memory.learning.sentences import LONGEST_LOOKED_AT
 
 STATED = {
     Pattern.PREFERENCE: """
@@ -30,12 +32,12 @@ STATED = {
     Pattern.RULE: """
         Always use Celsius for temperatures
         never start a reply with a compliment
-        Please, from now on write in lower case
+        Please, from now on write in lower case => from now on write in lower case
         don't use tables any more
         Всегда пиши мне кратко и по делу
         Никогда не обращайся ко мне на вы
         Завжди пиши мені коротко і по суті
-        Schreib mir bitte immer auf Englisch
+        Schreib mir bitte immer auf Englisch => Schreib mir immer auf Englisch
         Ab jetzt nur noch metrische Angaben
         Escribe siempre en minúsculas
         Nunca pongas emojis en los títulos
@@ -45,17 +47,17 @@ STATED = {
         永远不要用缩写
     """,
     Pattern.CORRECTION: """
-        Actually, it's Olga
-        no, my sister's name is Olga
+        Actually, it's Olga => it's Olga
+        no, my sister's name is Olga => my sister's name is Olga
         Not Tuesday but Wednesday
         I meant Springfield in Ohio, not Springfield in Illinois
-        Нет, его зовут Пётр
+        Нет, его зовут Пётр => его зовут Пётр
         не в марте, а в апреле 2024
-        Ні, його звуть Петро
-        Nein, er heißt Peter
-        No, mi hermano se llama Pedro
-        Non, mon frère s'appelle Pierre
-        不对，我弟弟叫小明
+        Ні, його звуть Петро => його звуть Петро
+        Nein, er heißt Peter => er heißt Peter
+        No, mi hermano se llama Pedro => mi hermano se llama Pedro
+        Non, mon frère s'appelle Pierre => mon frère s'appelle Pierre
+        不对，我弟弟叫小明 => 我弟弟叫小明
         不是三楼，是五楼
     """,
     Pattern.CONSTRAINT: """
@@ -187,7 +189,8 @@ def _lines(text: str) -> list[str]:
     ("text", "pattern"), [(text, pattern) for pattern, texts in STATED.items() for text in _lines(texts)]
 )
 def test_what_is_stated_is_captured(text: str, pattern: Pattern) -> None:
-    assert [(one.pattern, one.text) for one in captured(text)] == [(pattern, text)]
+    said, _, kept = text.partition(" => ")
+    assert [(one.pattern, one.text) for one in captured(said)] == [(pattern, kept or said)]
 
 
 @pytest.mark.parametrize("text", _lines(NOT_STATED))
@@ -244,8 +247,8 @@ def test_labelled_sentences_are_many_and_balanced() -> None:
         ("I prefer Dr. Brandt to Dr. Weiss. Thanks", ["I prefer Dr. Brandt to Dr. Weiss."]),
         ("I prefer version 2.5 over 3.0, e.g. for tests", ["I prefer version 2.5 over 3.0, e.g. for tests"]),
         ("I prefer tea\nalways use metric units", ["I prefer tea", "always use metric units"]),
-        ("Eigentlich habe ich am 4. März Geburtstag. Danke", ["Eigentlich habe ich am 4. März Geburtstag."]),
-        ("你好。我更喜欢喝绿茶。请始终使用公制单位！", ["我更喜欢喝绿茶。", "请始终使用公制单位！"]),
+        ("Eigentlich habe ich am 4. März Geburtstag. Danke", ["habe ich am 4. März Geburtstag."]),
+        ("你好。我更喜欢喝绿茶。请始终使用公制单位！", ["我更喜欢喝绿茶。", "始终使用公制单位！"]),
         ("I   prefer\ttea  over   coffee", ["I prefer tea over coffee"]),
         ("I prefer tea. I prefer tea.", ["I prefer tea."]),
     ],
@@ -327,6 +330,7 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     captures = captured(text)
     assert len(captures) <= MOST_CAPTURES
     for one in captures:
-        assert one.text in " ".join(text.split())
+        said = iter(text.split())
+        assert all(any(word in other for other in said) for word in one.text.split())
         assert len(one.text) <= LONGEST_CAPTURE
         assert one.corrects is None or one.corrects in one.text
