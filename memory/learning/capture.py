@@ -39,9 +39,9 @@ _SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\uf
 _WISHES = (Pattern.PREFERENCE, Pattern.RULE, Pattern.CONSTRAINT)
 _LASTING = (Pattern.RULE, Pattern.CHANGE, Pattern.CORRECTION)
 """What may speak of the moment: "from now on", "since today"."""
-_PLAIN = (Pattern.FACT, Pattern.CHANGE, Pattern.CONSTRAINT, Pattern.CORRECTION)
+_PLAIN = (Pattern.FACT, Pattern.CHANGE, Pattern.CONSTRAINT, Pattern.CORRECTION, Pattern.RULE)
 """What one telling word is enough for: "I am deaf"."""
-_OF_OTHERS = (Pattern.FACT, Pattern.CONSTRAINT, Pattern.DECISION)
+_OF_OTHERS = (Pattern.FACT, Pattern.CONSTRAINT, Pattern.DECISION, Pattern.RULE)
 """What may be what somebody else says."""
 _LONGEST_VALUE = 4
 _VALUE = re.compile(r"[^,;:!?，；：。！？]*")
@@ -216,7 +216,7 @@ def _tells(said: str, grammar: Grammar, fewest: int) -> bool:
         return True
     if _HAN.search(said):
         # Chinese words have about two characters
-        return len([character for character in _HAN.findall(said) if character not in _EMPTY_HAN]) > fewest
+        return len([character for character in _HAN.findall(said) if character not in _EMPTY_HAN]) > 1
     words = {word.casefold() for word in _WORD.findall(said)}
     return len(words - grammar.empty - STOP_WORDS) >= fewest
 

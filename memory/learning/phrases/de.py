@@ -125,8 +125,9 @@ PHRASES = phrases(
         _sondern_(?!auch|dies|das\b|jen)[^,]{2,50}$
     correction* (?:ich_(?:meinte|sagte|meine)|(?:sie|er|es)_(?:heißt|ist)|(?:mein|unser)\w*_[^,]{2,30}?_(?:heißt
         |ist))_[^,]{2,60}?,?_(?:und_)?nicht_{old}{end}
-    rule? {ask}(?:mich_|mir_|uns_|bitte_|dabei_|beim_\w+_|in_\w+_){0,3}{never}_(?!gern|noch|schon|mehr$|wieder$
-        |aufgeben|sagen)[^!?]{2,90}?\b(?:\w{2,}[^t]en|\w+eln|\w+ern|tun)(?:_bitte)?\W*(?=$|[,;]|_und_)
+    rule? {ask}(?:mich_|mir_|uns_|bitte_|dabei_|beim_\w+_|in_\w+_){0,3}(?:{now}_)?(?:bitte_)?{never}_(?!gern|noch
+        |schon|mehr$|wieder$|aufgeben|sagen)[^!?]{2,90}?\b(?!(?:ge(?!h|b|n)\w+en|gewesen|genommen|gegeben
+        |gegangen)\b)(?:\w{3,}en|\w+eln|\w+ern|tun)(?:_bitte)?\W*(?=$|[,;]|_und_)
     rule? {ask}(?:mich_|mir_){0,2}{never}_(?:erst|zuerst|nur|auf|in|mit|ohne|die|den|das|per|metrisch|kurz)
         _[^!?]{2,90}
     rule? (?:bitte_)?(?:duz|siez)(?:e|en_sie)?_mich\b
@@ -205,6 +206,17 @@ PHRASES = phrases(
     change ich_(?:heiße|wohne|arbeite|lebe|studiere)_jetzt_\w
     change (?:ich|wir)_(?:habe?n?|bin|sind)_(?:\w+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert_worden|in
         _rente_gegangen|umgezogen|umgestiegen)\b
+    correction^* (?:ist|sind|heißt|liegt|beginnt|startet|wohnt|arbeitet|kostet|läuft)_(?:der|die|das|mein\w*
+        |unser\w*|sein\w*|ihr\w*)_(?:[\w/-]+_){1,5}?{vague}[^,.?!]{1,40}{end}
+    constraint (?:jede[rs]?)_(?:[\w/-]+_){1,4}?(?:braucht|benötigt|kriegt|bekommt)_\w
+    fact mein\w*_(?:hund|katze|kater|sohn|tochter|mann|frau|mutter|mama|vater|papa|bruder|schwester|oma|opa
+        |freund\w*|chef\w*|partner\w*|kollegin?)_(?-i:[A-ZÄÖÜ])\w+_(?!sagt|meint|hat_gesagt)\w
+    rule (?!\w+_du\b){imperative}_(?:(?:mir|bitte|ab_jetzt|etwas|ein_bisschen|viel)_){0,3}(?:kürzer|knapper
+        |ausführlicher|einfacher|förmlicher|lockerer|höflicher)\b
+    constraint alle_(?:\w+_)?(?:{things}|zeiten|uhrzeiten|maße|berichte)_(?:bitte_)?(?:immer_|nur_)?(?:in|auf|mit
+        |ohne|als|per)_\w+
+    correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)
+        _)?(?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,
@@ -255,12 +267,12 @@ TABLE = Table(
     ),
     doubts=(
         r"\b(?:wenn(?!_(?:du|ich)_)|falls|angenommen|stell_dir|als_ob|würde|wäre|hätte(?!_gern)|könnte|sagt|sagte"
-        r"|sagen|meint(?!_sie)|meinte|glaubt|denkt|behauptet|angeblich|laut|hieß_es|steht|schreibt|schrieb|gehört|"
+        r"|meint(?!_sie)|meinte|glaubt|denkt|behauptet|angeblich|laut|hieß_es|steht|schreibt|schrieb|gehört|"
         r"gelesen|lied|song|gedicht|roman|geschichte|figur|zitat|beispiel|traum|träumte|ob|er|sie(?!_bitte)|man"
         r"|(?:mach|korrigier|übersetz|schreib)\w*_(?:den|die|das|diesen|diese))\b"
     ),
     reports=(
-        r"\b(?:sagt|sagte|sagen|meint|meinte|glaubt|denkt|behauptet|findet_dass|steht,|schreibt|schrieb"
+        r"\b(?:sagt|sagte|meint|meinte|glaubt|denkt|behauptet|findet_dass|steht,|schreibt|schrieb"
         r"|stand_da)\b"
     ),
     voids=(

@@ -34,7 +34,10 @@ _ACT = (
 _THINGS = any_of(
     "answers? repl(?:y|ies) responses? summar(?:y|ies) reports? texts? messages? prices? dates? units? code names? "
     "recipes? notes? e-?mails? documents? sentences? translations? lists? numbers? amounts? times? letters? quotes? "
-    "files? titles? headings? sources? meals? invoices? functions? tests? commits? dishes paragraphs? tables?"
+    "branch(?:es)? endpoints? services? passwords? secrets? tokens? logs? migrations? builds? deploys? releases? prs? "
+    "queries backups? "
+    "meetings? calls? photos? tickets? requests? files? titles? headings? sources? meals? invoices? functions? tests? "
+    "commits? dishes paragraphs? tables?"
 )
 _ANSWERS = any_of("answers? repl(?:y|ies) responses? explanations? messages? texts? e-?mails? summar(?:y|ies)")
 _FROM_NOW = r"(?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today))"
@@ -97,7 +100,8 @@ _LASTING = any_of(
 )
 _MINE = r"(?:(?:my|our)_(?:[\w'/-]+_){0,4}?[\w/-]+|(?:mom|mum|dad|grandma|grandpa|hubby)(?:'s_\w+)?)"
 _FLEETING = any_of(
-    "question problem issue meeting call headache migraine cold fever idea feeling doubt suggestion request hunch date "
+    "question problem issue meeting call headache migraine cold fever idea feeling doubt suggestion request hunch "
+    "date minutes seconds hours days left "
     "exam test interview appointment deadline bug error minute moment sec second look lot bit plan day night week "
     "hangover flat party presentation job_interview task favou?r point choice clue time money energy chance dream "
     "crush "
@@ -212,13 +216,13 @@ PHRASES = phrases(
     decision (?:(?:final_|the_)?decision|it'?s_(?:decided|settled)|decided)_?(?:is|was|made)?[:,.–—-]?_+(?!by\b|yet)\w
     decision (?:i|we)(?:'ve|_have)?_made_(?:up_)?(?:my|our|the|a)_(?:mind|decision)
     correction^ {said}(?!not_|ok\b|fine|great|good\b)\w
-    correction^ {np}{is}(?!{vague})(?:[\w'.:/@%€$+-]+_){0,7}?[\w'.:/@%€$+-]+{end}
+    correction^ {np}{is}{vague}(?:[\w'.:/@%€$+-]+_){0,7}?[\w'.:/@%€$+-]+{end}
     correction^* (?:it|he|she|this|that|they)_?'?(?:s|_is|_are|_was|re)_{vague}(?!\w+ing\b)(?:[\w'.:/@-]+_){0,6}?\w
     correction^ its?'?s?_{vague}(?:[\w'.:/@-]+_){1,4}?(?:with|without|not)_(?:an?_)?\w
     correction^ (?!.*\b(?:still|only|just|another|got|error|see|least|about|more|than|times|ago|to_go|is_enough
         |left)\b)(?:[\w'#/-]+_){0,5}?[\w.:/#-]*\d[\w.:/%€$-]*(?:_(?:am|pm|euros?|dollars|kg|km|g|ml|percent
         |people))?{end}
-    correction^ i_(?:meant|mean)_(?!to\b|that\b|it\b|what\b)\w
+    correction^ i_(?:meant|mean)_(?!to\b|that\b|it\b|what\b|the_(?:first|second|third|last|other)|this|like)\w
     correction* (?:(?:it|that)(?:'s|s|_is|_was)_)?not_(?!only|just|bad|good|me\b|him\b|her\b|you\b|us\b|them\b|so
         |too|that|this|sure|always|all\b){old},?_(?:but|it'?s)_(?:rather_)?(?!not\b|also\b|i\b|we\b|it\b
         |you\b)[^,]{2,60}$
@@ -230,11 +234,11 @@ PHRASES = phrases(
         |working|able|going|in_the_mood|interested|good|bad|ok|fine|my_|sorry|happy|enough){old}{end}
     fact (?:my_(?:\w+_)?(?:nick|n|user)?(?:name|nmae)(?:'s|_is|s)|i'?m_(?:called|named)|i_go_by|the_name's|(?:people
         |friends|everyone|they|folks)_(?:just_)?calls?_me)_(?!not\b|on_the)\w
-    fact (?:i|we)_(?:also_|still_|actually_|currently_|only_|both_)?(?:live|reside|grew_up|was_(?:born|raised)|work
-        |study|studied|teach|volunteer|speak|own|drive|ride|play|collect|run|wear|suffer|commute|code|program|grow
-        |manage|host|breed|belong|sing|train|keep|coach|foster|practi[cs]e|rent)_(?!for_you|it\b|this|that|out_of
-        |away|into|through|on_(?:it|this|that|the)|too\b|hard|so\b|the_(?:risk|script|code|command|test)|up\b|track
-        |getting|thinking|around\b)\w
+    fact (?:i|we)_(?:also_|still_|actually_|currently_|only_|both_)?(?:live(?!_for\b)|reside|grew_up|was_(?:born
+        |raised)|work|study|studied|teach|volunteer|speak|own|drive|ride|play|collect|run|wear|suffer|commute|code
+        |program|grow|manage|host|breed|belong|sing|train|keep|coach|foster|practi[cs]e|rent)_(?!for_you|it\b|this
+        |that|out_of|away|into|through|on_(?:it|this|that|the)|too\b|hard|so\b|the_(?:risk|script|code|command|test)
+        |up\b|track|getting|thinking|around\b)\w
     fact (?:i'?m|i_am|we'?re|we_are|im)_(?:also_|actually_|still_|originally_|currently_|severely_|very_|super_
         |deathly_|mildly_|pretty_|not_)?{lasting}
     fact (?:i|we)(?:'ve|ve)?_(?:also_|only_|actually_|both_)?(?:have|got|have_got)_(?:an?|one|two|three|four|five
@@ -253,10 +257,10 @@ PHRASES = phrases(
     fact* (?:my|our)_(?:[\w'/-]+_){0,3}?[\w/-]+(?:_(?:is|are)|'s)_(?!not|really|so|too|very|still|the_(?:best|worst)
         |going|getting)\w
     fact my_[\w'-]+s_name(?:_is|'s|s)_\w
-    fact {mine}_(?!always|never)(?:lives?|works?|studies|goes_to|attends|speaks?|plays?|runs_(?:on|a|the|at)|uses?
-        |sits|meets?|opens|starts|ends|closes|naps?|takes|teaches|drives|owns|turns_\d+|(?:can'?t|cannot|doesn'?t
-        |don'?t)_(?:eat|drink|do|have|tolerate|speak|take|drive)|(?:has|have)_(?!to\b|been|never|not|already|just
-        |always|no_(?:idea|clue)|(?:\w+_){0,2}?{fleeting}))_?\w
+    fact {mine}_(?!always|never)(?:just_|also_|still_|now_)?(?:lives?|works?|studies|goes_to|attends|speaks?|plays?
+        |runs_(?:on|in|a|the|at)|uses?|sits|meets?|opens|starts|ends|closes|naps?|takes|teaches|drives|owns|turns
+        _\d+|(?:can'?t|cannot|doesn'?t|don'?t)_(?:eat|drink|do|have|tolerate|speak|take|drive)|(?:has|have)_(?!to\b
+        |been|never|not|already|just|always|no_(?:idea|clue)|(?:\w+_){0,2}?{fleeting}))_?\w
     fact i(?:'ve|ve|_have)_(?:been_|had_|lived_|worked_|known_)(?!waiting|trying|thinking|looking|wondering|meaning
         |told|asked|there|to\b)[^,.!?]{3,60}?_(?:for|since)_(?!hours|ages_now|a_while|the_last_hour|minutes)\w
     fact i_(?:usually|normally|typically|mostly|generally|always|never)_(?:wake|get_up|go_to|eat|drink|take|have
@@ -264,6 +268,30 @@ PHRASES = phrases(
     fact (?:i|we)_(?!want|need|wish|hope|think|guess|know|hate|could|would|should)\w+_[^,;!?]{2,50}?_(?:every|each)
         _(?:other_)?(?:day|week|month|year|morning|evening|night|weekend|(?:mon|tues|wednes|thurs|fri|satur
         |sun)day)s?\b
+    change (?:i'?m|we'?re|i_am|we_are)_(?:not|no_longer)_{old}_any_?more\b
+    constraint (?:every|each|all_our|all_my)_(?:[\w/-]+_){1,4}?(?:needs?|requires?|gets?|goes_through|go_through)
+        _(?!to_(?:die|stop)|love|help)\w
+    correction^ (?:it|he|she|they|that|this)(?:'s|s|_is|'re|_are)_{vague}(?:[\w'-]+_){0,4}?[\w'-]+,?_not_(?!sure
+        |so\b|too\b|just|only|that|really)\w
+    correction (?:it'?s|my_name(?:'s|_is)|that'?s)_(?:spelled|spelt|pronounced)_(?!wrong|like_that)\w
+    rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?(?:in|for|with|on|to)_(?:everything|all_(?:my|our|your|of_my)|every_\w+
+        _(?:you|i|we)|any_\w+_(?:you|i|we))\b
+    fact (?:i|we)_(?!want|need|wish|hope|think|guess|know|hate|could|would|should|had|went)\w+_[^,;!?]{2,50}?_(?:on
+        _)?(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekdays|weekends)\b
+    constraint [^,.!?;]{3,60},_never_(?:in|on|to|with|from|by|an?|the|via|after|before)_(?!life|way|same)\w
+    constraint all_{things}_(?:always_)?(?:in|as|with|without|by)_\w+(?:_\w+){0,2}{end}
+    fact my_(?:\w+_)?(?:pronouns|hobby|hobbies|job|major|shoe_size|size|time_?zone|address|e-?mail|(?:phone_)?number
+        |blood_type|height|birthday|bday|nickname|handle|username|native_language|mother_tongue|hometown
+        |anniversary)(?:_(?:is|are)|'?s)_(?!not|wrong|so|too)\w
+    rule (?:when|if)_(?:i|you|we|u)_[^,!?]{3,60}?,?_(?:just|only)_{verbs}\b
+    rule when(?:ever)?_(?:you|u)_(?:quote|write|give|list|answer|reply|respond|suggest|mention|talk|convert|plan
+        |recommend|explain|translate)_[^,!?]{2,60}?,?_{verbs}_\w
+    rule? {ask}be_(?:more_|less_)(?:brief|concise|formal|polite|honest|specific|direct|casual|critical|blunt|verbose
+        |chatty)\b
+    rule? {ask}(?:write|answer|reply|respond|talk|speak)_(?:to_me_)?(?:more_|less_)?(?:shorter|briefly|concisely
+        |simply|formally|casually)\b
+    correction* (?!you|i\b|he|she|they|we|if|when)(?:[\w'/-]+_){1,3}?(?:is|are|runs|starts|goes|listens)
+        _[^,]{2,40}?,_not_(?!sure|so|too|only|just|that|bad){old}{end}
     """,
     verbs=_VERBS,
     act=_ACT,
@@ -350,7 +378,7 @@ TABLE = Table(
     ),
     reports=(
         r"(?<!i_)\b(?:says?(?!_no)|said|tells|told_(?!you|u\b)|thinks|claims|insists|believes|reckons|wrote|writes"
-        r"|quote|keeps_saying|swears)\b"
+        r"|keeps_saying|swears)\b"
     ),
     voids=(
         r"\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
@@ -363,7 +391,8 @@ TABLE = Table(
         r"|class)\b[^.]{0,40}[={(]"
     ),
     moments=whole(
-        "(?<!\\w)(?:right_now|tonight|today|tomorrow|yesterday|this_time|for_now|at_the_moment|atm|rn|this_(?:morning"
+        "(?<!\\w)(?:right_now|tonight|today|tomorrow|yesterday|this_time|for_now|at_the_moment|atm|rn|this_(?:one"
+        "|email|text|file|paragraph|draft|list|message|chapter|essay|morning"
         "|evening|afternoon|"
         "instant|second|song|movie|week(?:end)?)|just_now|currently_(?:at|on)|(?:last|next)_(?:night|week|weekend)"
         "|in_a_(?:minute|sec|moment)|(?:an?_)?(?:hour|minute)s?_ago)"

@@ -107,7 +107,7 @@ PHRASES = phrases(
     constraint (?:jamás|nunca_jamás)_{not}\b
     constraint (?:es_(?:obligatorio|imprescindible)|está_prohibido|queda_prohibido)_(?:siempre_)?{infinitive}\b
     rule (?:siempre)_{asked}\b
-    rule (?:nunca|no)_{not}_[^!?]{0,80}?(?:nunca|jamás|más)\b(?!_de\b)
+    rule (?!nunca_digas)(?:nunca|no)_{not}_[^!?]{0,80}?(?:nunca|jamás|más)\b(?!_de\b)
     rule nunca_(?:más_)?{not}\b(?!_nunca)
     rule {asked}_(?:(?:me|el|la|los|las)_)?(?:\w+_){0,2}?(?:siempre|solo_y_siempre)\b
     rule {now},?_(?!(?:voy|vamos|quiero|iré|soy|estoy|no_voy)\b)\w
@@ -127,7 +127,8 @@ PHRASES = phrases(
         _)?no_(?:(?:el|la|en|a|con)_)?{old}{end}
     rule? {ask}siempre_(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|un|una|mis
         |mi)\b|{infinitive})
-    rule? {ask}(?:no_)?(?:me_)?(?:siempre_|nunca_|jamás_)(?:me_)?(?:\w+(?:ar|er|ir)(?:me|nos|le|lo|la)?|{not})_?\w
+    rule? {ask}(?:no_)?(?:me_)?(?:siempre_|nunca_|jamás_)(?!digas_nunca)(?:me_)?(?:\w+(?:ar|er|ir)(?:me|nos|le|lo
+        |la)?|{not})_?\w
     rule (?:quiero|quisiera|prefiero|le_ruego|te_ruego|te_pido|le_pido|me_gustaría|agradecería|te_agradecería)_que
         _(?:no_)?(?:siempre_|nunca_)?(?:me_|nos_)(?!ayud|digas_qué|expliques_(?:esto|qué)|hagas_un|des_un|escribas
         _un)\w
@@ -198,6 +199,14 @@ PHRASES = phrases(
     change ahora_(?:vivo|trabajo|estudio)_en_\w
     change (?:me_(?:casé|he_casado|divorcié|jubilé|he_jubilado|gradué)|(?:he_)?adopt(?:é|ado|amos)|(?:acabo_de
         |acabamos_de)_(?:adoptar|mudar|tener_un|casar|empezar_a_trabajar|jubilar)\w*)_?\w
+    constraint cada_(?:[\w/-]+_){1,4}?(?:necesita|requiere|lleva|pasa_por)_\w
+    fact mi_(?:perr[oa]|gat[oa]|hij[oa]|marido|mujer|espos[oa]|madre|padre|mamá|papá|herman[oa]|abuel[oa]|novi[oa]
+        |jef[ea]|amig[oa])_(?-i:[A-ZÁÉÍÓÚÑ])\w+_(?!dice|dijo)\w
+    rule {asked}_(?:me_)?(?:siempre_)?(?:más|menos)_(?:corto|breve|claro|simple|formal|largo|detallado|sencillo)\b
+    constraint (?:(?:todos_)?los|(?:todas_)?las)_(?:{things}|horas|medidas|precios)_(?:siempre|solo|sólo)_(?:en|con
+        |sin|como)_\w
+    constraint (?:todos_los|todas_las)_(?:{things}|horas|medidas|precios)_(?:en|con|sin)_\w
+    correction* no_es_{old},_(?:sino_)?es_\w
     """,
     asked=_ES_ASKED,
     infinitive=_ES_INFINITIVE,

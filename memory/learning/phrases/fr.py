@@ -199,15 +199,21 @@ PHRASES = phrases(
         _(?:de_(?:voiture|four|micro-ondes|permis|balance)|d'enfants?))\w*
     fact (?:je|on|nous)_(?:(?:ne|n')_?)?(?:mange|mangeons|bois|fume|conduis|porte|regarde|digère|tolère|consomme
         |travaille|prends)_(?:pas|jamais|que|ni)_(?!ça\b|ce\b|maintenant|encore)\w
-    fact (?:mon|ma|mes|notre|nos)_(?:[\w'-]+_){1,4}?(?:s'appellent?|habite|vit|vivent|travaille|étudie|est_(?!pas
-        |très|trop|que|super|génial|une?_(?:idiot|boulet)|en_(?:retard|panne)|malade|mort|cassé|fatigué|le_meilleur
-        |la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|dit|besoin|raison|mal|fait|été|oublié)|parle|mange_pas
-        |ne_mange|tourne_sur|utilise|est_né\w*|va_à)_?\w
+    fact (?:mon|ma|mes|notre|nos)_(?:[\w'-]+_){1,4}?(?:c'est_(?!pas|la_|nul|bien|super)|s'appelle(?:nt)?|habite|vit
+        |vivent|travaille|étudie|est_(?!pas|très|trop|que|super|génial|une?_(?:idiot|boulet)|en_(?:retard|panne)
+        |malade|mort|cassé|fatigué|le_meilleur|la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|dit|besoin
+        |raison|mal|fait|été|oublié)|parle|mange_pas|ne_mange|tourne_sur|utilise|est_né\w*|va_à)_?\w
     fact (?:le|les|tous_les|chaque)_(?:lundis?|mardis?|mercredis?|jeudis?|vendredis?|samedis?|dimanches?|matins?
         |soirs?|semaine\w*),?_(?:je|j'|on)_?(?!ai_été|suis_allé)\w+
     change j'habite_maintenant_\w
     change (?:je_me_suis|on_s'est|je_viens_de_(?:me_)?|on_vient_d(?:e_|'))_?(?:mariée?s?|divorcée?|pacsés?|marier
         |adopter|divorcer|commencer_un|avoir_un|changer_de_(?:boulot|travail|numéro))\b
+    constraint chaque_(?:[\w'/-]+_){1,4}?(?:nécessite|a_besoin_d|requiert|passe_par)\w*
+    fact (?:mon|ma)_(?:chien\w*|chat\w*|fils|fille|mari|femme|mère|père|maman|papa|frère|sœur|soeur|grand-mère
+        |grand-père|copain|copine|chef\w*|ami\w*)_(?-i:[A-ZÀÉÈ])\w+_(?!dit|pense)\w
+    rule {asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|simple|clair|formel|long|détaillé)
+    constraint (?:tous_les|toutes_les)_(?:{things}|heures|mesures|prix)_(?:en|avec|sans|au_format)_\w
+    correction* ce_n'est_pas_{old},_c'est_\w
     """,
     asked=_FR_ASKED,
     infinitive=_FR_INFINITIVE,
