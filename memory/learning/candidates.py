@@ -62,5 +62,6 @@ def _may_last(plain: str) -> bool:
     start, _ = starts(plain, 0, grammar)[0]
     if _QUESTION.search(plain) or grammar.requests.match(f" {plain[start:]}"):
         # what is asked for is no fact, but what is said beside it may be one
-        return lasting or (of_oneself and _ASIDE.search(plain) is not None) or _NAME.search(plain) is not None
+        is_aside, is_named = _ASIDE.search(plain) is not None, _NAME.search(plain) is not None
+        return lasting or (of_oneself and (is_aside or is_named)) or (is_aside and is_named)
     return lasting or grammar.moments.search(plain) is None or _NAME.search(plain) is not None

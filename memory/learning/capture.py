@@ -59,6 +59,8 @@ class Captured:
     """The words that hold no longer, as typed; None where the sentence names none."""
     becomes: str | None = None
     """The words that hold instead, as typed; None where it is not clear which they are."""
+    is_answer: bool = False
+    """Whether it takes back what was said or understood before: "no, I prefer coffee"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class _Stated:
     phrase: Phrase
     start: int
     match: re.Match[str]
+    is_answer: bool
 
 
 def captured(text: str) -> list[Captured]:
@@ -175,7 +178,7 @@ def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar) -> _Sta
             if match is not None and (not phrase.needs_name or _names(said[start:], grammar)):
                 # "can you always ..." states what follows
                 asked = match.end("ask") if "ask" in match.re.groupindex else -1
-                return _Stated(phrase, max(start, asked), match)
+                return _Stated(phrase, max(start, asked), match, marked)
     return None
 
 
@@ -184,7 +187,9 @@ def _made_of(stated: _Stated, sentence: str, said: str, grammar: Grammar) -> tup
     phrase, start, match = stated.phrase, stated.start, stated.match
     end = _end(stated, said, grammar)
     kept = without_closers(said[start:end], grammar)
-    if re.search("[?？]", kept) and not phrase.asks:
+    if phrase.asks:
+        kept = kept.rstrip(" ?？")
+    if re.search("[?？]", kept):
         return None, end
     if phrase.pattern not in _LASTING and grammar.moments.search(kept):
         return None, end
@@ -195,7 +200,7 @@ def _made_of(stated: _Stated, sentence: str, said: str, grammar: Grammar) -> tup
     text = without_courtesies(sentence[start : start + len(kept)], grammar)[:LONGEST_CAPTURE].rstrip()
     corrects = _corrected(sentence[:end], match, grammar)
     becomes = _become(sentence[:end], match, grammar) if corrects else None
-    return Captured(phrase.pattern, text, corrects, becomes), end
+    return Captured(phrase.pattern, text, corrects, becomes, stated.is_answer), end
 
 
 def _end(stated: _Stated, said: str, grammar: Grammar) -> int:

@@ -93,13 +93,10 @@ class AutoCapture:
 
     async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> str:
         """Make a memory of what was captured; the line that says so, empty for what was known."""
-        owner, former = turn.session.owner, None
-        if found.pattern in _CORRECTING:
-            if await self._is_told_again(owner, found):
-                return ""
-            former = await self._learning.corrected_by(
-                owner, found.text, found.corrects, of_oneself=found.pattern is Pattern.CHANGE, speaker=speaker
-            )
+        owner = turn.session.owner
+        if found.pattern in _CORRECTING and await self._is_told_again(owner, found):
+            return ""
+        former = await self._former(owner, found, speaker)
         new = _made_of(found, former, speaker)
         learnt = await self._learning.learn(owner, new, former.name if former is not None else None)
         if not learnt.known:
@@ -107,6 +104,19 @@ class AutoCapture:
         if learnt.superseded is None:
             return "" if learnt.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
         return f"Noted: {new.content} (was: {learnt.superseded.content}; /undo takes it back)"
+
+    async def _former(self, owner: str, found: Captured, speaker: str | None) -> Entry | None:
+        """The memory that a capture takes the place of; None where it corrects nothing, or not clearly."""
+        former = None
+        if found.pattern in _CORRECTING:
+            of_oneself = found.pattern is Pattern.CHANGE
+            former = await self._learning.corrected_by(
+                owner, found.text, found.corrects, of_oneself=of_oneself, speaker=speaker
+            )
+        if former is None and found.is_answer:
+            named = speaker if found.pattern in _OF_THE_SPEAKER else None
+            former = await self._learning.said_otherwise(owner, found.text, named)
+        return former
 
     async def _is_told_again(self, owner: str, found: Captured) -> bool:
         """Whether a correction has been made before; what it made of the memory is reinforced."""

@@ -68,6 +68,13 @@ def long_term(tmp_path: Path) -> Path:
         ("Remember these: see https://example.org/a.b for it. Bye", "see https://example.org/a.b for it."),
         ("Запомни, что мою собаку зовут Рекс. Что едят собаки?", "мою собаку зовут Рекс."),
         ("记住我喜欢绿茶。写一首诗", "我喜欢绿茶。"),
+        ("Thanks! Please remember that my dog is Rex", "my dog is Rex"),
+        ("remember that my dog is Rex and can you find me a vet", "my dog is Rex"),
+        ("Remember that my dog is Rex please 🐶", "my dog is Rex"),
+        ("don't forget that we leave on Friday", "we leave on Friday"),
+        ("так запомни пожалуйста что код 4471 и ещё посмотри погоду", "код 4471"),
+        ("acuérdate de que los miércoles no trabajo, vale?", "los miércoles no trabajo"),
+        ("n'oublie pas que je suis végane, merci", "je suis végane"),
     ],
 )
 def test_a_request_to_remember_is_understood_and_nothing_but_that_sentence(text: str, what: str | None) -> None:
@@ -196,6 +203,8 @@ MESSAGES = [
     ("I moved from Kyiv to Lviv", Kind.FACT, "normal"),
     ("Я предпочитаю чёрный кофе без сахара", Kind.PREFERENCE, "medium"),
     ("以后回答都用简体字", Kind.PREFERENCE, "high"),
+    ("I'm allergic to shellfish", Kind.FACT, "normal"),
+    ("We decided to sell the boat", Kind.DECISION, "medium"),
 ]
 SECRET = "Never share my password: hunter2secret!"
 
@@ -396,6 +405,36 @@ async def test_what_corrects_a_rule_is_a_rule_and_what_corrects_a_wish_is_none(
     said = "I meant the invoices to Odesa, not to Kyiv"
     assert "(was: Invoices are sent to Kyiv;" in await person.says(said)
     assert await memories(app) == [(said, kind, becomes)]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kept"),
+    [
+        ("I prefer tea", "no, I prefer coffee", "I prefer coffee"),
+        ("call me Ann", "No. Call me Anna", "Call me Anna"),
+        ("I live in Kyiv", "actually i live in odesa", "i live in odesa"),
+        ("я люблю чай", "нет, я люблю кофе", "я люблю кофе"),
+        ("我更喜欢喝绿茶", "不，我更喜欢喝咖啡", "我更喜欢喝咖啡"),
+    ],
+)
+async def test_what_is_taken_back_in_the_same_words_takes_the_place_of_what_was_said(
+    app: App, person: Person, first: str, then: str, kept: str
+) -> None:
+    await person.says(first)
+    assert f"_Noted: {kept} (was: {first}; /undo takes it back)_" in await person.says(then)
+    assert [content for content, _, _ in await memories(app)] == [kept]
+    await person.says("/undo")
+    assert [content for content, _, _ in await memories(app)] == [first]
+
+
+async def test_what_is_taken_back_leaves_other_memories_as_they_are(app: App, person: Person) -> None:
+    for said in ("I prefer tea", "I prefer window seats", "no, I prefer coffee"):
+        await person.says(said)
+    assert [content for content, _, _ in await memories(app)] == [
+        "I prefer tea",
+        "I prefer window seats",
+        "I prefer coffee",
+    ]
 
 
 async def test_a_change_that_is_told_again_is_known(app: App, person: Person) -> None:

@@ -253,7 +253,7 @@ TABLE = Table(
     ),
     joins=whole("und aber oder weil denn da also sonst übrigens außerdem ach deshalb"),
     closers=whole(
-        "bitte danke okay ok lol haha\\w* übrigens oder_so nur_zur_info vielen_dank digga alter gell ne ja "
+        "bitte danke okay ok lol haha\\w* übrigens oder_so nur_zur_info vielen_dank digga alter gell (?<=,_)(?:ne|ja) "
         "wenn_möglich falls_möglich danke_dir merci mfg lg berücksichtig\\w+_sie_das_bitte xd"
     ),
     courtesies="bitte|übrigens|digga|lol",
@@ -277,8 +277,8 @@ TABLE = Table(
     ),
     voids=(
         r"^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite"
-        r"|nur_spaß)\b|\bliebe_es,?_wenn|,_(?:was|kannst_du|oder)\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?"
-        r"|,_(?:sagt|sagte|meint|meinte)_\w+"
+        r"|nur_spaß)\b|\bliebe_es,?_wenn|,_oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?|,_(?:sagt|sagte|meint"
+        r"|meinte)_\w+"
     ),
     moments=whole(
         "(?<!\\w)(?:heute|morgen_(?:früh|abend)|gerade|diesmal|grad|gestern|jetzt_gleich|im_moment|momentan|heut)"

@@ -160,8 +160,9 @@ PHRASES = phrases(
     constraint? {ask}(?:don'?t|do_not|never)_(?:you_|u_)?ever_(?:again_)?{act}
     constraint {ask}(?:under_no_circumstances|on_no_account|in_no_case|at_no_time|by_no_means)_\w
     constraint (?:it_is|it's|its)_(?:mandatory|forbidden|essential|required)_(?:that_you|to)_{verbs}\b
-    constraint (?:don'?t|do_not)_{act}_(?!it\b(?!_in|_to)|this\b|that\b|these\b|those\b|them\b|him\b|there\b|here\b
-        |yet\b|now\b|anything\b|too\b|about\b|me_(?:wrong|down|alone|sad|cry|laugh)\b|the_(?:word|phrase)\b[^.]*$)\w
+    constraint (?:don'?t|do_not)_{act}_(?!me_(?:you|that|how|what)|it\b(?!_in|_to)|this\b|that\b|these\b|those\b
+        |them\b|him\b|there\b|here\b|yet\b|now\b|anything\b|too\b|about\b|me_(?:wrong|down|alone|sad|cry|laugh)\b
+        |the_(?:word|phrase)\b[^.]*$)\w
     constraint no_(?:more_)?(?!thanks|thank|problem|idea|way|worries|one|doubt|clue|chance|need|comment|rush|matter
         |wonder|off?en[cs]e|time|luck|pain|longer|i|it|its|that|this|the|you|we|he|she|joke|kidding|biggie|shit|cap
         |wait|sorry|not|please|really|hard|big|reason|point|good)(?:[\w'-]+_){1,4}?(?:please|pls|plz|ever|for_me|in
@@ -346,11 +347,9 @@ TABLE = Table(
         "while or_rather otherwise then"
     ),
     closers=whole(
-        "please pls plz thanks thx thank_you ty tyvm cheers ok okay k lol+ lmao+ lmfao rofl ha(?:ha)+h? hehe btw tho "
-        "though fyi "
-        "just_so_you_know if_possible if_you_can got_it alright man dude bro mate for_future_reference right_now_haha "
-        "xd yeah "
-        "everyone_does_lol period thank_u pretty_please ta omg smh ffs"
+        "please pls plz thanks thx thank_you ty tyvm cheers ok okay lol+ lmao+ lmfao rofl ha(?:ha)+h? hehe btw tho "
+        "though fyi just_so_you_know if_possible if_you_can got_it alright dude bro (?<=,_)(?:man|mate) "
+        "for_future_reference xd yeah thank_u pretty_please omg smh ffs"
     ),
     courtesies="please|pls|plz|btw|by_the_way|lol|lmao|tbh|haha+",
     requests=whole(

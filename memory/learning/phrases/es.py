@@ -245,8 +245,8 @@ TABLE = Table(
     ),
     joins=whole("y e pero porque que_(?:tengo|soy|me|es) así_que además también pues entonces si_no ah o_sea"),
     closers=whole(
-        "por_favor porfa(?:_?vor)? porfis gracias vale ok jaja\\w* jeje\\w* lol eh y_ya_está ya_está por_cierto tío "
-        "tía che si_puede_ser si_puedes de_nada muchas_gracias xd no_más eso"
+        "por_favor porfa(?:_?vor)? porfis gracias vale ok jaja\\w* jeje\\w* lol (?<=,_)eh y_ya_está ya_está "
+        "por_cierto tío tía che si_puede_ser si_puedes de_nada muchas_gracias xd"
     ),
     courtesies="por_favor|porfa|porfis|jaja\\w*|por_cierto|lol",
     requests=whole(
@@ -267,8 +267,7 @@ TABLE = Table(
     reports=(r"\b(?:dice|dicen|dijo|decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b"),
     voids=(
         r"^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
-        r"|\b(?:es_broma|broma)\b|,_(?:qué|puedes|verdad)\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?"
-        r"|me_encanta_(?:cuando|que)"
+        r"|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_(?:cuando|que)"
         r"|,_(?:dice|dijo)_\w+"
     ),
     moments=whole(

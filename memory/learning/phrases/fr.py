@@ -249,8 +249,8 @@ TABLE = Table(
     ),
     joins=whole("et mais car parce_que puis sinon donc aussi d'ailleurs du_coup ou alors"),
     closers=whole(
-        "s'il_(?:te|vous)_pla[iî]t stp svp merci(?:_(?:beaucoup|d'avance))? ok okay mdr lol ptdr haha\\w* hein quoi "
-        "voilà au_fait d'ailleurs pour_info c'est_tout si_possible aïe mec xd bisous cordialement d'accord"
+        "s'il_(?:te|vous)_pla[iî]t stp svp merci(?:_(?:beaucoup|d'avance))? ok okay mdr lol ptdr haha\\w* hein voilà "
+        "au_fait d'ailleurs pour_info si_possible aïe mec xd bisous cordialement d'accord"
     ),
     courtesies="s'il_te_pla[iî]t|s'il_vous_pla[iî]t|stp|svp|mdr|au_fait|d'ailleurs|lol",
     requests=whole(
@@ -274,9 +274,8 @@ TABLE = Table(
     ),
     voids=(
         r"^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
-        r"|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|,_(?:quoi|peux-tu|tu_peux)\b[^,]*$"
-        r"|\bquoi$"
-        r"|,_(?:non|hein|pas_vrai|n'est-ce_pas)_?\?|,_(?:dit|disait)(?:-il|-elle)?_?\w*$"
+        r"|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|hein|pas_vrai"
+        r"|n'est-ce_pas)_?\?|,_(?:dit|disait)(?:-il|-elle)?_?\w*$"
     ),
     moments=whole(
         "(?<!\\w)(?:maintenant|aujourd'hui|demain|cette_fois|ce_(?:soir|matin|midi)|hier|en_ce_moment|tout_à_l'heure"
