@@ -127,13 +127,14 @@ def without_closers(said: str, grammar: Grammar) -> str:
 
 def without_courtesies(text: str, grammar: Grammar) -> str:
     """`text` without "please" and the like, wherever they stand."""
-    return " ".join(grammar.courtesies.sub("", text).split())
+    return " ".join(grammar.left_out.sub("", text).split())
 
 
 def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tuple[Captured | None, bool]:
     """What one sentence states, and whether nothing else is in it; None for what states nothing that lasts."""
     if not _tells(said, grammar, 1) or grammar.voids.search(said):
         return None, False  # before any phrase: most messages of a word or two end here
+    is_courteous = grammar.courtesies.search(said) is not None
     said = without_closers(said, grammar)
     for clause in _clauses(said, grammar):
         if clause and grammar.doubts.search(said, 0, clause):
@@ -141,7 +142,7 @@ def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tup
         begins = starts(said, clause, grammar, marked=marked and clause == 0)
         if any(grammar.remember.match(said, start) for start, _ in begins):
             break  # it is written down elsewhere
-        stated = _stated(said, begins, grammar)
+        stated = _stated(said, begins, grammar, is_courteous=is_courteous)
         if stated is not None:
             capture, end = _made_of(stated, sentence, said, grammar)
             return capture, clause == 0 and end == len(said)
@@ -169,10 +170,10 @@ def starts(said: str, start: int, grammar: Grammar, *, marked: bool = False) -> 
     return found[::-1]
 
 
-def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar) -> _Stated | None:
+def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar, *, is_courteous: bool) -> _Stated | None:
     for phrase in grammar.phrases:
         for start, marked in begins:
-            if phrase.corrects and not marked:
+            if (phrase.corrects and not marked) or (phrase.courteous and not is_courteous):
                 continue
             match = phrase.expression.match(said, start)
             if match is not None and (not phrase.needs_name or _names(said[start:], grammar)):

@@ -217,6 +217,13 @@ PHRASES = phrases(
         |ohne|als|per)_\w+
     correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)
         _)?(?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
+    constraint~ (?:keine?|kein|nur)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|du\b|ich\b
+        |das\b)(?:[\w-]+_){0,4}?[\w-]+{end}
+    constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor
+        |nach|in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
+    fact (?:ich_bin|hier_ist)_(?:der|die)_(?-i:[A-ZÄÖÜ])\w+
+    fact ich_bin_(?:\d{4}_)?in_(?-i:[A-ZÄÖÜ])\w+_(?:geboren|aufgewachsen)
+    rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?,?_auch_wenn_
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,
@@ -256,7 +263,8 @@ TABLE = Table(
         "bitte danke okay ok lol haha\\w* übrigens oder_so nur_zur_info vielen_dank digga alter gell (?<=,_)(?:ne|ja) "
         "wenn_möglich falls_möglich danke_dir merci mfg lg berücksichtig\\w+_sie_das_bitte xd"
     ),
-    courtesies="bitte|übrigens|digga|lol",
+    courtesies="bitte",
+    fillers="übrigens|digga|lol",
     requests=whole(
         "(?:kannst|könntest|würdest|magst|weißt|hast|willst|machst|gibst)_du (?:können|könnten|würden)_sie "
         "was_(?:soll|kann|meinst|ist|kostet|gibt|hältst|koche|mache) wie_(?:spät|viel|lange|kann|soll|geht|macht|"

@@ -229,8 +229,8 @@ PHRASES = phrases(
         |you\b)[^,]{2,60}$
     correction* i_(?:meant|said|mean)_[^,]{2,60}?,?_(?:and_)?not_{old}{end}
     correction i_meant_(?!to\b|that\b|it\b|what\b|well\b|no\b)\w
-    correction* (?:it|that|he|she|(?:my|his|her|our|the)_[^,]{2,30}?)_?(?:'s|s|is|are)_[^,]{2,40}?,?_(?:and_)?not
-        _(?!bad|so|too|sure|only|just|that|working|a_good|good){old}{end}
+    correction* (?:it|that|he|she|i|we|(?:my|his|her|our|the)_[^,]{2,30}?)_?(?:'s|s|is|are|'?m|'re)_[^,]{2,40}?,?
+        _(?:and_)?not_(?!bad|so|too|sure|only|just|that|working|a_good|good){old}{end}
     correction^ {vague}(?:[\w'-]+_){0,8}?[\w'-]+,?_not_(?!sure|so\b|too\b|only|just|really|that\b|a_|an_|the_best
         |working|able|going|in_the_mood|interested|good|bad|ok|fine|my_|sorry|happy|enough){old}{end}
     fact (?:my_(?:\w+_)?(?:nick|n|user)?(?:name|nmae)(?:'s|_is|s)|i'?m_(?:called|named)|i_go_by|the_name's|(?:people
@@ -277,8 +277,8 @@ PHRASES = phrases(
     correction (?:it'?s|my_name(?:'s|_is)|that'?s)_(?:spelled|spelt|pronounced)_(?!wrong|like_that)\w
     rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?(?:in|for|with|on|to)_(?:everything|all_(?:my|our|your|of_my)|every_\w+
         _(?:you|i|we)|any_\w+_(?:you|i|we))\b
-    fact (?:i|we)_(?!want|need|wish|hope|think|guess|know|hate|could|would|should|had|went)\w+_[^,;!?]{2,50}?_(?:on
-        _)?(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekdays|weekends)\b
+    fact (?:i|we)_(?!want|need|wish|hope|think|guess|know|hate|could|would|should|had|went)\w+_[^,;!?]{2,50}?_on
+        _(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekdays|weekends)\b
     constraint [^,.!?;]{3,60},_never_(?:in|on|to|with|from|by|an?|the|via|after|before)_(?!life|way|same)\w
     constraint all_{things}_(?:always_)?(?:in|as|with|without|by)_\w+(?:_\w+){0,2}{end}
     fact my_(?:\w+_)?(?:pronouns|hobby|hobbies|job|major|shoe_size|size|time_?zone|address|e-?mail|(?:phone_)?number
@@ -293,6 +293,22 @@ PHRASES = phrases(
         |simply|formally|casually)\b
     correction* (?!you|i\b|he|she|they|we|if|when)(?:[\w'/-]+_){1,3}?(?:is|are|runs|starts|goes|listens)
         _[^,]{2,40}?,_not_(?!sure|so|too|only|just|that|bad){old}{end}
+    constraint~ no_(?:more_)?(?!its?\b|it's|thanks|thank|problem|idea|way|worries|one|need|rush|i\b|it\b|that|this
+        |you|not)(?:[\w'-]+_){0,4}?[\w'-]+{end}
+    constraint no_(?!one|idea|way|more_than|problem|need|i\b|matter|luck|news|time|sign|response|sooner)(?:[\w'-]+
+        _){1,3}?(?:before|after|on|during|in_(?:my|the)|for_(?:me|my))_(?!this|that|it\b)[\w' -]{2,30}{end}
+    preference (?:i|we)(?:'d|d|_would)?_(?:really_)?(?:want|need|like|love|prefer)_(?:you|u)_to_(?:be|stop|keep
+        |avoid|treat|call|address|speak|talk|use|always|never|not|only)_(?!this|that|it\b)\w
+    decision we(?:'ll|_will)_be_(?!there|back|late|in_touch|ok|fine)\w+ing_(?!to\b|for_you|you\b)\w
+    decision (?:we|it|the|i)\b[^?!]{5,80},_(?:it'?s_)?(?:final|decided|settled)\b
+    correction the_(?:right|correct|proper|actual|real)_\w+_is_{vague}\w
+    fact i_(?:take|eat|drink|use)_[^,]{2,40}?_(?:always|daily|in_my_\w+|with_my_\w+|for_my_\w+|at_\d\S*|before_bed
+        |for_breakfast)\b
+    fact* (?:i'?m|i_am|we'?re)_(?:on|in|with|using|at)_(?-i:[A-Z])\w+
+    fact (?:i'?m|i_am)_(?-i:[A-Z][a-z]+)(?:{end}|_and_|_by_the_way)
+    rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?even_(?:if|when)_
+    rule~ (?:(?:just|only)_)?(?:metric|celsius|lower_?case|(?:short|brief|shorter|long)_{answers}|{answers}_(?:in
+        |without)_\w+)(?:_[\w-]+){0,3}?{end}
     """,
     verbs=_VERBS,
     act=_ACT,
@@ -332,15 +348,13 @@ TABLE = Table(
     ),
     marks=whole(
         "no(?=[,.:!…–—-]|_(?:its?|it's|that|that's|thats|i|i'm|im|my|the|he|she|we|our|they|his|her|this|actually"
-        "|wait|not|"
-        "bro|dude|sorry|i_meant)\\b) no+pe nah+ wrong incorrect not_quite not_exactly "
-        "(?:wait|hold_on|hang_on)(?:_wait)* sorry "
-        "oops whoops my_bad my_mistake scratch_that correction(?=[:,.]) edit(?=:) actually in_fact well_actually "
-        "i_misspoke i_made_a_(?:mistake|typo) typo(?=[:,.]) "
-        "(?:that(?:'s|s|_is|_was)|this_is)_(?:wrong|incorrect|not_(?:right|true|"
-        "correct|it)) (?:you(?:'re|_are)|ur|u_are)_(?:wrong|mistaken) "
-        "(?:you|u)_(?:got|have|mixed|misunderstood)_?(?:it|that|this|"
-        "me)?_?(?:wrong|up)? to_correct_(?:you|myself|that) small_correction(?=[:,])"
+        "|wait|not|bro|dude|sorry|i_meant)\\b) no+pe nah+ wrong incorrect not_quite not_exactly "
+        "(?:wait|hold_on|hang_on)(?:_wait)* sorry oops whoops my_bad my_mistake scratch_that correction(?=[:,.]) "
+        "edit(?=:) actually in_fact (?:it_)?turns_out(?:_that)? well_actually i_misspoke i_made_a_(?:mistake|typo) "
+        "typo(?=[:,.]) (?:that(?:'s|s|_is|_was)|this_is)_(?:wrong|incorrect|not_(?:right|true|correct|it)) "
+        "(?:you(?:'re|_are)|ur|u_are)_(?:wrong|mistaken) "
+        "(?:you|u)_(?:got|have|mixed|misunderstood)_?(?:it|that|this|me)?_?(?:wrong|up)? "
+        "to_correct_(?:you|myself|that) small_correction(?=[:,])"
     ),
     joins=whole(
         "i_live my_name i'?m_(?:allergic|from) call_me and but so because cuz cause coz also plus btw though however "
@@ -351,7 +365,8 @@ TABLE = Table(
         "though fyi just_so_you_know if_possible if_you_can got_it alright dude bro (?<=,_)(?:man|mate) "
         "for_future_reference xd yeah thank_u pretty_please omg smh ffs"
     ),
-    courtesies="please|pls|plz|btw|by_the_way|lol|lmao|tbh|haha+",
+    courtesies="please|pls|plz",
+    fillers="btw|by_the_way|lol|lmao|tbh|haha+",
     requests=whole(
         "(?:can|could|will|would|do|did|should)_(?:you|u|i|we|ya) what(?:'s|s)? "
         "how(?:'s|_do|_can|_much|_many|_long|_about|_to) "
@@ -397,16 +412,14 @@ TABLE = Table(
         "|in_a_(?:minute|sec|moment)|(?:an?_)?(?:hour|minute)s?_ago)"
     ),
     remember=(
-        r"(?:(?:please|pls|can_you|could_you|also|and|just)_)*(?:"
-        r"(?:remember|memori[sz]e|keep_in_mind|bear_in_mind|make_a_(?:mental_)?note|take_(?:a_)?note|note(?:_down)?|"
-        r"don'?t_forget|do_not_forget|never_forget|write_(?:this_|that_)?down|jot_(?:this_|that_)?down|save_(?:this"
-        r"|that)|for_the_record)"
-        r"(?:_(?:this|that|these|the_following|for_(?:me|later)|to_self))?(?:_?[:,–—-]|_(?<=that_))"
-        r"|(?:remember|memori[sz]e|keep_in_mind|bear_in_mind|don'?t_forget|do_not_forget)_(?=(?:i'?m|i_(?:am|have"
-        r"|like|love|hate|prefer|live|work|need|"
-        r"can|don'?t|do|never|always)|we|(?:my|our|the|\w+'s|every|on|in)_[^.!?\n]{1,80}?(?:_(?:is|are|has|have"
-        r"|likes?|lives?|naps?|works?|starts?|"
-        r"ends?|goes|go|can'?t|must|means?|was|were|on|at)|'s))\b))_?"
+        r"(?:(?:please|pls|can_you|could_you|also|and|just)_)*(?:(?:remember|memori[sz]e|keep_(?:it_)?in_mind"
+        r"|bear_in_mind|make_a_(?:mental_)?note|take_(?:a_)?note|note(?:_down)?|don'?t_forget|do_not_forget"
+        r"|never_forget|write_(?:this_|that_)?down|jot_(?:this_|that_)?down|save_(?:this|that)"
+        r"|for_the_record)(?:_(?:this|that|these|the_following|for_(?:me|later)|to_self))?(?:_?[:,–—-]|_(?<=that_))"
+        r"|(?:remember|memori[sz]e|keep_(?:it_)?in_mind|bear_in_mind|don'?t_forget|do_not_forget)_(?=(?:i'?m"
+        r"|i_(?!told|said|asked|was_saying|mentioned|met|saw|had)\w+|we|(?:my|our|the|\w+'s|every|on"
+        r"|in)_[^.!?\n]{1,80}?(?:_(?:is|are|has|have|likes?|lives?|naps?|works?|starts?|ends?|goes|go|can'?t|must"
+        r"|means?|was|were|on|at)|'s))\b))_?"
     ),
     abbreviations="dr mr mrs ms prof st no vs etc e.g i.e approx ca jr sr inc ltd tel",
     empty=(

@@ -167,8 +167,8 @@ PHRASES = phrases(
         _(?:finalmente_|por_fin_|ya_)?(?:decidido|acordado|elegido|escogido|optado|quedado_en|resuelto)_(?!nada|si\b
         |aún)\w
     decision (?:(?:al_final|finalmente|nosotros|yo|ya|anoche)_){0,3}(?:decidimos|decidí|acordamos|elegimos|elegí
-        |optamos|escogimos|quedamos_en|nos_quedamos_con|me_quedo_con|vamos_con|nos_decidimos_por|me_decidí_por)
-        _(?!nada|si\b|eso|esto|el_primero)\w
+        |optamos|escogimos|quedamos_(?:con_[^,]{2,20}?_)?en|nos_quedamos_con|me_quedo_con|vamos_con|nos_decidimos
+        _por|me_decidí_por)_(?!nada|si\b|eso|esto|el_primero)\w
     decision (?:decisión|decidido|queda_decidido|está_decidido)(?:_final|_tomada)?[:,–—-]+_*\w
     correction^ {np}{is}_{vague}(?:[\w'.:/@%€-]+_){0,7}?[\w'.:/@%€-]+(?:,?_(?:y_)?no_{old})?{end}
     correction^* (?:es|son|era|está|se_llama|me_llamo|se_escribe|vivo|trabajo|soy|fue)_{vague}(?:[\w'.:/@-]+
@@ -207,6 +207,11 @@ PHRASES = phrases(
         |sin|como)_\w
     constraint (?:todos_los|todas_las)_(?:{things}|horas|medidas|precios)_(?:en|con|sin)_\w
     correction* no_es_{old},_(?:sino_)?es_\w
+    constraint~ (?:nada_de|sin|ningún|ninguna|solo|sólo)_(?!duda|problema|eso|esto)(?:\w+_){0,4}?\w+{end}
+    constraint nada_de_(?!eso|esto|nada)\w+_(?:antes|después|en|para|los|por_la|conmigo)_\w
+    fact soy_(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:{end}|_y_)
+    correction* (?:soy|es|son|está|vivo_en|trabajo_en)_[^,]{2,40},_(?:y_)?no_(?:en_)?{old}{end}
+    rule {asked}_[^,!?]{2,60}?,?_aunque_
     """,
     asked=_ES_ASKED,
     infinitive=_ES_INFINITIVE,
@@ -248,7 +253,8 @@ TABLE = Table(
         "por_favor porfa(?:_?vor)? porfis gracias vale ok jaja\\w* jeje\\w* lol (?<=,_)eh y_ya_está ya_está "
         "por_cierto tío tía che si_puede_ser si_puedes de_nada muchas_gracias xd"
     ),
-    courtesies="por_favor|porfa|porfis|jaja\\w*|por_cierto|lol",
+    courtesies="por_favor|porfa|porfis",
+    fillers="jaja\\w*|por_cierto|lol",
     requests=whole(
         "(?:puedes|podrías|puede|podría|sabes|me_(?:puedes|podrías|dices|ayudas|recomiendas|das|haces|buscas"
         "|explicas)) qué (?:cuál|cuánto|cuánta|cómo|dónde|cuándo|por_qué|quién)\\w* "

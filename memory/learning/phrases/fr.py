@@ -141,7 +141,7 @@ PHRASES = phrases(
         |s|ez|ds|ts)_(?:surtout_)?(?:pas|jamais|plus|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore|tout_de
         _suite|trop|si\b)\w
     constraint (?:mets|mettez|utilise|utilisez|écris|envoie|propose|proposez|donne|ajoute|parle|dis|fais)(?:-moi)?
-        _(?:pas|jamais|plus|surtout_pas|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore)\w
+        _(?:pas|jamais|plus_d|surtout_pas|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore)\w
     constraint (?:pour|dans|avec|en|au|aux|à|chez|sur)_(?!fait)[^,.!?]{2,40}?,_(?:jamais|pas_d(?:e_|')|surtout_pas
         |rien_de|aucun\w*|uniquement|sans|que_du|que_des)_?(?!problème|souci|doute|que\b|idée|vu\b|eu\b)\w
     constraint (?:jamais_d(?:e_|')|pas_d(?:e_|'))(?!souci|problème|idée|quoi|chance|bol|panique|soucis|accord|mal\b
@@ -211,9 +211,16 @@ PHRASES = phrases(
     constraint chaque_(?:[\w'/-]+_){1,4}?(?:nécessite|a_besoin_d|requiert|passe_par)\w*
     fact (?:mon|ma)_(?:chien\w*|chat\w*|fils|fille|mari|femme|mère|père|maman|papa|frère|sœur|soeur|grand-mère
         |grand-père|copain|copine|chef\w*|ami\w*)_(?-i:[A-ZÀÉÈ])\w+_(?!dit|pense)\w
-    rule {asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|simple|clair|formel|long|détaillé)
+    rule (?!.*\bc(?:e|et|ette|es)_){asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|simple|clair
+        |formel|long|détaillé)
     constraint (?:tous_les|toutes_les)_(?:{things}|heures|mesures|prix)_(?:en|avec|sans|au_format)_\w
     correction* ce_n'est_pas_{old},_c'est_\w
+    constraint~ (?:pas_(?:de_|d')|jamais_(?:de_|d')|sans_|uniquement_|que_du_|que_des_)(?!souci|problème|idée)\w+(?:
+        _[\w'-]+){0,4}?{end}
+    constraint pas_d(?:e_|')(?!souci|problème|idée|quoi|chance|panique|nouvelles?)\w+_(?:avant|après|dans|le_
+        |pendant|chez_moi|entre)_?\w
+    rule {asked}(?:-moi)?_[^,!?]{2,60}?,?_même_(?:si|quand)_
+    correction* (?:je_suis|c'est|j'habite|moi_c'est)_[^,]{2,40},_(?:et_)?pas_(?:à_)?{old}{end}
     """,
     asked=_FR_ASKED,
     infinitive=_FR_INFINITIVE,
@@ -252,7 +259,8 @@ TABLE = Table(
         "s'il_(?:te|vous)_pla[iî]t stp svp merci(?:_(?:beaucoup|d'avance))? ok okay mdr lol ptdr haha\\w* hein voilà "
         "au_fait d'ailleurs pour_info si_possible aïe mec xd bisous cordialement d'accord"
     ),
-    courtesies="s'il_te_pla[iî]t|s'il_vous_pla[iî]t|stp|svp|mdr|au_fait|d'ailleurs|lol",
+    courtesies="s'il_te_pla[iî]t|s'il_vous_pla[iî]t|stp|svp",
+    fillers="mdr|au_fait|d'ailleurs|lol",
     requests=whole(
         "(?:tu_peux|tu_pourrais|peux-tu|pourrais-tu|vous_pouvez|pouvez-vous|pourriez-vous|t'as|tu_as|tu_connais"
         "|tu_sais|est-ce|je_vous_saurais_gré) qu'est-ce c'est_quoi quelle?s?_(?:est|sont|heure|temps|est-ce|serait) "

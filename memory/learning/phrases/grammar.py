@@ -4,10 +4,11 @@ A phrase is matched where a clause begins, behind what says nothing itself (open
 what keeps reports, questions and hypotheses out: "he never calls" and "if I prefer tea" begin with other words.
 
 Each line of a table is a kind and an expression. A star after the kind: only with a name, a date or a number. A caret:
-only after a mark that something was wrong ("no,", "actually"). A question mark: in a question too. In expressions `_`
-stands for a gap between words, `{old}` for words that hold no longer, `{end}` for the end of a clause, other names in
-braces for the lists of words above the table; a group named ask is passed over ("can you always ..."). A line that is
-indented further continues the one before it. Every repetition is bounded, so no sentence makes matching slow.
+only after a mark that something was wrong ("no,", "actually"). A question mark: in a question too. A tilde: only with
+a "please". In expressions `_` stands for a gap between words, `{old}` for words that hold no longer, `{end}` for the
+end of a clause, other names in braces for the lists of words above the table; a group named ask is passed over ("can
+you always ..."). A line that is indented further continues the one before it. Every repetition is bounded, so no
+sentence makes matching slow.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Phrase:
     """Whether it counts only after a mark that something was wrong."""
     asks: bool = False
     """Whether it counts in a question too."""
+    courteous: bool = False
+    """Whether it counts only with a "please"."""
 
     @property
     def expression(self) -> re.Pattern[str]:
@@ -69,7 +72,9 @@ class Table:
     closers: str
     """What stands behind a statement and says nothing."""
     courtesies: str
-    """What is left out wherever it stands."""
+    """How one says please; left out wherever it stands."""
+    fillers: str
+    """What else is left out wherever it stands."""
     requests: str
     """How a clause begins that asks for something else: what was stated ends before it."""
     doubts: str
@@ -136,8 +141,13 @@ class Grammar:
 
     @functools.cached_property
     def courtesies(self) -> re.Pattern[str]:
+        """How one says please."""
+        return compiled(rf"(?<!\w)(?:{self._any('courtesies')})(?!\w)")
+
+    @functools.cached_property
+    def left_out(self) -> re.Pattern[str]:
         """What is left out anywhere, with a comma on one side of it."""
-        return compiled(rf",?_*(?<!\w)(?:{self._any('courtesies')})(?!\w),?")
+        return compiled(rf",?_*(?<!\w)(?:{self._any('courtesies')}|{self._any('fillers')})(?!\w),?")
 
     @functools.cached_property
     def requests(self) -> re.Pattern[str]:
@@ -207,8 +217,8 @@ def phrases(rows: str, **lists: str) -> tuple[Phrase, ...]:
         kind, _, expression = line.strip().partition(" ")
         for name, words in {"old": _OLD, "end": _TO_END, **lists}.items():
             expression = expression.replace("{" + name + "}", words)
-        pattern = Pattern(kind.rstrip("*^?"))
-        found.append(Phrase(pattern, expression, "*" in kind, "^" in kind, "?" in kind))
+        pattern = Pattern(kind.rstrip("*^?~"))
+        found.append(Phrase(pattern, expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind))
     return tuple(found)
 
 
