@@ -224,6 +224,9 @@ PHRASES = phrases(
     fact (?:ich_bin|hier_ist)_(?:der|die)_(?-i:[A-ZÄÖÜ])\w+
     fact ich_bin_(?:\d{4}_)?in_(?-i:[A-ZÄÖÜ])\w+_(?:geboren|aufgewachsen)
     rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?,?_auch_wenn_
+    fact (?:ich|wir)_\w+en?_(?:[^,;!?]{2,50}_)?(?:jeden|jede|jedes)_(?!mal)\w+
+    constraint~ (?:bei[nm]?|in|im|für|zu[mr]?)_(?:[\w-]+_){1,3}?(?:ohne|nur|keine?n?)_\w
+    fact (?:unsere?|meine?)_(?:[\w-]+_){1,2}?(?:laufen|nutzen|verwenden|liegen|heißen|wohnen|vertragen)_\w
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,

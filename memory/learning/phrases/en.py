@@ -105,7 +105,8 @@ _FLEETING = any_of(
     "exam test interview appointment deadline bug error minute moment sec second look lot bit plan day night week "
     "hangover flat party presentation job_interview task favou?r point choice clue time money energy chance dream "
     "crush "
-    "bad terrible hard weird great good nice rough long few couple quick small_question to thing problems questions "
+    "bad_(?:day|feeling|headache|cold|dream|mood) terrible hard weird great good nice rough long few couple quick "
+    "small_question to thing problems questions "
     "ideas friend_who busy been had seen done just never no_(?:idea|clue|time|problem|words|choice|doubt|energy)"
 )
 PHRASES = phrases(
@@ -140,7 +141,7 @@ PHRASES = phrases(
         _allowed_to|can_?not|can'?t|should_(?:always|never|not))_(?:always_|never_|not_|only_|ever_)?{verbs}\b
     constraint (?:(?:all|every|each|any|no|none_of|your|the|my|our|these)_)?(?:[\w'-]+_){0,3}?{things}_(?:must
         |ha(?:ve|s)_to|needs?_to|(?:are|is)_required_to|shall|may_not|should_(?:always|never))_(?!have_been|have_had
-        |be_(?:tired|nice|wrong|hard|fun))\w
+        |be_(?:tired|nice|wrong|hard|fun|rescheduled|moved|cancell?ed|changed|fixed|done|sent|finished)\b)\w
     constraint (?:all|every|each|any|no|none_of|only)_(?:(?:of|the|our|my)_){0,2}(?:[\w'/-]+_){1,5}?(?:must|ha(?:ve
         |s)_to|needs?_to|shall|may|mustn't|can't|cannot|can_only|should|(?:is|are)_(?:not_)?(?:allowed|required
         |forbidden|to_be|supposed))_(?!have_been|be_(?:tired|nice|wrong|hard|fun|crazy|kidding)|die\b)\w
@@ -160,9 +161,9 @@ PHRASES = phrases(
     constraint? {ask}(?:don'?t|do_not|never)_(?:you_|u_)?ever_(?:again_)?{act}
     constraint {ask}(?:under_no_circumstances|on_no_account|in_no_case|at_no_time|by_no_means)_\w
     constraint (?:it_is|it's|its)_(?:mandatory|forbidden|essential|required)_(?:that_you|to)_{verbs}\b
-    constraint (?:don'?t|do_not)_{act}_(?!me_(?:you|that|how|what)|it\b(?!_in|_to)|this\b|that\b|these\b|those\b
-        |them\b|him\b|there\b|here\b|yet\b|now\b|anything\b|too\b|about\b|me_(?:wrong|down|alone|sad|cry|laugh)\b
-        |the_(?:word|phrase)\b[^.]*$)\w
+    constraint (?:don'?t|do_not)_{act}_(?!me_(?:you|beg|wait|laugh|feel|sad|cry|do|go|that|how|what)|it\b(?!_in|_to)
+        |this\b|that\b|these\b|those\b|them\b|him\b|there\b|here\b|yet\b|now\b|anything\b|too\b|about\b|me_(?:wrong
+        |down|alone|sad|cry|laugh)\b|the_(?:word|phrase)\b[^.]*$)\w
     constraint no_(?:more_)?(?!thanks|thank|problem|idea|way|worries|one|doubt|clue|chance|need|comment|rush|matter
         |wonder|off?en[cs]e|time|luck|pain|longer|i|it|its|that|this|the|you|we|he|she|joke|kidding|biggie|shit|cap
         |wait|sorry|not|please|really|hard|big|reason|point|good)(?:[\w'-]+_){1,4}?(?:please|pls|plz|ever|for_me|in
@@ -210,7 +211,7 @@ PHRASES = phrases(
         |def\w*_)?(?:my_(?:absolute_|all[-_]time_)?fav\w*|not_my_thing|a_no-?_?go_for_me)
     decision (?:(?:we|i|the_team|my_(?:wife|husband|partner|girlfriend|boyfriend)_and_i|they_and_i)(?:'ve|ve|_have
         |'d)?)_(?:(?:finally|just|already|both|all|now|also|basically)_){0,2}(?:decided|agreed|settled|chose|chosen
-        |picked|opted|committed|signed_off|voted|ruled_out|went_(?:for|with))_(?!it\b|this\b|nothing|yet|so\b)\w
+        |picked|opted|committed|signed_off|voted|ruled_out|went_(?:for|with))_(?!you|it\b|this\b|nothing|yet|so\b)\w
     decision (?:so_)?(?:we|i)(?:'re|re|_are|'m|m|_am|'ll|ll|_will|'ve|_shall)_(?:now_|definitely_|both_)?(?:be
         _)?(?:going_with|go_with|sticking_(?:with|to)|stick_(?:with|to)|dropping|naming|launching|standardi[sz]ing
         _on|not_going_to|never_going|committed_to|settled_on)_(?!it\b|this\b|that\b|the_(?:first|second|flow))\w
@@ -234,7 +235,7 @@ PHRASES = phrases(
     correction^ {vague}(?:[\w'-]+_){0,8}?[\w'-]+,?_not_(?!sure|so\b|too\b|only|just|really|that\b|a_|an_|the_best
         |working|able|going|in_the_mood|interested|good|bad|ok|fine|my_|sorry|happy|enough){old}{end}
     fact (?:my_(?:\w+_)?(?:nick|n|user)?(?:name|nmae)(?:'s|_is|s)|i'?m_(?:called|named)|i_go_by|the_name's|(?:people
-        |friends|everyone|they|folks)_(?:just_)?calls?_me)_(?!not\b|on_the)\w
+        |friends|everyone|they|folks)_(?:just_|(?:on|at|in)_(?:\w+_){1,2})?calls?_me)_(?!not\b|on_the)\w
     fact (?:i|we)_(?:also_|still_|actually_|currently_|only_|both_)?(?:live(?!_for\b)|reside|grew_up|was_(?:born
         |raised)|work|study|studied|teach|volunteer|speak|own|drive|ride|play|collect|run|wear|suffer|commute|code
         |program|grow|manage|host|breed|belong|sing|train|keep|coach|foster|practi[cs]e|rent)_(?!for_you|it\b|this
@@ -301,7 +302,7 @@ PHRASES = phrases(
         |avoid|treat|call|address|speak|talk|use|always|never|not|only)_(?!this|that|it\b)\w
     decision we(?:'ll|_will)_be_(?!there|back|late|in_touch|ok|fine)\w+ing_(?!to\b|for_you|you\b)\w
     decision (?:we|it|the|i)\b[^?!]{5,80},_(?:it'?s_)?(?:final|decided|settled)\b
-    correction the_(?:right|correct|proper|actual|real)_\w+_is_{vague}\w
+    correction the_(?:right|correct|proper|actual|real)_[\w' ]{3,40}?_(?:is|was)_{vague}\w
     fact i_(?:take|eat|drink|use)_[^,]{2,40}?_(?:always|daily|in_my_\w+|with_my_\w+|for_my_\w+|at_\d\S*|before_bed
         |for_breakfast)\b
     fact* (?:i'?m|i_am|we'?re)_(?:on|in|with|using|at)_(?-i:[A-Z])\w+
@@ -309,6 +310,8 @@ PHRASES = phrases(
     rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?even_(?:if|when)_
     rule~ (?:(?:just|only)_)?(?:metric|celsius|lower_?case|(?:short|brief|shorter|long)_{answers}|{answers}_(?:in
         |without)_\w+)(?:_[\w-]+){0,3}?{end}
+    constraint everything_[^,.!?]{3,50}?_(?:must|has_to|should_(?:always|never)|needs_to)_(?!have_been)\w
+    constraint (?:it_is|it's|its)_(?:our|my)_(?:policy|rule)_\w
     """,
     verbs=_VERBS,
     act=_ACT,
@@ -331,18 +334,16 @@ TABLE = Table(
     phrases=PHRASES,
     openers=whole(
         "please pls plz hey heya hi hiya hello yo okay ok kk k well so and but also oh ah aw ugh hmm+ um+ uh+ yes "
-        "yeah yep "
-        "yup sure btw by_the_way fyi fwiw imo imho ngl lowkey honestly to_be_honest tbh personally frankly generally "
-        "in_general as_a_rule for_the_record one_more_thing thanks thx thank_you just_so_you_know just_to_let_you_know "
-        "(?:just_)?(?:please_)?(?:note|know|be_aware)_that for_your_information lol+ lmao rofl ha(?:ha)+h? omg dude "
-        "bro bruh "
-        "mate man guys buddy folks listen look right cool great alright anyways? basically actually_just like i_mean "
-        "you_know (?:quick_)?(?:heads[-_]up|update|note|reminder|fact|one|thing)(?=[:,]) p\\.?s\\.? nb "
+        "yeah yep yup sure btw by_the_way fyi fwiw imo imho ngl lowkey honestly to_be_honest tbh personally frankly "
+        "generally in_general as_a_rule for_the_record one_more_thing thanks thx thank_you just_so_you_know "
+        "just_to_let_you_know (?:just_)?(?:please_)?(?:note|know|be_aware)_that for_your_information lol+ lmao rofl "
+        "ha(?:ha)+h? omg dude bro bruh mate man guys buddy folks listen look right cool great alright anyways? "
+        "basically actually_just like i_mean you_know "
+        "(?:quick_)?(?:heads[-_]up|memo|update|note|reminder|fact|one|thing)(?=[:,]) p\\.?s\\.? nb "
         "(?:for|as)_(?:(?:future|your)_reference|context|background|info) "
-        "i_(?:should|forgot_to|wanted_to|want_to|just_wanted_to"
-        "|have_to|must|gotta|need_to)_(?:mention|say|add|tell_you|tell_u|let_you_know|clarify)(?:_that)? "
-        "(?:you|u)_should_know"
-        "(?:_that)? good_(?:morning|evening|afternoon) morning dear(?:_\\w+)? just because cuz cause since then too "
+        "i_(?:should|forgot_to|wanted_to|want_to|just_wanted_to|have_to|must|gotta|need_to)_(?:mention|say|add"
+        "|tell_you|tell_u|let_you_know|clarify)(?:_that)? (?:you|u)_should_know(?:_that)? "
+        "good_(?:morning|evening|afternoon) morning dear(?:_\\w+)? just because cuz cause since then too "
         "(?:the_)?(?:thing|fact|truth)_is(?:_that)? let_it_be_known(?:_that)? not_sure_if_i_mentioned(?:_that)?,?_but "
         "tho ok_so"
     ),

@@ -212,6 +212,12 @@ PHRASES = phrases(
     fact soy_(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:{end}|_y_)
     correction* (?:soy|es|son|está|vivo_en|trabajo_en)_[^,]{2,40},_(?:y_)?no_(?:en_)?{old}{end}
     rule {asked}_[^,!?]{2,60}?,?_aunque_
+    fact (?:yo_)?(?:me_|nos_)?\w+(?:o|mos|oy)_(?:[^,;!?]{2,50}_)?(?:cada_(?!vez)\w+|todos_los_\w+|todas_las_\w+)\b
+    fact mi_(?:perr[oa]|gat[oa]|hij[oa]|marido|mujer|espos[oa]|madre|padre|mamá|papá|herman[oa]|abuel[oa]|novi[oa])
+        _no_(?:tolera|come|bebe|puede_comer|toma)_\w
+    constraint~ (?:en|para|con)_(?:[\w-]+_){1,3}?(?:sin|solo|sólo)_\w
+    fact me_(?:dan?|produce[n]?)_(?:miedo|asco|alergia|pánico|náuseas)_\w
+    constraint no_me_(?!digas_que|jodas|hagas_(?:reír|esto)|tomes|mientas|dejes)\w+(?:es|as)_(?!esto|eso|así|nada\b)\w
     """,
     asked=_ES_ASKED,
     infinitive=_ES_INFINITIVE,

@@ -50,6 +50,7 @@ _LASTING = any_of(
     "(?:très_)?allergique\\w* intolérant\\w* végane? vegan végétarien\\w* diabétique c[œo]eliaque asthmatique "
     "épileptique gauch[eè]re? gaucher droiti[eè]re? daltonien\\w* aveugle sourde? "
     "malentendante? malvoyante? dyslexique autiste enceinte mariée? divorcée? célibataire veu(?:f|ve) retraitée? "
+    "à_la_retraite "
     "étudiante? infirmi[eè]re? infirmier médecin prof\\w* "
     "avocate? ingénieure? développeu\\w+ serveu\\w+ cuisini\\w+ chauffeur agricult\\w+ maman_ papa_ musulmane? juive? "
     "juif catholique athée née? de_(?!retour|bonne|mauvaise|plus) "
@@ -221,6 +222,12 @@ PHRASES = phrases(
         |pendant|chez_moi|entre)_?\w
     rule {asked}(?:-moi)?_[^,!?]{2,60}?,?_même_(?:si|quand)_
     correction* (?:je_suis|c'est|j'habite|moi_c'est)_[^,]{2,40},_(?:et_)?pas_(?:à_)?{old}{end}
+    fact (?:je|j'|on|nous)_?(?:me_|m'|nous_)?\w+_(?:[^,;!?]{2,50}_)?(?:tous_les_(?!deux)\w+|toutes_les_\w+|chaque
+        _(?!fois)\w+)\b
+    fact (?:mon|ma|mes)_(?:fils|fille|mari|femme|mère|père|maman|papa|frère|sœur|soeur|copain|copine|enfants?|chat
+        |chien)_(?:ne_)?(?:supporte|mange|boit|digère|tolère)(?:nt)?_(?:pas|plus|jamais)_\w
+    constraint~ (?:dans|pour|avec|en)_(?:[\w'-]+_){1,3}?(?:sans|uniquement|que)_\w
+    fact j'ai_(?:peur|horreur)_(?:de_|des_|du_|d')(?!te_|vous_|m'|rater|faire|la_réponse)\w
     """,
     asked=_FR_ASKED,
     infinitive=_FR_INFINITIVE,
