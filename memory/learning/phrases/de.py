@@ -227,6 +227,13 @@ PHRASES = phrases(
     fact (?:ich|wir)_\w+en?_(?:[^,;!?]{2,50}_)?(?:jeden|jede|jedes)_(?!mal)\w+
     constraint~ (?:bei[nm]?|in|im|für|zu[mr]?)_(?:[\w-]+_){1,3}?(?:ohne|nur|keine?n?)_\w
     fact (?:unsere?|meine?)_(?:[\w-]+_){1,2}?(?:laufen|nutzen|verwenden|liegen|heißen|wohnen|vertragen)_\w
+    correction^ [^,.!?]{2,40}?_nicht_(?:auf_|in_|am_|um_|bei_)?{old},?_sondern_\w
+    change ich_(?:wohne?|lebe?|arbeite?|heiße?|studiere?)_jetzt_\w
+    fact ich_(?:wohn|leb|arbeit|studier|vertrag|ess|trink|rauch|fahr|komm_aus)_(?!gerade|heute|gleich|jetzt|mal\b
+        |schon|dich|das\b)\w
+    constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
+        _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
+    rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,

@@ -1,4 +1,4 @@
-"""English: in which words people state what is to be kept; grammar.py tells how to read it."""
+"""English: in which words people state what is to be kept; grammar.py tells how to read it. Data, hence long."""
 
 from memory.learning.phrases.grammar import Table, any_of, phrases, whole
 
@@ -84,7 +84,7 @@ _SAID = (
     r"we_(?:live|have|meet|use|moved|are_in)_|(?:he|she|they)_(?:lives?|works?|has|have|was|were)_(?!to\b|been))"
 )
 _LASTING = any_of(
-    "\\w*allergic \\w*intolerant vegan vegetarian pescatarian diabetic co?eliac asthmatic epileptic pregnant "
+    "\\w*al+[ea]?rgic \\w*intolerant vegan vegetarian pescatarian diabetic co?eliac asthmatic epileptic pregnant "
     "left-?_?handed "
     "right-?_?handed colou?r-?_?blind blind deaf dyslexic autistic adhd retired married divorced single widowed "
     "engaged "
@@ -312,6 +312,14 @@ PHRASES = phrases(
         |without)_\w+)(?:_[\w-]+){0,3}?{end}
     constraint everything_[^,.!?]{3,50}?_(?:must|has_to|should_(?:always|never)|needs_to)_(?!have_been)\w
     constraint (?:it_is|it's|its)_(?:our|my)_(?:policy|rule)_\w
+    correction^ (?:[\w'/-]+_){1,4}?(?:isn'?t|is_not|aren'?t|are_not|wasn'?t)_(?!sure|working|that|so|bad
+        |good){old},?_(?:but|it'?s|they'?re)_\w
+    constraint (?!it|that|this|he|she|they|i|you|we|there)(?:[\w/-]+_){1,4}?(?:is|are|get|gets)_(?:(?:always|never
+        |only)_\w+ed\b|\w+ed_(?:[\w/-]+_){0,5}?only{end})
+    rule i_(?:must_|would_|have_to_|kindly_)?ask_(?:that_)?(?:you|u)_(?:to_)?(?:never|always|not|please|refrain|only
+        |use|keep|address)_?\w
+    decision (?:so_)?going_with_\w[^,?!]{0,40}?(?:_instead|_over_|,_(?:decided|final))
+    constraint so_(?:no|nothing_with)_(?!one|idea|far|problem|need|worries|more_than)\w+
     """,
     verbs=_VERBS,
     act=_ACT,

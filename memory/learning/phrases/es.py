@@ -218,6 +218,11 @@ PHRASES = phrases(
     constraint~ (?:en|para|con)_(?:[\w-]+_){1,3}?(?:sin|solo|sólo)_\w
     fact me_(?:dan?|produce[n]?)_(?:miedo|asco|alergia|pánico|náuseas)_\w
     constraint no_me_(?!digas_que|jodas|hagas_(?:reír|esto)|tomes|mientas|dejes)\w+(?:es|as)_(?!esto|eso|así|nada\b)\w
+    correction^ [^,.!?]{2,40}?_no_(?:está_|es_|era_)?(?:en_|el_|la_)?{old},?_sino_\w
+    constraint (?:l[oa]s|el|la)_(?:[\w/-]+_){1,3}?se_\w+_(?:solo|sólo|siempre|nunca|únicamente)_\w
+    rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
+    rule (?:tut[eé]ame|tutéeme|trátame_de_(?:tú|usted)|háblame_de_(?:tú|usted|vos)|háblales?_de_usted)\b
+    fact (?:soi|soy)_al[eé]rgic[oa]_\w
     """,
     asked=_ES_ASKED,
     infinitive=_ES_INFINITIVE,

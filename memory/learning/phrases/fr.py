@@ -228,6 +228,13 @@ PHRASES = phrases(
         |chien)_(?:ne_)?(?:supporte|mange|boit|digère|tolère)(?:nt)?_(?:pas|plus|jamais)_\w
     constraint~ (?:dans|pour|avec|en)_(?:[\w'-]+_){1,3}?(?:sans|uniquement|que)_\w
     fact j'ai_(?:peur|horreur)_(?:de_|des_|du_|d')(?!te_|vous_|m'|rater|faire|la_réponse)\w
+    correction^ [^,.!?]{2,40}?_?n'est_pas_(?:sous_|à_|en_|le_|la_)?{old},?_mais_\w
+    change (?:j'habite|je_vis|je_travaille|je_bosse|on_habite)_[^,]{2,40}?_maintenant{end}
+    constraint (?:l[ea]s?_|l')(?:[\w'/-]+_){1,4}?(?:est|sont)_\w+_(?:uniquement|toujours|jamais|seulement
+        |exclusivement)_\w
+    decision (?:on|nous)_(?:part(?:ons)?_sur|rest(?:e|ons)_sur|opt(?:e|ons)_pour)_(?!ça\b|le_premier|la_première)\w
+    fact (?:chui|chuis|jsuis|j'suis|je_suis)_(?:très_)?al+erg\w+_\w
+    rule je_(?:vous|te)_prie_de_(?:ne_plus|ne_pas|ne_jamais|toujours|désormais)_\w
     """,
     asked=_FR_ASKED,
     infinitive=_FR_INFINITIVE,
