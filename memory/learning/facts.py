@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content, usable_name
-from memory.text.naming import name_key
+from memory.text.naming import name_key, telling_words
 from memory.text.said import says_whole, value_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from memory.ledger.ledger import Ledger
     from memory.store.database import Database
 
+_BEGINNING = 4
+_NUMBER = re.compile(r"\d+")
 _CURRENT = f"{ENTRY_ROWS} WHERE e.subject IS NOT NULL AND e.superseded_by IS NULL AND e.deleted_at IS NULL"
 
 
@@ -92,7 +95,27 @@ class FactStore:
         new = NewEntry(content, kind=fact.kind, source_message_id=source_message_id, subject=subject, valid_from=since)
         if former is not None:
             return Learned(content, former.content, entry=await change.supersede(former, new))
-        return Learned(content, None, entry=await change.add(replace(new, name=await change.free_name(subject))))
+        same = await _captured_as(change, content, source_message_id)
+        entry = await change.add(replace(new, name=await change.free_name(subject)))
+        if same is not None:
+            await change.supersede_by_known(same, entry)
+        return Learned(content, None, entry=entry)
+
+
+async def _captured_as(change: Change, content: str, message_id: int) -> Entry | None:
+    """What was captured from these very messages and is said by a fact: they are one memory, not two."""
+    rows = await change.read(
+        f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.author = ? AND e.subject IS NULL AND e.superseded_by IS NULL "
+        "AND e.deleted_at IS NULL AND e.source_message_id >= ? ORDER BY e.id DESC",
+        (change.owner_id, Author.CAPTURE, message_id),
+    )
+    said = _beginnings(content)
+    return next((entry for entry in map(entry_of, rows) if (own := _beginnings(entry.content)) and own <= said), None)
+
+
+def _beginnings(text: str) -> set[str]:
+    """How the words begin that say what `text` is about: "live" and "lives" alike; and its numbers."""
+    return {word[:_BEGINNING] for word in telling_words(text, 100)} | set(_NUMBER.findall(text))
 
 
 def _is_captured_since(entry: Entry, message_id: int) -> bool:

@@ -484,6 +484,19 @@ async def test_the_consolidation_of_a_captured_change_makes_no_chain_and_its_und
             assert await person.says("/undo") != "There is nothing to undo."
 
 
+async def test_a_captured_fact_and_its_consolidation_are_one_memory(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await person.says("I live in Kyiv")
+    facts = [{"subject": "home city", "fact": "The user lives in Kyiv.", "kind": "fact"}]
+    answer = json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts})
+    model.consolidation = lambda _: Says(answer)
+    await person.says("/new")
+    assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
+    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+
+
 async def test_what_is_captured_is_the_owners_alone(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Always answer in one sentence")
     await learn(app, "The user lives in Kyiv.", "home city")

@@ -391,7 +391,8 @@ TABLE = Table(
         "ok_back_to i_(?:need|want)_(?:you_to|a|an|help|some)\\b no_going_back"
     ),
     doubts=(
-        r"\b(?:if|suppose|supposing|imagine|pretend|what_if|let'?s_say|as_if|wish|would(?!_like)|unless|in_case"
+        r"\b(?:where|when|while|that|who|which|until|how|why|what)_$|\b(?:if|suppose|supposing|imagine|pretend"
+        r"|what_if|let'?s_say|as_if|wish|would(?!_like)|unless|in_case"
         r"|whether|wonder|"
         r"(?:say|said|says|told|tells|thinks?|claims?|insists?|believes?|writes?|wrote|asks?|asked|reads?|goes|texted|"
         r"heard|according|apparently|supposedly|rumou?r)(?!_you|_u\b)|quote|lyrics?|song|poem|story|novel|character|"
