@@ -11,8 +11,9 @@ import structlog
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
+from memory.text.forms import akin, roots
 from memory.text.naming import name_key
-from memory.text.overlap import Overlap, says_whole, value_of, wording
+from memory.text.overlap import Overlap, negations, numbers, says_whole, value_of, wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,8 +114,11 @@ class _Learning:
             )
         if former is not None and not self._is_another_of(former):
             return Learned(await self._change.supersede(former, self._new()), superseded=former)
-        waiting = await self._waiting()
-        return Learned(await self._change.confirm(waiting) if waiting is not None else await self._added(former))
+        waiting, noted = await self._waiting(), await self._noted()
+        entry = await self._change.confirm(waiting) if waiting is not None else await self._added(former)
+        if noted is not None:
+            entry = await self._change.supersede_by_known(noted, entry)
+        return Learned(entry)
 
     def _is_another_of(self, former: Entry) -> bool:
         """Whether both are of one answer and say different things of one subject, so that both hold."""
@@ -127,6 +131,15 @@ class _Learning:
         if await self._waiting() is not None:
             return None
         return Learned(await self._added(former))
+
+    async def _noted(self) -> Entry | None:
+        """What was captured from these very messages and is said by the fact: they are one memory, not two."""
+        rows = await self._change.read(
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.author = ? AND e.subject IS NULL AND {CURRENT}"
+            " AND e.deleted_at IS NULL AND e.source_message_id >= ? ORDER BY e.id DESC",
+            (self._change.owner_id, Author.CAPTURE, self._first_message),
+        )
+        return next((entry for entry in map(entry_of, rows) if _is_said_by(entry.content, self._content)), None)
 
     async def _waiting(self) -> Entry | None:
         """The unconfirmed memory that says the same."""
@@ -159,6 +172,13 @@ class _Learning:
 
 def _moment(day: date | None, at: time, zone: ZoneInfo) -> datetime | None:
     return datetime.combine(day, at, zone) if day else None
+
+
+def _is_said_by(captured: str, fact: str) -> bool:
+    """Whether a fact says all that was captured: its words in some form, its numbers, as many negations."""
+    own, said = roots(captured), roots(fact)
+    same = set(numbers(captured)) <= set(numbers(fact)) and negations(captured) == negations(fact)
+    return bool(own) and same and all(any(akin(one, other) for other in said) for one in own)
 
 
 def _is_captured_since(entry: Entry, message_id: int) -> bool:

@@ -389,7 +389,7 @@ async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike
 ) -> None:
     files_of(person.app).mkdir(parents=True)
     (files_of(person.app) / "MEMORY.md").write_text("- My own line.\n")
-    await person.says("I live in Kyiv.")
+    await person.says("Kyiv is where I live.")
     model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
     assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
     assert await person.says("/undo") == "Taken back: The user lives in Kyiv."
