@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -288,43 +289,41 @@ async def test_without_a_verdict_the_checks_of_the_code_stand(make: Callable[...
 # nothing unseen is marked done
 
 
-async def test_a_long_conversation_is_read_to_its_last_word(make: Callable[..., Bench], prompt: Model) -> None:
-    bench = make(timeout=60)
+CODE_WORD = re.compile(r"^\[(?P<number>\d+)\] user: my code word is (?P<word>\w+)", re.MULTILINE)
+
+
+class Reader(Model):
+    """Makes a fact of each code word that it is shown."""
+
+    async def __call__(self, prompt: str, seconds: float) -> Completion:
+        self.asked.append(prompt)
+        facts = [
+            fact(
+                f"word {at['word']}",
+                f"The user's code word is {at['word']}.",
+                f"code word is {at['word']}",
+                int(at["number"]),
+            )
+            for at in CODE_WORD.finditer(prompt)
+        ]
+        return Completion(answer(*facts))
+
+
+async def test_a_long_conversation_is_read_to_its_last_word(
+    database: Database, clock: FakeClock, tmp_path: Path
+) -> None:
+    reader = Reader()
+    bench = Bench.over(database, clock, tmp_path / "memory", reader, timeout=60)
     session = await bench.store.session()
     filler = "some words about the weather of the day " * 38
-    names = {0: "anchor", 149: "birch", 298: "comet"}
-    for number in range(0, 300, 2):
-        marked = f"my code word is {names[number - number % 2]}. " if number in names or number == 149 else ""
-        text = marked or (f"my code word is {names[149]}. " if number == 148 else "")
-        await bench.store.turn(session, user(f"{text}{filler}"[:1500]), assistant(filler[:1500]))
-
-    def learned(asked: str) -> str:
-        lines = asked.partition("## Conversation to Process")[2].splitlines()
-        facts = []
-        for line in lines:
-            if "my code word is " in line:
-                number, word = (
-                    line.partition("]")[0].removeprefix("["),
-                    line.partition("code word is ")[2].partition(".")[0],
-                )
-                facts.append(
-                    fact(f"word {word}", f"The user's code word is {word}.", f"my code word is {word}", int(number))
-                )
-        return answer(*facts)
-
-    class Reads(Model):
-        async def __call__(self, prompt: str, seconds: float) -> Completion:
-            self.asked.append(prompt)
-            return Completion(learned(prompt))
-
-    reading = Reads()
-    bench.service._asking.prompt = reading  # noqa: SLF001  # the part that a model plays here
+    words = {0: "anchor", 75: "birch", 149: "comet"}
+    for number in range(150):
+        begin = f"my code word is {words[number]}. " if number in words else ""
+        await bench.store.turn(session, user(f"{begin}{filler}"[:1500]), assistant(filler[:1500]))
     await bench.end_conversation(session)
     await bench.run_pending()
-    assert sorted((await known(bench)).values()) == [
-        f"The user's code word is {word}." for word in sorted(names.values())
-    ]
-    assert len(reading.asked) > 3
+    assert sorted((await known(bench)).values()) == [f"The user's code word is {word}." for word in words.values()]
+    assert len(reader.asked) > 3
     assert await bench.service.pending() == []
 
 
