@@ -107,7 +107,7 @@ def consolidation_prompt(asked: Asked) -> str:
             listed = "\n".join(f"- {_one_line(sentence)}" for sentence in asked.candidates)
             parts.append(f"## Perhaps Worth Remembering\n{listed}")
     else:
-        stated = [f"- {_one_line(text)}" for text in statements(asked.part.messages)]
+        stated = [f"- {_one_line(said_by(message))}" for message in statements(asked.part.messages)]
         parts.append("## The User's Own Statements\n" + ("\n".join(stated) or "(none)"))
     return "\n\n".join(parts)
 
@@ -117,14 +117,19 @@ def speakers(part: Part) -> set[str]:
     return {message.speaker for message in part.messages if message.role is Role.USER and message.speaker}
 
 
-def statements(messages: Sequence[Message]) -> list[str]:
+def said_by(message: Message) -> str:
+    """What was said, with who said it where several people speak."""
+    return f"{message.speaker}: {message.content}" if message.speaker else message.content
+
+
+def statements(messages: Sequence[Message]) -> list[Message]:
     """What the user typed that is no question and no mere request: all that a small model is to make facts of.
 
     Wishes and rules were captured when they were said, and need not be learned in other words once more; nor when the
     user has undone that.
     """
-    typed = (m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
-    return [text for text in typed if is_statement(text) and not is_one_wish(text)]
+    typed = (m for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
+    return [message for message in typed if is_statement(message.content) and not is_one_wish(message.content)]
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:

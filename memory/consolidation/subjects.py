@@ -1,4 +1,4 @@
-"""Under which subject a fact belongs, where a model files it wrongly."""
+"""Under which subject a fact belongs, and to whom, where a model files it wrongly or does not say."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from memory.messages import Role
 from memory.text.naming import name_key, telling_words
+from memory.text.sounds import sounds_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from memory.evidence.weighing import Weighed
     from memory.messages import Message
@@ -33,3 +34,20 @@ def with_fitting_subjects(
         misfiled = fact.citation is None and claimed in known and claimed not in sharing and len(sharing) == 1
         fitting.append(replace(weighed, fact=replace(fact, subject=sharing[0])) if misfiled else weighed)
     return fitting
+
+
+def with_persons(facts: Sequence[Weighed], speakers: Collection[str]) -> list[Weighed]:
+    """`facts`, each with whom it is about where several people speak: whom it names, or else who said it.
+
+    speakers: none in a private chat, where all is about the user.
+    """
+    return [replace(one, fact=replace(one.fact, person=_person_of(one, speakers))) for one in facts]
+
+
+def _person_of(weighed: Weighed, speakers: Collection[str]) -> str | None:
+    fact = weighed.fact
+    if not speakers or fact.person is not None:
+        return fact.person if speakers else None
+    head = " ".join(fact.text.split()[:3])
+    named = next((speaker for speaker in speakers if sounds_in(speaker, head)), None)
+    return named or (weighed.message.speaker if weighed.message is not None else None)

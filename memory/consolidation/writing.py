@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,7 +9,7 @@ import structlog
 from memory.consolidation.consolidation_prompt import speakers
 from memory.consolidation.memory_update import believed, keeping_lines, why_refused
 from memory.consolidation.outcome import Consolidated
-from memory.consolidation.subjects import with_fitting_subjects
+from memory.consolidation.subjects import with_fitting_subjects, with_persons
 from memory.errors import MemoryRefused
 from memory.evidence.citation import Standing, source_of
 from memory.files.long_term import appending, replacing
@@ -59,9 +58,8 @@ class Writing:
         kept = [one for one in weighed if one.refusal is None]
         for one in weighed:
             if one.refusal or one.doubt:
-                log.info("fact_not_confirmed", subject=one.fact.subject, reason=one.refusal or one.doubt)
-        if not speakers(part):
-            kept = [replace(one, fact=replace(one.fact, person=None)) for one in kept]
+                log.info("fact_not_confirmed", kind=one.fact.kind, reason=one.refusal or one.doubt)
+        kept = with_persons(kept, speakers(part))
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
             if update is not None and storable(await change.page()) != memory:
                 log.warning("memory_update_given_up", owner=owner, reason="edited again and again meanwhile")

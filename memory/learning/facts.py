@@ -14,6 +14,7 @@ from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_conten
 from memory.text.forms import akin, roots
 from memory.text.naming import name_key
 from memory.text.overlap import Overlap, negations, numbers, says_whole, value_of, wording
+from memory.text.sounds import sounds_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +91,8 @@ class _Learning:
         self._first_message = first_message
         self._before = before
         self._subject = usable_name(f"{fact.person}: {fact.subject}" if fact.person else fact.subject)
-        self._content = usable_content(fact.text)
+        is_named = not fact.person or sounds_in(fact.person, fact.text)
+        self._content = usable_content(fact.text if is_named else f"{fact.person}: {fact.text}")
         self._since = _moment(fact.since, time(), zone)
         # a day that is named as the end belongs to what ends
         self._until = _moment(fact.until, time.max, zone)

@@ -205,6 +205,24 @@ async def test_two_people_of_a_group_have_their_own_facts(bench: Bench, prompt: 
     assert '"person"' in prompt.asked[0]
 
 
+async def test_two_people_of_a_group_have_their_own_facts_also_where_the_model_does_not_say_whose(
+    make: Callable[..., Bench], prompt: Model
+) -> None:
+    bench = make(cited=False)
+    session = await bench.store.sessions.get_or_create(Address("telegram", "12345"))
+    for name, city in (("Ann", "Kyiv"), ("Bob", "Oslo")):
+        said = Message(Role.USER, f"I live in {city}", NOON, name, Provenance.TYPED)
+        await bench.store.turn(session, said, assistant("Nice."))
+    listed = [{"subject": "home city", "fact": f"The user lives in {city}."} for city in ("Kyiv", "Oslo")]
+    prompt.answers = [json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": listed})]
+    await bench.end_conversation(session)
+    assert await known(bench) == {
+        "ann: home city": "The user lives in Kyiv.",
+        "bob: home city": "The user lives in Oslo.",
+    }
+    assert "- Ann: I live in Kyiv" in prompt.asked[0]
+
+
 # forgetting
 
 
