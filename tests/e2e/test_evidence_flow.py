@@ -217,8 +217,8 @@ async def test_two_people_of_a_group_have_their_own_facts_also_where_the_model_d
     prompt.answers = [json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": listed})]
     await bench.end_conversation(session)
     assert await known(bench) == {
-        "ann: home city": "The user lives in Kyiv.",
-        "bob: home city": "The user lives in Oslo.",
+        "ann: home city": "Ann: The user lives in Kyiv.",
+        "bob: home city": "Bob: The user lives in Oslo.",
     }
     assert "- Ann: I live in Kyiv" in prompt.asked[0]
 
