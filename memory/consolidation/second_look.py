@@ -37,9 +37,14 @@ async def look_again(
 ) -> list[Weighed]:
     """`weighed`, with those no longer confirmed that contradict their words. deadline: on the loop's clock.
 
-    Nor is one of which it is unclear whether it follows, unless it says what its words say anyhow.
+    Nor is one of which it is unclear whether it follows, unless it says what its words say anyhow. One that merely uses
+    other words than code can follow is confirmed where it follows.
     """
-    pairs = {at: one for at, one in enumerate(weighed) if one.doubt is None and one.refusal is None and one.quote}
+    pairs = {
+        at: one
+        for at, one in enumerate(weighed)
+        if one.doubt in (None, Doubt.MORE) and one.refusal is None and one.quote
+    }
     left = deadline - asyncio.get_running_loop().time()
     if not pairs or left < LEAST_SECONDS:
         return list(weighed)
@@ -61,7 +66,9 @@ async def look_again(
 def _doubt_by(verdict: str, weighed: Weighed) -> Doubt | None:
     if verdict.startswith("contradict"):
         return Doubt.CONTRADICTED
-    return Doubt.MORE if verdict.startswith("unclear") and not weighed.is_plain else None
+    if verdict.startswith("follow"):
+        return None
+    return Doubt.MORE if verdict.startswith("unclear") and not weighed.is_plain else weighed.doubt
 
 
 def _asked(pairs: dict[int, Weighed]) -> str:

@@ -297,6 +297,22 @@ async def test_what_a_second_look_finds_unclear_is_kept_where_the_words_say_it(
     assert [entry.content for entry in await unsure(bench)] == ["The user is a vegetarian."]
 
 
+async def test_a_second_look_affirms_other_words_and_no_other_number(make: Callable[..., Bench], prompt: Model) -> None:
+    bench = make(second_look=True)
+    prompt.answers = [
+        answer(
+            fact(
+                "illness", "The user lives with an inflammatory bowel disease.", "crohns since forever, lives with me"
+            ),
+            fact("rent", "The user's rent is 950.", "my rent is 900"),
+        ),
+        '{"1": "follows", "2": "follows"}',
+    ]
+    await ended(bench, "crohns since forever, lives with me. my rent is 900")
+    assert list(await known(bench)) == ["illness"]
+    assert [entry.unconfirmed for entry in await unsure(bench)] == ["you did not say that number"]
+
+
 async def test_without_a_verdict_the_checks_of_the_code_stand(make: Callable[..., Bench], prompt: Model) -> None:
     bench = make(second_look=True)
     prompt.answers = [answer(fact("town", "The user lives in Kyiv.", "I live in Kyiv")), "I can't say."]
