@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
+from telegram.error import TelegramError
 
-from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, send_chunk
+from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, send_chunk
 from bot.telegram.rendering import render
 from memory.log.sessions import Address
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from memory.service.mailbox import Mailbox, OutboxItem
 
 log = structlog.get_logger(__name__)
-
-DOUBTS = 1
-"""How often a chunk is sent again after a try of which nobody knows whether it arrived."""
 
 
 class OutboxSender:
@@ -98,22 +96,30 @@ class OutboxSender:
         await self._mailbox.settle(item, tuple(sent))
 
     async def _insist(self, item: OutboxItem, address: Address, chunk: Chunk, number: int, backoff: Backoff) -> str:
-        """Send a chunk, again after a pause where that is safe. Raises SendFailed when it never will be."""
-        doubts = 0
+        """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
         while True:
             try:
                 message_id = await self._once(item, address, chunk, number)
             except SendFailed as failure:
-                doubts += failure.trouble is Trouble.IN_DOUBT
                 if failure.trouble is Trouble.NEVER:
                     raise
-                if doubts > DOUBTS:
-                    log.warning("chunk_in_doubt", outbox=item.id, chunk=number)
-                    return "in doubt"
+                log.warning("chunk_not_confirmed", outbox=item.id, chunk=number, trouble=str(failure.trouble))
                 await backoff.wait(at_least=failure.pause)
+                if failure.trouble is Trouble.IN_DOUBT:
+                    await self._reachable(backoff)
             else:
                 backoff.reset()
                 return message_id
+
+    async def _reachable(self, backoff: Backoff) -> None:
+        """Wait until Telegram answers. What is in doubt may show twice, so it is not said again into a dead line."""
+        while True:
+            try:
+                await self._bot.get_me()
+            except TelegramError as error:
+                await backoff.wait(at_least=explained(error).pause)
+            else:
+                return
 
     async def _once(self, item: OutboxItem, address: Address, chunk: Chunk, number: int) -> str:
         if number == 0 and item.preview_id:

@@ -8,7 +8,7 @@ import structlog
 from telegram import Update
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import Backoff, explained
+from bot.telegram.calls import Backoff, explained, token_is_refused
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -23,6 +23,8 @@ POLL_SECONDS = 30
 """How long Telegram may keep a poll open."""
 REQUEST_SECONDS = 45
 """How long a request may take besides: to connect, and until Telegram's answer is read."""
+LONGEST_PAUSE = 10
+"""Seconds at most between two polls that fail: whoever writes after an outage is not to wait for a minute."""
 SLACK = 20
 """How much later than announced a step may come on a busy machine, in seconds."""
 RECEIVE_SECONDS = 120
@@ -45,7 +47,7 @@ class Poller:
     async def run(self) -> None:
         """Poll until cancelled. Raises InvalidToken when Telegram no longer knows the bot."""
         offset: int | None = None
-        backoff = Backoff()
+        backoff = Backoff(LONGEST_PAUSE)
         while True:
             # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
             patience = POLL_SECONDS if self._pulse.trouble is None else 0
@@ -56,8 +58,10 @@ class Poller:
                     self._pulse.step(within=RECEIVE_SECONDS)
                     await self._receive(updates)
                     offset = updates[-1].update_id + 1
-            except InvalidToken:
-                raise
+            except InvalidToken as error:
+                if await token_is_refused(self._bot):
+                    raise
+                await self._rest(backoff, str(error))
             except RetryAfter as error:
                 await self._rest(backoff, str(error), at_least=explained(error).pause)
             except Conflict:

@@ -12,7 +12,7 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, ExtBot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.calls import Backoff, explained
+from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.door import Door
 from bot.telegram.outbox import OutboxSender
@@ -124,7 +124,8 @@ async def _until_known(bot: ExtBot[int], pulse: Pulse) -> None:
         try:
             await bot.initialize()
         except InvalidToken as error:
-            raise _wrong_token() from error
+            if await token_is_refused(bot):
+                raise _wrong_token() from error
         except TelegramError as error:
             log.warning("telegram_unreachable", reason=str(error), remedy="check the network; trying again")
             pulse.failed(str(error))
