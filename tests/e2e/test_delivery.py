@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
@@ -73,8 +74,6 @@ async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Se
 
 
 def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
-    import httpx
-
     def caused(error: NetworkError, cause: Exception) -> Trouble:
         error.__cause__ = cause
         return explained(error).trouble
@@ -103,7 +102,7 @@ async def test_one_refusal_by_a_server_that_restarts_does_not_end_the_bot(
     assert texts(telegram) == ["You said: hello", "You said: again"]
 
 
-async def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> None:
+def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> None:
     backoff = Backoff(LONGEST_PAUSE)
     for _ in range(6):
         backoff.lengthen()

@@ -154,6 +154,10 @@ class BotApiServer:
         self._notify()
         return update_id
 
+    def spoil(self, update_id: int, field: str, value: object) -> None:
+        """Let the message in an update that was not fetched yet say something that no client knows."""
+        self._methods.updates.spoil(update_id, field, value)
+
     def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int) -> int:
         """A person presses a button under a message of the bot; the number of the update."""
         update_id = press(self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id)
