@@ -39,8 +39,14 @@ class ConversationCommands:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("new", "Begin a new conversation; what I remember stays", self.new),
-            Command("compact", "Summarise the conversation but for the last N messages", self.compact, "[N]"),
+            Command("new", "Begin a new conversation; what I remember stays", self.new, repeatable=True),
+            Command(
+                "compact",
+                "Summarise the conversation but for the last N messages",
+                self.compact,
+                "[N]",
+                repeatable=True,
+            ),
             Command("status", "Conversation, memory and model", self.status, immediate=True),
             Command("stop", "Stop the answer that is being written", self.stop, immediate=True),
             Command("retry", "Answer the last message again", self.retry),

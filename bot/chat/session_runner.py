@@ -18,10 +18,11 @@ from pipeline.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.chat.commands import Command
+    from bot.chat.commands import Command, CommandResult
     from bot.chat.lanes import Lane, Lanes
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService
+    from memory.store.effects import Effects
     from pipeline.arrival import Arrival
     from pipeline.runner import Pipeline
 
@@ -35,12 +36,19 @@ class SessionRunner:
     """Brings arrivals to the pipeline and to the commands, in a lane for each session."""
 
     def __init__(
-        self, lanes: Lanes, commands: Mapping[str, Command], pipeline: Pipeline, sessions: SessionService, clock: Clock
+        self,
+        lanes: Lanes,
+        commands: Mapping[str, Command],
+        pipeline: Pipeline,
+        sessions: SessionService,
+        effects: Effects,
+        clock: Clock,
     ) -> None:
         self.lanes = lanes
         self._commands = commands
         self._pipeline = pipeline
         self._sessions = sessions
+        self._effects = effects
         self._clock = clock
         self._immediate: dict[asyncio.Task[None], Arrival] = {}
 
@@ -197,7 +205,7 @@ class SessionRunner:
             if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
             async with arrival.channel.busy(arrival):
-                result = await command.run(CommandCall(session, name, argument))
+                result = await self._once(arrival, command, CommandCall(session, name, argument))
         except MnemeError as error:
             result = str(error)
         except asyncio.CancelledError:
@@ -225,3 +233,11 @@ class SessionRunner:
             await self._run_turn(turn, arrival)
         else:
             await arrival.channel.say(arrival, result)
+
+    async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
+        """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
+        causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
+        if await self._effects.had_by(causes):
+            return f"/{call.name} was done before I was interrupted, once: /memory shows what I know now."
+        with self._effects.caused_by(causes):
+            return await command.run(call)
