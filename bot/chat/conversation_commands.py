@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memory.log.compaction import CompactionService
     from memory.log.turn_log import TurnLog
 
+STOP = "stop"
 COMPACT_DEFAULT = 10
 """Messages that `/compact` keeps when it is not told how many."""
 COMPACT_MOST = 100
@@ -48,7 +49,7 @@ class ConversationCommands:
                 repeatable=True,
             ),
             Command("status", "Conversation, memory and model", self.status, immediate=True),
-            Command("stop", "Stop the answer that is being written", self.stop, immediate=True),
+            Command(STOP, "Stop the answer that is being written", self.stop, immediate=True),
             Command("retry", "Answer the last message again", self.retry),
         ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from telegram import ReplyParameters
+from telegram import InputFile, ReplyParameters
 from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.rendering import Chunk, plain
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.telegram.layout import Part
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
@@ -54,6 +55,22 @@ def chat_of(address: Address) -> int:
 def thread_of(address: Address) -> int | None:
     """The forum topic as the Bot API names it."""
     return int(address.thread_id) if address.thread_id else None
+
+
+async def send_part(bot: Bot, address: Address, part: Part, reply_to: str | None = None) -> str:
+    """Send one part of a reply, a message or a file; its id. Raises SendFailed."""
+    if isinstance(part, Chunk):
+        return await send_chunk(bot, address, part, reply_to)
+    try:
+        message = await bot.send_document(
+            chat_of(address),
+            InputFile(part.text.encode(), filename=part.name),
+            message_thread_id=thread_of(address),
+            reply_parameters=_reply(reply_to),
+        )
+    except TelegramError as error:
+        raise explained(error) from error
+    return str(message.message_id)
 
 
 async def send_chunk(bot: Bot, address: Address, chunk: Chunk, reply_to: str | None = None) -> str:

@@ -11,9 +11,10 @@ import structlog
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
+from bot.telegram.layout import laid_out
 from bot.telegram.preview import Preview
-from bot.telegram.rendering import render
+from bot.telegram.rendering import Chunk, render
 from bot.telegram.updates import CHANNEL
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
@@ -111,6 +112,10 @@ class TelegramChannel:
                     )
             await asyncio.sleep(TYPING_PAUSE)
 
+    def stop_sending(self, arrival: Arrival) -> None:
+        """Send no further part of what is being sent to the chat of an arrival."""
+        self._outbox.stop(arrival.address.session_id)
+
     def kick(self, arrival: Arrival) -> None:
         """There is something in the outbox for the chat of an arrival."""
         self._outbox.kick(arrival.address.session_id)
@@ -119,11 +124,11 @@ class TelegramChannel:
         """Send a text past the outbox; once it is confirmed its arrivals are answered."""
         address, reply_to = arrivals[-1].address, arrivals[-1].reply_to
         try:
-            for number, chunk in enumerate(render(text)):
-                if number == 0 and preview_id is not None:
-                    await edit_chunk(self._bot, address, preview_id, chunk)
+            for number, part in enumerate(await laid_out(text)):
+                if number == 0 and preview_id is not None and isinstance(part, Chunk):
+                    await edit_chunk(self._bot, address, preview_id, part)
                 else:
-                    await send_chunk(self._bot, address, chunk, reply_to if number == 0 else None)
+                    await send_part(self._bot, address, part, reply_to if number == 0 else None)
         except SendFailed as failure:
             log.warning("reply_not_shown", reason=failure.reason)
             return

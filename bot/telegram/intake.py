@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.chat.commands import parse_command
+from bot.chat.conversation_commands import STOP
 from bot.telegram.updates import as_new, letter_of, read_update, sender_of
 from memory.errors import StoreError
+from memory.messages import Provenance
 from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
@@ -165,6 +168,8 @@ class Intake:
                     await self._mailbox.done([item.id])
                     continue
                 arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+                if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
+                    self._channel.stop_sending(arrival)
                 taken = await self._edited(item, arrival, arrivals) if letter.edited else arrival
                 if taken is not None and taken.inbox_id is not None:
                     arrivals[taken.inbox_id] = taken

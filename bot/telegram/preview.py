@@ -12,7 +12,7 @@ import structlog
 from telegram.error import RetryAfter, TelegramError
 
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, send_chunk, thread_of
-from bot.telegram.rendering import render
+from bot.telegram.rendering import LONGEST_TEXT, render
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -92,7 +92,7 @@ class Preview:
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
-        chunks = render(text)
+        chunks = await asyncio.to_thread(render, text[:LONGEST_TEXT])
         if not chunks:
             return
         chunk = chunks[0]

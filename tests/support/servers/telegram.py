@@ -186,6 +186,11 @@ class BotApiServer:
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.bot_messages()
 
+    @property
+    def documents(self) -> list[bytes]:
+        """What the files hold that the bot has sent, in order."""
+        return list(self._methods.documents.values())
+
     def drafts(self, chat_id: int) -> list[str]:
         """The texts the bot streamed into the chat, in order."""
         chat = self._methods.chats.get(chat_id)
