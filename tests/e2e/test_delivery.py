@@ -107,3 +107,16 @@ def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> N
     for _ in range(6):
         backoff.lengthen()
     assert backoff.pause() == LONGEST_PAUSE <= 10
+
+
+async def test_an_answer_whose_tokens_can_not_be_counted_is_an_answer_all_the_same(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve() as app:
+        async with app.database.transaction() as connection:
+            await connection.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: hello"]
