@@ -34,6 +34,7 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.retrieval.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
+from memory.store.effects import Effects
 from memory.text.tokens import TokenCounter
 from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import Defaults, OpenAIModel
@@ -171,7 +172,9 @@ def _assemble(
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
-    toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
+    effects = Effects(memory.database)
+    tools = [tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered)]
+    toolbox = Toolbox(tools, effects)
     graph = _graph(settings, stack)
     if graph is not None:
         memory.forgetting.also(graph.forget)
@@ -238,7 +241,7 @@ def _assemble(
         model=model,
         commands=commands,
         lanes=lanes,
-        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, clock),
+        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, effects, clock),
         background=background,
         schedule=schedule,
         health=Health(memory.database),

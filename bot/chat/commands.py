@@ -41,13 +41,17 @@ CommandResult = str | RunAgain
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command. immediate: it answers at once, while a turn runs."""
+    """One slash command. immediate: it answers at once, while a turn runs.
+
+    repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
+    """
 
     name: str
     description: str
     run: Callable[[CommandCall], Awaitable[CommandResult]]
     argument: str = ""
     immediate: bool = False
+    repeatable: bool = False
 
 
 class WrongArgument(MnemeError):

@@ -135,7 +135,7 @@ def _observed(app: App) -> AbstractAsyncContextManager[None]:
 
 
 async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
-    """Run `service`; SIGTERM and Ctrl-C cancel it, and it gets the time to end cleanly."""
+    """Run `service`; SIGTERM, Ctrl-C and a terminal that is closed cancel it, and it gets the time to end cleanly."""
     task = asyncio.ensure_future(service)
 
     def stop() -> None:
@@ -143,8 +143,9 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it for a closed terminal
+            loop.add_signal_handler(number, stop)
     try:
         await task
     except asyncio.CancelledError:

@@ -12,12 +12,17 @@ import structlog
 from telegram.error import RetryAfter, TelegramError
 
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, send_chunk, thread_of
-from bot.telegram.rendering import render
+from bot.telegram.rendering import LONGEST_TEXT, render
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from telegram import Bot
 
+    from bot.telegram.rendering import Chunk
     from memory.log.sessions import Address
+
+    Keep = Callable[[str], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -30,9 +35,14 @@ FIRST_EDIT_CHARACTERS = 40
 
 
 class Preview:
-    """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest."""
+    """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest.
 
-    def __init__(self, bot: Bot, address: Address, *, private: bool) -> None:
+    keep: is told the id of the message that was sent for it. left: such a message of a run that was killed.
+    """
+
+    def __init__(
+        self, bot: Bot, address: Address, *, private: bool, keep: Keep | None = None, left: str | None = None
+    ) -> None:
         self._bot = bot
         self._address = address
         self._drafts = private
@@ -43,7 +53,8 @@ class Preview:
         self._task: asyncio.Task[None] | None = None
         self._first: asyncio.Task[str] | None = None
         self._shown_at = -math.inf
-        self.message_id: str | None = None
+        self._keep = keep
+        self.message_id = left
 
     def show(self, text: str) -> None:
         """Show `text` as soon as the pace allows."""
@@ -81,7 +92,7 @@ class Preview:
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
-        chunks = render(text)
+        chunks = await asyncio.to_thread(render, text[:LONGEST_TEXT])
         if not chunks:
             return
         chunk = chunks[0]
@@ -97,10 +108,16 @@ class Preview:
             await edit_chunk(self._bot, self._address, self.message_id, chunk)
         elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
             # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
-            self._first = asyncio.create_task(send_chunk(self._bot, self._address, chunk), name="first preview")
+            self._first = asyncio.create_task(self._send_first(chunk), name="first preview")
             self.message_id = await asyncio.shield(self._first)
         self._shown = text
         self._shown_at = asyncio.get_running_loop().time()
+
+    async def _send_first(self, chunk: Chunk) -> str:
+        message_id = await send_chunk(self._bot, self._address, chunk)
+        if self._keep is not None:
+            await self._keep(message_id)
+        return message_id
 
     def _pause_after(self, error: TelegramError | SendFailed) -> float:
         """How long to wait after a preview failed: previews are for show, so they are dropped, never insisted on."""

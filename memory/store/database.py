@@ -213,13 +213,12 @@ async def _connect(path: Path, clock: Clock) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
-        # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
         for name, arguments, function in FUNCTIONS:
             await connection.create_function(name, arguments, function, deterministic=True)
         await connection.create_function("present", 0, lambda: now_text(clock))
         for pragma in (
             "journal_mode = WAL",
-            "synchronous = NORMAL",
+            "synchronous = FULL",  # what was committed is on disk: a power cut loses nothing that was confirmed
             "foreign_keys = ON",
             "secure_delete = ON",  # what is deleted is overwritten: forgetting means that it is gone from the file
             f"cache_size = -{CACHE}",

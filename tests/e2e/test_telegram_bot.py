@@ -3,69 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.app import App
 from bot.telegram.channel import TYPING_DELAY
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from tests.support.servers.model import Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, texts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer
-
-ANN, STRANGER, GROUP = 1001, 2002, -100500
-
-Serve = Callable[..., AbstractAsyncContextManager[App]]
-
-
-@pytest.fixture
-async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram."""
-    async with BotApiServer() as server:
-        yield server
-
-
-@pytest.fixture
-def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
-    """Runs the bot for as long as the context is open; keyword arguments are settings."""
-
-    @contextlib.asynccontextmanager
-    async def served(*, ready: bool = True, **settings: object) -> AsyncIterator[App]:
-        values: dict[str, Any] = {
-            "telegram_bot_token": BotApiServer.TOKEN,
-            "telegram_api_url": telegram.url,
-            "telegram_allowed_ids": str(ANN),
-        }
-        async with start(**(values | settings)) as app:
-            service = asyncio.create_task(run_telegram(app))
-            if ready:
-                await telegram.wait_for(lambda: telegram.polled or service.done())
-            try:
-                yield app
-            finally:
-                service.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await service
-
-    return served
-
-
-def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
-    """What the bot has said in a chat, as it stands now."""
-    return [message.text for message in telegram.sent(chat_id)]
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
 
 
 async def test_a_message_is_answered_once_and_streamed_as_a_draft(
@@ -318,19 +275,6 @@ async def test_a_message_refused_for_good_is_given_up_and_the_next_one_is_sent(
         telegram.user_says("two", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert texts(telegram) == ["You said: two"]
-
-
-async def test_a_connection_lost_before_the_answer_repeats_a_chunk_at_most_once(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
-    telegram.fault("sendMessage", drop=True, applied=True, times=None)
-    async with serve():
-        telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 2)
-        telegram.clear_faults()
-        telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: next" in texts(telegram))
-    assert texts(telegram) == ["You said: hello", "You said: hello", "You said: next"]
 
 
 async def test_polling_goes_on_after_a_conflict_and_after_server_errors(
