@@ -11,6 +11,7 @@ import structlog
 from bot.chat.commands import parse_command
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
+from memory.messages import Provenance
 
 if TYPE_CHECKING:
     from telegram import Bot
@@ -50,7 +51,8 @@ class Door:
     async def turn_away(self, letter: Letter) -> None:
         """Answer a stranger, unless it was done; with the right code the bot becomes theirs."""
         address = letter.arrival.address
-        name, code = parse_command(letter.arrival.text)
+        typed = letter.arrival.provenance is Provenance.TYPED
+        name, code = parse_command(letter.arrival.text) if typed else ("", "")
         if letter.private and name == "start" and code and await self._access.claim(letter.user_id, code):
             log.info("bot_claimed", user=letter.user_id)
             await self._outbox.answer(address.session_id, _WELCOME)

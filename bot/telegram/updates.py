@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pipeline.arrival import Channel
 
 CHANNEL = "telegram"
+
+_COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
+"""A command at the beginning of a text, for us or for the bot that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +49,22 @@ def write_update(update: Update) -> str:
 def letter_of(update: Update, me: User, channel: Channel) -> Letter | None:
     """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
 
-    In a group only what mentions the bot, answers one of its messages or is a command counts.
+    In a group only what mentions the bot, answers one of its messages or is a command counts. What Telegram itself
+    passes on from a linked channel is said to nobody.
     """
     message = update.message or update.edited_message
-    if message is None or message.from_user is None or message.from_user.is_bot:
+    if message is None or message.from_user is None or message.from_user.is_bot or message.is_automatic_forward:
         return None
     private = message.chat.type == ChatType.PRIVATE
     text = message.text or message.caption or ""
-    if not private and not _meant_for(message, me):
+    provenance = _provenance(message)
+    if not private and not _meant_for(message, text, me, typed=provenance is Provenance.TYPED):
         return None
     topic = message.message_thread_id if message.is_topic_message else None
     arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
         text=_without_mention(text, me) if not private else _own_command(text, me),
-        provenance=_provenance(message),
+        provenance=provenance,
         received_at=message.date,
         channel=channel,
         speaker=None if private else message.from_user.full_name,
@@ -75,7 +81,10 @@ def _provenance(message: Message) -> Provenance:
     return Provenance.TYPED
 
 
-def _meant_for(message: Message, me: User) -> bool:
+def _meant_for(message: Message, text: str, me: User, *, typed: bool) -> bool:
+    if (command := _COMMAND.match(text.strip())) is not None:
+        # commands are typed; one that names another bot is not ours, not even in an answer to us
+        return typed and (command["bot"] is None or _is_us(command["bot"], me))
     answered = message.reply_to_message.from_user if message.reply_to_message else None
     if answered is not None and answered.id == me.id:
         return True
@@ -86,8 +95,6 @@ def _meant_for(message: Message, me: User) -> bool:
             return True
         if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
             return True
-        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == 0:
-            return "@" not in said or said.lower().endswith(handle)
     return False
 
 
@@ -102,8 +109,11 @@ def _without_mention(text: str, me: User) -> str:
 
 def _own_command(text: str, me: User) -> str:
     """`text` with `/name@us` as `/name`."""
-    head, space, rest = text.partition(" ")
-    suffix = f"@{me.username}".lower()
-    if head.startswith("/") and head.lower().endswith(suffix):
-        return head[: -len(suffix)] + space + rest
-    return text
+    command = _COMMAND.match(text)
+    if command is None or not _is_us(command["bot"], me):
+        return text
+    return f"/{command['name']}{text[command.end() :]}"
+
+
+def _is_us(bot: str | None, me: User) -> bool:
+    return bot is not None and bot.lower() == (me.username or "").lower()

@@ -3,64 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.app import App
 from bot.telegram.channel import TYPING_DELAY
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from tests.support.servers.model import Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from bot.app import App
     from tests.conftest import OpenApp
+    from tests.e2e.conftest import Serve
     from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
-
-Serve = Callable[..., AbstractAsyncContextManager[App]]
-
-
-@pytest.fixture
-async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram."""
-    async with BotApiServer() as server:
-        yield server
-
-
-@pytest.fixture
-def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
-    """Runs the bot for as long as the context is open; keyword arguments are settings."""
-
-    @contextlib.asynccontextmanager
-    async def served(*, ready: bool = True, **settings: object) -> AsyncIterator[App]:
-        values: dict[str, Any] = {
-            "telegram_bot_token": BotApiServer.TOKEN,
-            "telegram_api_url": telegram.url,
-            "telegram_allowed_ids": str(ANN),
-        }
-        async with start(**(values | settings)) as app:
-            service = asyncio.create_task(run_telegram(app))
-            if ready:
-                await telegram.wait_for(lambda: telegram.polled or service.done())
-            try:
-                yield app
-            finally:
-                service.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await service
-
-    return served
 
 
 def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:

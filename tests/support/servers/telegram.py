@@ -127,8 +127,12 @@ class BotApiServer:
         edit_of: int | None = None,
         photo: bool = False,
         caption: str | None = None,
+        fields: JsonObject | None = None,
     ) -> int:
-        """A person writes, or edits the message `edit_of`; the number of the update that tells the bot."""
+        """A person writes, or edits the message `edit_of`; the number of the update that tells the bot.
+
+        fields: what the message has besides, as the Bot API writes it.
+        """
         if user_id is None and chat_type != "private":
             problem = "in a group, say who is writing"
             raise ValueError(problem)
@@ -148,6 +152,7 @@ class BotApiServer:
             edit_of=edit_of,
             photo=photo,
             caption=caption,
+            fields=fields or {},
         )
         update_id, message_id = say(self._methods, said)
         self._message_ids[update_id] = message_id

@@ -40,6 +40,7 @@ class Utterance:
     edit_of: int | None
     photo: bool
     caption: str | None
+    fields: JsonObject
 
 
 def say(methods: Methods, said: Utterance) -> tuple[int, int]:
@@ -100,7 +101,7 @@ def _new(chat: Chat, said: Utterance) -> JsonObject:
         replied = max(known.message_id for known in chat.bot_messages())
     if replied is not None:
         message["reply_to_message"] = chat.quoted(replied)
-    return message
+    return message | said.fields
 
 
 def _edited(chat: Chat, said: Utterance) -> JsonObject:
