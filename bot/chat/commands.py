@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
 
 
+GUARDED = frozenset(("memory", "confirm", "forget", "undo", "export"))
+"""Commands that show or change what a whole group has said: there they are for its administrators and the owner."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
     """One use of a command."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.commands import CommandCall, RunAgain, parse_command
+from bot.chat.commands import GUARDED, CommandCall, RunAgain, parse_command
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -18,7 +18,7 @@ from pipeline.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.chat.commands import Command
+    from bot.chat.commands import Command, CommandResult
     from bot.chat.lanes import Lane, Lanes
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService
@@ -43,6 +43,11 @@ class SessionRunner:
         self._sessions = sessions
         self._clock = clock
         self._immediate: set[asyncio.Task[None]] = set()
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """The commands by name."""
+        return self._commands
 
     async def submit(self, *arrivals: Arrival) -> None:
         """Take arrivals of one session; messages that are given together go into one turn.
@@ -181,7 +186,10 @@ class SessionRunner:
             if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
             async with arrival.channel.busy(arrival):
-                result = await command.run(CommandCall(session, name, argument))
+                if command.name in GUARDED and not await arrival.channel.may_manage(arrival):
+                    result: CommandResult = f"In a group /{name} is for its administrators and for the bot's owner."
+                else:
+                    result = await command.run(CommandCall(session, name, argument))
         except MnemeError as error:
             result = str(error)
         except asyncio.CancelledError:

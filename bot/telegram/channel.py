@@ -89,6 +89,10 @@ class TelegramChannel:
         done = [] if arrival.inbox_id is None else [arrival.inbox_id]
         await self._outbox.answer(arrival.address.session_id, text, inbox_ids=done, reply_to=arrival.reply_to)
 
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """In a group its administrators and the owner; in a private chat whoever it is with."""
+        return await self._door.may_manage(arrival)
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message."""
         await self._mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)
@@ -159,7 +163,12 @@ class TelegramChannel:
     def _letter(self, update_id: int, update: Update | str) -> Letter | None:
         """The letter in an update, or in the payload that was kept of one."""
         try:
-            return letter_of(read_update(update, self._bot) if isinstance(update, str) else update, self._me, self)
+            return letter_of(
+                read_update(update, self._bot) if isinstance(update, str) else update,
+                self._me,
+                self,
+                self._runner.commands,
+            )
         except Exception:
             # one update that can't be read must not stop those behind it
             log.exception("update_unreadable", update=update_id)

@@ -7,10 +7,13 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
+from telegram.constants import ChatMemberStatus
+from telegram.error import TelegramError
 
 from bot.chat.commands import parse_command
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
+from memory.errors import MnemeError
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
+    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +33,10 @@ _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
+
+
+class GroupUnknown(MnemeError):
+    """Telegram can't be asked about a group."""
 
 
 class Door:
@@ -47,6 +55,23 @@ class Door:
         if letter.user_id in self._allowed or chat in self._allowed:
             return letter.private or chat in self._allowed
         return letter.private and await self._access.is_member(letter.user_id)
+
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
+
+        Raises GroupUnknown.
+        """
+        if arrival.speaker is None:
+            return True
+        user = int(arrival.speaker_id or 0)
+        if user in self._allowed or await self._access.is_member(user):
+            return True
+        try:
+            member = await self._bot.get_chat_member(chat_of(arrival.address), user)
+        except TelegramError as error:
+            log.warning("group_unknown", reason=str(error))
+            raise GroupUnknown("Telegram does not say who looks after this group: try again in a moment.") from error
+        return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def turn_away(self, letter: Letter) -> None:
         """Answer a stranger, unless it was done; with the right code the bot becomes theirs."""

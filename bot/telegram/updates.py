@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from telegram import MessageEntity, Update
 from telegram.constants import ChatType
 
+from bot.chat.commands import parse_command
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from telegram import Bot, Message, User
 
     from pipeline.arrival import Channel
@@ -46,11 +49,11 @@ def write_update(update: Update) -> str:
     return update.to_json()
 
 
-def letter_of(update: Update, me: User, channel: Channel) -> Letter | None:
+def letter_of(update: Update, me: User, channel: Channel, known: Container[str]) -> Letter | None:
     """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
 
     In a group only what mentions the bot, answers one of its messages or is a command counts. What Telegram itself
-    passes on from a linked channel is said to nobody.
+    passes on from a linked channel is said to nobody. known: the names of our commands.
     """
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.is_automatic_forward:
@@ -58,16 +61,19 @@ def letter_of(update: Update, me: User, channel: Channel) -> Letter | None:
     private = message.chat.type == ChatType.PRIVATE
     text = message.text or message.caption or ""
     provenance = _provenance(message)
-    if not private and not _meant_for(message, text, me, typed=provenance is Provenance.TYPED):
-        return None
+    if not private:
+        ours = _is_our_command(text, me, known)
+        if (not _is_addressed(message, me)) if ours is None else not (ours and provenance is Provenance.TYPED):
+            return None
     topic = message.message_thread_id if message.is_topic_message else None
     arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-        text=_without_mention(text, me) if not private else _own_command(text, me),
+        text=_own_command(text, me) if private else _without_mention(text, me),
         provenance=provenance,
         received_at=message.date,
         channel=channel,
         speaker=None if private else message.from_user.full_name,
+        speaker_id=str(message.from_user.id),
         message_id=str(message.message_id),
     )
     return Letter(arrival, message.from_user.id, private, edited=update.message is None)
@@ -81,10 +87,15 @@ def _provenance(message: Message) -> Provenance:
     return Provenance.TYPED
 
 
-def _meant_for(message: Message, text: str, me: User, *, typed: bool) -> bool:
-    if (command := _COMMAND.match(text.strip())) is not None:
-        # commands are typed; one that names another bot is not ours, not even in an answer to us
-        return typed and (command["bot"] is None or _is_us(command["bot"], me))
+def _is_our_command(text: str, me: User, known: Container[str]) -> bool | None:
+    """Whether a text is a command of ours, and no other bot's; None for what is no command."""
+    command = _COMMAND.match(text.strip())
+    if command is None:
+        return None
+    return _is_us(command["bot"], me) if command["bot"] else parse_command(text)[0] in known
+
+
+def _is_addressed(message: Message, me: User) -> bool:
     answered = message.reply_to_message.from_user if message.reply_to_message else None
     if answered is not None and answered.id == me.id:
         return True

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 
 if TYPE_CHECKING:
+    from tests.conftest import OpenApp
     from tests.e2e.conftest import Serve
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
@@ -120,3 +122,72 @@ async def test_21_a_command_for_another_bot_is_not_obeyed_even_as_a_reply(
         assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 1
     assert len(telegram.sent(GROUP)) == 2
     assert len(model.requests) == 1
+
+
+# -- 23: what a group remembers
+
+
+async def test_23_one_memory_for_all_is_refused_together_with_a_group(start: OpenApp) -> None:
+    with pytest.raises(ConfigurationError, match="MEMORY_SCOPE=shared would show everybody in a group"):
+        async with start(telegram_allowed_ids=f"{ANN},{GROUP}", memory_scope="shared"):
+            pass
+    async with start(telegram_allowed_ids=f"{ANN},{STRANGER}", memory_scope="shared"):
+        pass  # people who were let in by name may share
+
+
+GUARDED_USES = ["/memory", "/memory note", "/undo", "/forget home", "/forget all", "/forget all confirm"]
+
+
+@pytest.mark.parametrize("command", GUARDED_USES)
+async def test_23_a_guest_of_a_group_neither_sees_nor_takes_back_what_it_remembers(
+    serve: Serve, telegram: BotApiServer, command: str
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        telegram.user_says("/remember home is Kyiv", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        before = await app.database.rows("SELECT * FROM entries")
+        telegram.user_says(command, chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        assert await app.database.rows("SELECT * FROM entries") == before
+    assert "is for its administrators" in texts(telegram, GROUP)[1]
+
+
+@pytest.mark.parametrize("by", [ANN, STRANGER], ids=["the owner of the bot", "the owner of the group"])
+async def test_23_who_looks_after_a_group_or_the_bot_may_take_back(
+    serve: Serve, telegram: BotApiServer, by: int
+) -> None:
+    telegram.owns(STRANGER, GROUP)
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        telegram.user_says("/remember home is Kyiv", chat_id=GROUP, user_id=3003, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        telegram.user_says("/memory", chat_id=GROUP, user_id=by, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        telegram.user_says("/undo", chat_id=GROUP, user_id=by, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 0
+    assert "note: 1" in texts(telegram, GROUP)[1]
+
+
+async def test_23_a_telegram_that_does_not_say_who_looks_after_a_group_opens_nothing(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.owns(STRANGER, GROUP)
+    telegram.fault("getChatMember", error_code=500)
+    async with serve(telegram_allowed_ids=str(GROUP)):
+        telegram.user_says("/memory", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
+        await answered(telegram, GROUP)
+    assert "try again" in texts(telegram, GROUP)[0]
+
+
+async def test_23_commands_of_other_bots_are_left_to_them(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        for command in ("/weather", "/weather@other_bot Kyiv", "/help@other_bot"):
+            telegram.user_says(command, chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        telegram.user_says("/weather@mneme_test_bot", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 1
+    assert len(telegram.sent(GROUP)) == 1
+    assert "There is no command /weather" in texts(telegram, GROUP)[0]
+    assert model.requests == []

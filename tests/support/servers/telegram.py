@@ -180,6 +180,10 @@ class BotApiServer:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
 
+    def owns(self, user_id: int, chat_id: int) -> None:
+        """Have a person own a group."""
+        self._methods.owners.add((chat_id, user_id))
+
     # -- what the bot did ----------------------------------------------------------------------------------
 
     def sent(self, chat_id: int) -> list[BotMessage]:

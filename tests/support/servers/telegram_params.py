@@ -16,6 +16,7 @@ JsonObject: TypeAlias = dict[str, Any]
 _NUMBERS = frozenset(
     [
         "chat_id",
+        "user_id",
         "message_id",
         "message_thread_id",
         "reply_to_message_id",
