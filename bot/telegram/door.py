@@ -13,6 +13,7 @@ from telegram.error import TelegramError
 from bot.chat.commands import parse_command
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
+from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError
 from memory.messages import Provenance
 
@@ -29,6 +30,10 @@ log = structlog.get_logger(__name__)
 STRANGER_PATIENCE = 5.0
 """Seconds that telling a stranger may hold up everybody else's messages."""
 _WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. Write to me!"
+_WRONG_CODE = (
+    "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
+    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
 _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
@@ -47,7 +52,8 @@ class Door:
         self._outbox = outbox
         self._access = access
         self._allowed = allowed
-        self._turned_away: set[int] = set()
+        self._turned_away = Tally()
+        self._wrong_codes = Tally()
 
     async def admits(self, letter: Letter) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
@@ -74,18 +80,28 @@ class Door:
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def turn_away(self, letter: Letter) -> None:
-        """Answer a stranger, unless it was done; with the right code the bot becomes theirs."""
-        address = letter.arrival.address
-        typed = letter.arrival.provenance is Provenance.TYPED
+        """Answer a stranger once, and each of a few wrong codes; with the right one the bot becomes theirs.
+
+        What is told and logged is bounded, or strangers could fill the disk and use up what Telegram lets us send.
+        """
+        user, chat = letter.user_id, chat_of(letter.arrival.address)
+        typed = letter.private and letter.arrival.provenance is Provenance.TYPED
         name, code = parse_command(letter.arrival.text) if typed else ("", "")
-        if letter.private and name == "start" and code and await self._access.claim(letter.user_id, code):
-            log.info("bot_claimed", user=letter.user_id)
-            await self._outbox.answer(address.session_id, _WELCOME)
-            return
-        log.info("not_let_in", chat=chat_of(address), user=letter.user_id)
-        if letter.private and (letter.user_id not in self._turned_away or name == "start"):
-            self._turned_away.add(letter.user_id)
-            # past the outbox, which would keep something of a stranger
-            with contextlib.suppress(SendFailed, TimeoutError):
-                async with asyncio.timeout(STRANGER_PATIENCE):
-                    await send_chunk(self._bot, address, render(_STRANGER.format(user_id=letter.user_id))[0])
+        if name == "start" and code:
+            if await self._access.claim(user, code):
+                log.info("bot_claimed", user=user)
+                await self._outbox.answer(letter.arrival.address.session_id, _WELCOME)
+            elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
+                log.warning("claim_refused", user=user, tries=tries)
+                await self._tell(letter, _WRONG_CODE)
+        elif self._turned_away.add(chat) == 1:
+            log.info("not_let_in", chat=chat, user=user)
+            if letter.private:
+                await self._tell(letter, _STRANGER)
+
+    async def _tell(self, letter: Letter, text: str) -> None:
+        # past the outbox, which would keep something of a stranger
+        with contextlib.suppress(SendFailed, TimeoutError):
+            async with asyncio.timeout(STRANGER_PATIENCE):
+                chunk = render(text.format(user_id=letter.user_id))[0]
+                await send_chunk(self._bot, letter.arrival.address, chunk)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from config.errors import ConfigurationError
-from memory.custody.access import AccessList
+from memory.custody.access import CODE_ATTEMPTS, AccessList
+from memory.custody.portable import Portable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import OpenApp
     from tests.e2e.conftest import Serve
     from tests.support.servers.model import ModelServer
@@ -191,3 +195,75 @@ async def test_23_commands_of_other_bots_are_left_to_them(
     assert len(telegram.sent(GROUP)) == 1
     assert "There is no command /weather" in texts(telegram, GROUP)[0]
     assert model.requests == []
+
+
+# -- 24: the claim code; 25: strangers
+
+
+async def test_24_a_stranger_who_guesses_voids_no_code_is_logged_and_answered_a_few_times_only(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(telegram_allowed_ids="") as app:
+        code = await AccessList(app.database, "telegram", app.clock).new_claim_code()
+        with capture_logs() as logs:
+            for number in range(100):
+                telegram.user_says(f"/start GUESS{number}", chat_id=STRANGER)
+            telegram.user_says(f"/start {code}", chat_id=ANN)
+            telegram.user_says("hello", chat_id=ANN)
+            await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert "yours now" in texts(telegram)[0]
+    assert 1 <= len(telegram.sent(STRANGER)) <= CODE_ATTEMPTS
+    refused = [entry for entry in logs if entry["event"] == "claim_refused"]
+    assert [entry["tries"] for entry in refused] == list(range(1, CODE_ATTEMPTS + 1))
+    assert all(entry["user"] == STRANGER for entry in refused)
+
+
+async def test_24_a_hundred_starts_of_a_stranger_get_one_answer(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        with capture_logs() as logs:
+            for _ in range(100):
+                telegram.user_says("/start", chat_id=STRANGER)
+            telegram.user_says("hi", chat_id=ANN)
+            await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert len(telegram.sent(STRANGER)) == 1
+    assert [entry["event"] for entry in logs].count("not_let_in") == 1
+
+
+async def test_24_who_was_shut_out_gets_no_answer_any_more(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids="") as app:
+        access = AccessList(app.database, "telegram", app.clock)
+        telegram.user_says(f"/start {await access.new_claim_code()}", chat_id=ANN)
+        await answered(telegram, ANN)
+        await access.revoke(ANN)
+        telegram.user_says("hello", chat_id=ANN)
+        await answered(telegram, ANN)
+    assert "private" in texts(telegram)[-1]
+    assert model.requests == []
+
+
+async def test_25_600_messages_of_a_stranger_leave_nothing_on_the_disk(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    def stored() -> int:
+        return sum(path.stat().st_size for path in (tmp_path / "data").rglob("*") if path.is_file())
+
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        telegram.user_says("hi", chat_id=ANN)
+        await answered(telegram, ANN)
+        before = stored()
+        with capture_logs() as logs:
+            for number in range(600):
+                text = f"strange words {number} " * 250
+                telegram.user_says(text[:4000], chat_id=STRANGER + number % 3)
+            telegram.user_says("@mneme_test_bot strange words", chat_id=-100999, user_id=STRANGER, chat_type="group")
+            telegram.user_says("hi again", chat_id=ANN)
+            await answered(telegram, ANN)
+        assert stored() - before < 200_000  # the one answer, and its place in the write-ahead log
+        assert len(logs) < 60
+        exported = tmp_path / "export"
+        await Portable(app.database, tmp_path / "data" / "memory").export(exported)
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"strange words" not in kept
+    assert str(STRANGER).encode() not in kept
