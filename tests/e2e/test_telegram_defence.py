@@ -10,6 +10,8 @@ from structlog.testing import capture_logs
 from config.errors import ConfigurationError
 from memory.custody.access import CODE_ATTEMPTS, AccessList
 from memory.custody.portable import Portable
+from tests.support.attacks import INJECTED, OBEYS
+from tests.support.servers.model import Calls, Says
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -267,3 +269,48 @@ async def test_25_600_messages_of_a_stranger_leave_nothing_on_the_disk(
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"strange words" not in kept
     assert str(STRANGER).encode() not in kept
+
+
+# -- 22: what was forwarded writes no memory, whichever way it comes back
+
+
+async def obeyed(telegram: BotApiServer, model: ModelServer, say: str) -> list[str]:
+    """What the tools answer when the model, asked so, tries whatever it was told to."""
+    before = len(model.requests)
+    model.script(*(Calls((call,)) for call in OBEYS), Says("Done."))
+    telegram.user_says(say, chat_id=ANN)
+    await telegram.wait_for(lambda: texts(telegram)[-1:] == ["Done."])
+    assert any(INJECTED in request.prompt for request in model.requests[before:])
+    return [request.last for request in model.requests[before + 1 :]]
+
+
+BETWEEN = [[], ["/new"], ["Nice weather", "/compact 1"], ["Nice weather", "/compact 1", "/new"]]
+KEPT = "SELECT name, content, kind, trusted FROM entries e JOIN names n ON n.entry_id = e.id WHERE kind <> 'archive'"
+
+
+@pytest.mark.parametrize("between", BETWEEN, ids=lambda said: " ".join(said) or "at once")
+@pytest.mark.parametrize("fields", NOT_TYPED.values(), ids=NOT_TYPED)
+async def test_22_a_model_that_obeys_what_was_not_typed_changes_nothing(
+    serve: Serve,
+    telegram: BotApiServer,
+    model: ModelServer,
+    tmp_path: Path,
+    fields: JsonObject,
+    between: list[str],
+) -> None:
+    long_term = tmp_path / "data" / "memory" / f"telegram:{ANN}" / "MEMORY.md"
+    async with serve() as app:
+        for said in ("Remember that I live in Kyiv", "/remember home is Kyiv"):
+            telegram.user_says(said, chat_id=ANN)
+            await answered(telegram, ANN)
+        before = long_term.read_text(), [tuple(row) for row in await app.database.rows(KEPT)]
+        telegram.user_says(INJECTED, chat_id=ANN, fields=fields)
+        await answered(telegram, ANN)
+        for said in between:
+            if said.startswith("/compact"):
+                model.script(Says(f"The user wants this: {INJECTED}"))
+            telegram.user_says(said, chat_id=ANN)
+            await answered(telegram, ANN)
+        answers = await obeyed(telegram, model, "What does the zanzibar rule say?")
+        assert all("text is in view" in answer for answer in answers), answers
+        assert (long_term.read_text(), [tuple(row) for row in await app.database.rows(KEPT)]) == before
