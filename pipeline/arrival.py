@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from memory.log.sessions import Address
     from memory.log.turn_log import OutgoingReply
-    from memory.messages import Provenance
+    from memory.messages import Passage, Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Arrival:
     """One message or command from a person.
 
     speaker: who says it, where several people talk. speaker_id, message_id: the channel's own; inbox_id: where the
-    channel keeps it until its turn is committed. held: it waits for the person's next message (/stop).
+    channel keeps it until its turn is committed. held: it waits for the person's next message (/stop). quoted: the
+    message that it answers, for the model to read and not to be kept.
     """
 
     address: Address
@@ -32,6 +33,7 @@ class Arrival:
     message_id: str | None = None
     inbox_id: int | None = None
     held: bool = False
+    quoted: Passage | None = None
 
     @property
     def reply_to(self) -> str | None:

@@ -149,6 +149,9 @@ class TelegramChannel:
             await self._mailbox.done([item.id])
             return None
         arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+        if arrival.quoted is not None and letter.quoted_reply is not None:
+            made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+            arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if letter.edited:
             await self._correct(arrival, item)
             return None

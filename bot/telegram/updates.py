@@ -12,7 +12,7 @@ from telegram.constants import ChatType
 
 from bot.chat.commands import parse_command
 from memory.log.sessions import Address
-from memory.messages import Provenance
+from memory.messages import Passage, Provenance
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pipeline.arrival import Channel
 
 CHANNEL = "telegram"
+QUOTED_CHARACTERS = 2_000
+"""What is shown of a message that is answered."""
 
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 """A command at the beginning of a text, for us or for the bot that it names."""
@@ -30,12 +32,16 @@ _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message of a person, as far as Mneme reads it, and what decides whether it may come in."""
+    """A message of a person, as far as Mneme reads it, and what decides whether it may come in.
+
+    quoted_reply: the message of ours that it answers, by Telegram's number.
+    """
 
     arrival: Arrival
     user_id: int
     private: bool
     edited: bool
+    quoted_reply: str | None = None
 
 
 def read_update(payload: str, bot: Bot) -> Update:
@@ -75,8 +81,32 @@ def letter_of(update: Update, me: User, channel: Channel, known: Container[str])
         speaker=None if private else message.from_user.full_name,
         speaker_id=str(message.from_user.id),
         message_id=str(message.message_id),
+        quoted=_quoted(message, me),
     )
-    return Letter(arrival, message.from_user.id, private, edited=update.message is None)
+    replied = message.reply_to_message
+    answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
+    return Letter(arrival, message.from_user.id, private, edited=update.message is None, quoted_reply=answers)
+
+
+def _quoted(message: Message, me: User) -> Passage | None:
+    """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
+    replied = message.reply_to_message
+    whole = (replied.text or replied.caption) if replied is not None else None
+    said = message.quote.text if message.quote is not None else whole
+    if not said:
+        return None
+    text = said[:QUOTED_CHARACTERS]
+    if replied is None or replied.from_user is None:  # of another chat, or of a channel
+        return Passage(text, Provenance.FORWARDED)
+    if _is_by(replied, me):
+        return Passage(f"Assistant: {text}", Provenance.FOREIGN)  # what it was made of is in the store
+    own = message.from_user is not None and replied.from_user.id == message.from_user.id
+    provenance = _provenance(replied) if own else Provenance.FORWARDED
+    return Passage(f"{replied.from_user.full_name}: {text}", provenance)
+
+
+def _is_by(message: Message, user: User) -> bool:
+    return message.from_user is not None and message.from_user.id == user.id
 
 
 def _provenance(message: Message) -> Provenance:
@@ -96,8 +126,7 @@ def _is_our_command(text: str, me: User, known: Container[str]) -> bool | None:
 
 
 def _is_addressed(message: Message, me: User) -> bool:
-    answered = message.reply_to_message.from_user if message.reply_to_message else None
-    if answered is not None and answered.id == me.id:
+    if message.reply_to_message is not None and _is_by(message.reply_to_message, me):
         return True
     handle = f"@{me.username}".lower()
     entities = {**message.parse_entities(), **message.parse_caption_entities()}

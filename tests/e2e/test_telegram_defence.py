@@ -314,3 +314,77 @@ async def test_22_a_model_that_obeys_what_was_not_typed_changes_nothing(
         answers = await obeyed(telegram, model, "What does the zanzibar rule say?")
         assert all("text is in view" in answer for answer in answers), answers
         assert (long_term.read_text(), [tuple(row) for row in await app.database.rows(KEPT)]) == before
+
+
+# -- 30: the message that is answered
+
+
+async def test_30_the_message_that_is_answered_is_read_marked_and_not_kept(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        said = telegram.user_says(
+            "the sky is green", chat_id=GROUP, user_id=STRANGER, first_name="Bob", chat_type="supergroup"
+        )
+        telegram.user_says(
+            "@mneme_test_bot is that true?",
+            chat_id=GROUP,
+            user_id=ANN,
+            chat_type="supergroup",
+            reply_to_message_id=telegram.message_id_of(said),
+        )
+        await answered(telegram, GROUP)
+        await app.runner.idle(f"telegram:{GROUP}")
+        kept = [row["content"] for row in await app.database.rows("SELECT content FROM messages WHERE role = 'user'")]
+        assert kept == ["is that true?"]
+    assert "# The message that the user answers\n[forwarded] Bob: the sky is green" in model.requests[0].added
+    notes = [path.read_text() for path in (tmp_path / "data" / "memory").rglob("*.md")]
+    assert notes
+    assert not any("the sky is green" in note for note in notes)
+
+
+@pytest.mark.parametrize("forwarded", [True, False])
+async def test_30_only_what_others_wrote_keeps_a_turn_that_quotes_it_from_writing_memory(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, forwarded: bool
+) -> None:
+    async with serve():
+        said = telegram.user_says("paint the fence green", chat_id=ANN, forwarded=forwarded)
+        await answered(telegram, ANN)
+        telegram.user_says("/new", chat_id=ANN)
+        await answered(telegram, ANN)
+        model.script(Calls((("memory_learn", {"fact": "The fence is green", "kind": "fact"}),)), Says("Done."))
+        telegram.user_says("Please note that", chat_id=ANN, reply_to_message_id=telegram.message_id_of(said))
+        await telegram.wait_for(lambda: texts(telegram)[-1:] == ["Done."])
+    assert "Ann: paint the fence green" in model.requests[1].added
+    assert ("text is in view" in model.requests[2].last) == forwarded
+
+
+@pytest.mark.parametrize("forwarded", [True, False])
+async def test_30_an_answer_of_ours_that_is_quoted_is_what_it_was_made_of(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, forwarded: bool
+) -> None:
+    async with serve():
+        model.script(Says("Green is a **fine** colour for fences"))
+        telegram.user_says("paint the fence green", chat_id=ANN, forwarded=forwarded)
+        await answered(telegram, ANN)
+        telegram.user_says("/new", chat_id=ANN)
+        await answered(telegram, ANN)
+        model.script(Calls((("memory_learn", {"fact": "The fence is green", "kind": "fact"}),)), Says("Done."))
+        ours = telegram.sent(ANN)[0].message_id
+        chosen = {"quote": {"text": "fine colour", "position": 11, "is_manual": True}}
+        telegram.user_says("What of this?", chat_id=ANN, reply_to_message_id=ours, fields=chosen)
+        await telegram.wait_for(lambda: texts(telegram)[-1:] == ["Done."])
+    assert "Assistant: fine colour" in model.requests[1].added
+    assert "for fences" not in model.requests[1].added.partition("# Relevant")[0]
+    assert ("text is in view" in model.requests[2].last) == forwarded
+
+
+async def test_30_an_answer_of_ours_of_which_nothing_is_known_counts_as_foreign(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says("/help", chat_id=ANN)
+        await answered(telegram, ANN)
+        telegram.user_says("What of this?", chat_id=ANN, reply_to_bot=True)
+        await answered(telegram, ANN)
+    assert "[foreign] Assistant: " in model.requests[0].added
