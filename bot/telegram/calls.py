@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 from telegram import ReplyParameters
-from telegram.error import BadRequest, Forbidden, InvalidToken, NetworkError, RetryAfter, TelegramError, TimedOut
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
 
 from bot.telegram.rendering import Chunk, plain
 
@@ -97,7 +106,7 @@ def explained(error: TelegramError) -> SendFailed:
     reason = str(error)
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, _seconds(error.retry_after), reason)
-    if isinstance(error, BadRequest | Forbidden | InvalidToken):
+    if isinstance(error, BadRequest | ChatMigrated | Forbidden | InvalidToken):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
     if isinstance(error, TimedOut):
         return SendFailed(Trouble.IN_DOUBT, 1, reason)

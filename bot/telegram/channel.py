@@ -71,6 +71,7 @@ class TelegramChannel:
         for update in updates:
             letter = self._letter(update.update_id, update)
             if letter is None:
+                await self._door.see_move(update)
                 continue
             if await self._door.admits(letter):
                 kept.append(Received(update.update_id, letter.arrival.address.session_id, write_update(update)))

@@ -13,12 +13,14 @@ from telegram.error import TelegramError
 from bot.chat.commands import parse_command
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
+from bot.telegram.updates import CHANNEL, group_move
 from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError
+from memory.log.sessions import Address
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
-    from telegram import Bot
+    from telegram import Bot, Update
 
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import Letter
@@ -33,6 +35,10 @@ _WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. W
 _WRONG_CODE = (
     "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
+_MOVED = (
+    "Telegram gave this group a new id. For me to answer here, my owner has to put {present} into TELEGRAM_ALLOWED_IDS "
+    "in the place of {former} and to restart me; what I remember of the group stays with the former id."
 )
 _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
@@ -99,9 +105,20 @@ class Door:
             if letter.private:
                 await self._tell(letter, _STRANGER)
 
+    async def see_move(self, update: Update) -> None:
+        """Tell a group that we serve what to do when Telegram gives it another id, by which nobody has let it in."""
+        move = group_move(update)
+        if move is None or move[0] not in self._allowed or move[1] in self._allowed:
+            return
+        former, present = move
+        log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
+        await self._say(Address(CHANNEL, str(present)), _MOVED.format(former=former, present=present))
+
     async def _tell(self, letter: Letter, text: str) -> None:
-        # past the outbox, which would keep something of a stranger
+        await self._say(letter.arrival.address, text.format(user_id=letter.user_id))
+
+    async def _say(self, address: Address, text: str) -> None:
+        # past the outbox, which would keep something of who was not let in
         with contextlib.suppress(SendFailed, TimeoutError):
             async with asyncio.timeout(STRANGER_PATIENCE):
-                chunk = render(text.format(user_id=letter.user_id))[0]
-                await send_chunk(self._bot, letter.arrival.address, chunk)
+                await send_chunk(self._bot, address, render(text)[0])

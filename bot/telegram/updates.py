@@ -88,6 +88,14 @@ def letter_of(update: Update, me: User, channel: Channel, known: Container[str])
     return Letter(arrival, message.from_user.id, private, edited=update.message is None, quoted_reply=answers)
 
 
+def group_move(update: Update) -> tuple[int, int] | None:
+    """The former and the present id of a group that became a supergroup, as its last message says; None otherwise."""
+    message = update.message
+    if message is None or message.migrate_to_chat_id is None:
+        return None
+    return message.chat.id, message.migrate_to_chat_id
+
+
 def _quoted(message: Message, me: User) -> Passage | None:
     """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
     replied = message.reply_to_message

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tests.support.servers.telegram_faults import Fault, Faults
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, press, say
+from tests.support.servers.telegram_people import Utterance, move, moved, press, say
 from tests.support.servers.web import Answer, WebServer
 
 if TYPE_CHECKING:
@@ -183,6 +183,12 @@ class BotApiServer:
     def owns(self, user_id: int, chat_id: int) -> None:
         """Have a person own a group."""
         self._methods.owners.add((chat_id, user_id))
+
+    def group_becomes(self, former: int, present: int) -> None:
+        """A group becomes a supergroup, with another number; the bot is told in both."""
+        self._methods.updates.add("message", move(self._methods, former, present))
+        self._methods.updates.add("message", moved(self._methods, former, present))
+        self._notify()
 
     # -- what the bot did ----------------------------------------------------------------------------------
 
