@@ -1,40 +1,81 @@
 """Secrets by their shapes: keys, tokens, passwords, account numbers. The one list, for the store and for the log.
 
 A shape is told by itself (a token's prefix, a number's checksum), or by the words that announce it (`my password is`).
-None of those told by themselves takes in a quotation mark or a backslash, so that JSON stays JSON without them.
+A text is looked through in its plain form, without invisible characters and with wide letters as usual ones; what is
+masked is the text itself. None of the shapes told by themselves takes in a quotation mark or a backslash, so that JSON
+stays JSON without them.
 """
 
 from __future__ import annotations
 
+import base64
 import re
-from typing import TYPE_CHECKING
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from config.secret_words import ANY_LINK, LANGUAGES, NEVER_IN_SEEDS, SEED_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
 
 MASK = "[secret]"
 
-_KEY_BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+
+class _Found(NamedTuple):
+    """Where in a text a secret stands, and what it is."""
+
+    start: int
+    end: int
+    what: str
+
+
+_ODD = re.compile(
+    "(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
+    # a line break inside of a key: what follows it looks like the key too
+    r"|(?<=[A-Za-z0-9_+/=-]{7}[A-Za-z0-9_=])(?:\r?\n|\\r\\n|\\n)(?=[A-Za-z_+/=-]{0,100}\d)"
+    r"(?=[A-Za-z0-9_+/=-]{6,200}(?:[\s.,;\"'\\]|$)))"
+    "|[^\\W\\d_][\u0300-\u036f]+"
+    "|[\u00a0\u00b2\u00b3\u00b9\u2000-\u209f\u2100-\u218f\u2460-\u24ff\u3000\ufb00-\ufb06\ufe30-\ufe6f\uff00-\uffef"
+    "\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]+"
+)
+"""What is not in its plain form (Unicode's NFKC), or not to be seen."""
+
+_DASHES = "[-\u2010-\u2015]{2,}"
+_KEY_BLOCK = rf"[A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES}"
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "a private key",
         re.compile(
-            # the whole block; of one without an end the lines of characters that follow, in JSON too
-            rf"-----BEGIN {_KEY_BLOCK}(?:[^\"]{{0,8000}}?-----END {_KEY_BLOCK}"
-            r"|(?:(?:\r?\n|\\r|\\n)+[A-Za-z0-9+/=]+(?=[\r\n\\\"]|$))*)"
+            # the whole block; of one without an end, what follows of its headers and its characters, in JSON too
+            rf"{_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
+            r"|(?:(?:\s|\\{1,4}[rnt]|[>|*]){1,20}(?:[A-Z][A-Za-z-]{2,20}: ?[^\s\\\"]{1,80}|[A-Za-z0-9+/=]{20,}"
+            r"|[A-Za-z0-9+/=]+(?=[ \t]*(?:[\r\n\\\"]|$))))*)"
+            r"|PuTTY-User-Key-File-\d[^\"]{0,16000}?Private-MAC: ?[0-9a-f]*"
+            r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|\bnsec1[a-z0-9]{40,}|\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{80,}"
         ),
     ),
-    ("a Telegram bot token", re.compile(r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,}")),
+    (
+        "a Telegram bot token",
+        re.compile(
+            # of any length in a path of the Bot API
+            r"(?<!\d)\d{6,12}(?::|%3A)[A-Za-z0-9_-]{30,}|(?<=/bot)\d{5,12}(?::|%3A)[A-Za-z0-9_-]{10,}",
+            re.IGNORECASE,
+        ),
+    ),
     (
         "an API key",
         re.compile(
             # words joined by hyphens are no key: a digit belongs to it
             r"\b(?:sk|pk|rk)[-_](?:[a-z]{1,12}[-_]){0,4}(?=[\w-]{0,100}\d)[A-Za-z0-9_-]{16,}"
-            r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bhf_[A-Za-z0-9]{30,}"
-            r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"
+            r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{20,}|\bgl(?:pat|dt|rt|ptt|oas|cbt|agent)-[\w-]{16,}"
+            r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}|\b1//0[\w-]{20,}"
             r"|\bxox[abeoprs]-[\w-]{10,}|\bxapp-\d-[\w-]{10,}|\bhooks\.slack\.com/services/[\w/-]{20,}"
-            r"|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bwhsec_[A-Za-z0-9+/=]{16,}"
-            r"|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{30,}"
+            r"|\bdiscord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}|\b[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}"
+            r"|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bwhsec_[A-Za-z0-9+/=]{16,}|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"
+            r"|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{20,}|\bsq0[a-z]{3}-[\w-]{20,}|\bdo[oprt]_v1_[0-9a-f]{20,}"
+            r"|\bdapi[0-9a-f]{32}|\bhv[sb]\.[\w-]{20,}|\bATATT3[\w=-]{20,}|\bpypi-[\w-]{30,}|\bsntrys_[\w+/=]{20,}"
+            r"|\b(?:gsk|hf|r8|npm|ntn|sbp|glc|glsa|figd|rubygems|lin_api|dckr_pat)_(?=[A-Za-z_-]{0,100}\d)[\w-]{20,}"
+            r"|\b(?:xai|pplx|tskey|PMAK)-(?=[A-Za-z_-]{0,100}\d)[\w-]{20,}"
             r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"
         ),
     ),
@@ -42,48 +83,71 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "an access token",
         re.compile(
             r"(?<=\bbearer )(?=[\w.~+/-]{0,60}\d)[\w.~+/-]{16,}=*"
-            r"|(?<=authorization: basic )[\w+/-]{8,}=*|(?<=authorization: bearer )[\w.~+/-]{8,}=*",
+            r"|(?<=authorization: basic )[\w+/-]{8,}=*|(?<=authorization: bearer )[\w.~+/-]{8,}=*"
+            r"|(?<=[?&]sig=)[\w%+/-]{16,}=*",
             re.IGNORECASE,
         ),
     ),
     ("a password", re.compile(r"(?<=://)[^\s/@:\"'\\]{0,100}:[^\s/@\"'\\]{3,100}(?=@)")),
 )
-_NAMING = (
-    "password|passwd|passphrase|passcode|pwd|api[ _-]?key|secret[ _-]?(?:access[ _-]?)?key|client[ _-]?secret|"
-    "(?:access|auth|secret|bot)[ _-]?token|webhook[ _-]?secret|"
-    "пароль|секретный ключ|ключ api|секретний ключ|"
-    "passwort|kennwort|geheimer schlüssel|contraseña|clave (?:secreta|de acceso)|mot de passe|clé (?:secrète|api)|"
-    "密码|口令|密钥"
-)
-_ANNOUNCED = re.compile(
-    rf"(?:{_NAMING})"
-    r"(?:[ ]+[^\W\d]+){0,4}?"  # password for the router is ...
-    r"(?:\s*[=＝]\s*[\"'`]?\S{6,}"
-    # a single word behind a colon
-    r"|\s*[:：]\s*[\"'`]?[^\s.,;!?]{6,}[\"'`.]?\s*$"
-    # or what no sentence would say: a digit, or a sign inside that is no punctuation
-    r"|(?:\s*[:：-]|\s+(?:is|lautet|ist|es|est|це|это|-)(?=\s)|是)\s*[\"'`]?(?=\S{0,100}?(?:\d|[@#$%^&*+=~<>|/\\]|[!?]\S))\S{6,})",
-    re.IGNORECASE | re.MULTILINE,
-)
-_SEED = re.compile(
-    r"(?:(?:seed|recovery|mnemonic|backup)(?:[ -](?:phrase|words|key))?|(?:сид|сід)[ -]?фраза|фраза восстановления|"
-    r"фраза відновлення|wiederherstellungsphrase|frase (?:semilla|de recuperación)|phrase de récupération|助记词)"
-    # \n: a line break in JSON
-    r"(?:[ ]+[^\W\d]+){0,4}?\s*(?:[:：=-]|\bis\b|\bist\b|\bes\b|\best\b|это|це|是)?(?:\s|\\n)*"
-    r"(?P<words>(?:(?:\d{1,2}[.)]?\s*)?[^\W\d_]{3,8}(?:(?:[\s,;]|\\n)+|$|(?=[.!\"]))){12,24})",
+_BASIC = re.compile(r"(?<=\bbasic )[A-Za-z0-9+/]{8,200}={0,2}", re.IGNORECASE)
+_IN_LINES = re.compile(
+    r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"
+    r"|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"  # user and password in a URL, however short
+    r"|(?:authorization|cookie|api[-_]?key|pass(?:word|wd|phrase)|private[-_]?key|secret[-_]?(?:access[-_]?)?key"
+    r"|(?:access|auth|bot|refresh|secret)[-_]token|(?:client|webhook)[-_]?secret)"
+    r"[\\\"']*\s*[:=]\s*[\\\"']*(?:bearer |basic )?(?!bearer |basic )(?P<secret>[^\s\\\"',;&(){}\[\]]{4,})",
     re.IGNORECASE,
 )
-_NEVER_IN_SEEDS = frozenset(
-    "the and for are was has had not but his her she him out our your from have been were into than them their would "
-    "could should der die das und ist nicht ein eine mit los las una que con por les des est pas une dans pour это что "
-    "как или для при".split()
+"""What follows the name of a secret in a line of a log: in a header, a setting, a parameter of a URL."""
+
+_NAMES = re.compile("|".join(f"(?:{language.names})" for language in LANGUAGES))
+_OPEN, _SHUT = "\\\\{0,2}[\"'`“„«‘「『]", "\\\\{0,2}[\"'`”“»’」』]"
+_NO_SECRET = rf"(?!(?:{_OPEN})?(?:\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
+"""A mask, or what stands where a secret will: a placeholder, a variable, nothing."""
+
+
+def _telling(group: str) -> str:
+    """What no sentence would say: a word with a digit, or with a sign inside that is no punctuation."""
+    sign = r"(?=\S{0,100}?(?:\d|[@#$%^&*+=~<>|/\\]|[!?]\S))"
+    return rf"{_OPEN}?{_NO_SECRET}{sign}(?P<{group}>\S{{4,}})"
+
+
+_GIVEN = (
+    rf"\s*(?:[:=]|:=|=>|->|→)\s*{_OPEN}{_NO_SECRET}(?P<quoted>[^\n\"'`”»」』\\]{{3,100}})(?={_SHUT})"
+    rf"|\s*(?:=|:=|=>|->|→)\s*{_OPEN}?{_NO_SECRET}(?P<set>[^\s\"'&;]{{4,}})"
+    # a single word behind a colon
+    rf"|\s*:\s*{_NO_SECRET}(?P<alone>[^\s.,;!?]{{6,}}[\"'`.]?)\s*$"
+    rf"|\s*[:-]\s*{_telling('listed')}"
 )
-"""Words that sentences have and the lists of words for seed phrases don't."""
+
+
+def _following(links: str, *, direct: bool) -> re.Pattern[str]:
+    """What may follow the name of a secret: some words (`for the router`), what stands for `is`, and the secret."""
+    link = rf"\s*(?:{ANY_LINK}|{links or 'is'})?\s*" if direct else rf"\s+(?:{ANY_LINK}|{links or 'is'})\s+"
+    return re.compile(
+        rf"[\\\"'`*\]]*(?:[ ]+[^\W\d]+){{0,4}}?(?:{_GIVEN}|{link}{_telling('told')})", re.IGNORECASE | re.MULTILINE
+    )
+
+
+_ANNOUNCING = [
+    (language, re.compile(language.names), _following(language.links, direct=language.direct)) for language in LANGUAGES
+]
+_SEED = re.compile(
+    rf"(?:{SEED_NAMES})"
+    # \n: a line break in JSON
+    r"(?:[ ]+[^\W\d]+){0,4}?\s*(?:[:=-]|\bis\b|\bist\b|\bes\b|\best\b|è|é|это|це|是|は)?(?:\s|\\n)*"
+    r"(?P<words>(?:(?:\d{1,2}[.):]?\s*|[-*•]\s+)?[^\W\d_]{3,8}(?:(?:[\s,;]|\\n)+|$|(?=[.!\"]))){12,24})",
+    re.IGNORECASE,
+)
 _SEED_LENGTHS = (12, 15, 18, 21, 24)
-_DIGITS = re.compile(r"(?<!\d)(?<!\d\.)\d(?:[ -]?\d){12,18}(?!\d|\.\d)")
+_DIGITS = re.compile(r"(?<![\d+])(?<!\d\.)\d(?:(?:[\s._/–—-]|\\n){0,3}\d){12,60}(?!\d|\.\d)")
 _CARD = re.compile(r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12,14}|6\d{15,18}")
 """Numbers as the large issuers give them: that keeps most long numbers that pass the check by chance out."""
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}", re.IGNORECASE)
+_CARD_GROUPS = re.compile(
+    r"(?<!\d)(?:\d{4}\D{1,3}\d{4}\D{1,3}\d{4}\D{1,3}\d{1,7}|\d{4}\D{1,3}\d{6}\D{1,3}\d{4,5}|\d{13,19})(?!\d)"
+)
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[\s.-]{0,2}[A-Z0-9]){11,30}", re.IGNORECASE)
 _IBAN_LENGTHS = {
     pair[:2]: int(pair[2:])
     for pair in (
@@ -98,68 +162,131 @@ _IBAN_LENGTHS = {
 
 def secret_in(text: str) -> str | None:
     """What kind of secret `text` holds, such as `a password`; None when it holds none."""
-    found: list[str] = []
-
-    def note(what: str, secret: str) -> str:
-        found.append(what)
-        return secret
-
-    _replaced(text, note, announced=True)
-    return found[0] if found else None
+    plain, _ = _plain(text)
+    return next((found.what for found in _secrets(plain)), None)
 
 
 def without_secrets(text: str) -> str:
     """`text` with every secret in it replaced by `[secret]`, for texts that are kept rather than refused."""
-    return _replaced(text, lambda _what, _secret: MASK, announced=True)
+    plain, places = _plain(text)
+    return _masked(text, places, _secrets(plain))
 
 
-def without_shapes(text: str) -> str:
-    """`text` without the secrets that are told by themselves; JSON stays JSON."""
-    return _replaced(text, lambda _what, _secret: MASK, announced=False)
+def without_shapes(line: str) -> str:
+    """A line of a log without the secrets that are told by themselves or by a header's name; JSON stays JSON."""
+    plain, places = _plain(line)
+    named = (_Found(*found.span("secret" if found["secret"] else 0), "a secret") for found in _IN_LINES.finditer(plain))
+    return _masked(line, places, [*_shapes(plain), *named])
 
 
-def _replaced(text: str, replacement: Callable[[str, str], str], *, announced: bool) -> str:
-    """`text` with what `replacement` gives for each secret and its kind."""
+def _plain(text: str) -> tuple[str, Sequence[int]]:
+    """`text` as it is looked through, and where in `text` each of its characters stands, and its end."""
+    pieces: list[str] = []
+    places: list[int] = []
+    at = 0
+    for odd in _ODD.finditer(text):
+        said = "" if odd["unseen"] else unicodedata.normalize("NFKC", odd.group())
+        pieces += (text[at : odd.start()], said)
+        places += range(at, odd.start())
+        # one for one where that is so, as with wide letters
+        places += range(*odd.span()) if len(said) == len(odd.group()) else [odd.start()] * len(said)
+        at = odd.end()
+    if not pieces:
+        return text, range(len(text) + 1)
+    return "".join((*pieces, text[at:])), [*places, *range(at, len(text) + 1)]
+
+
+def _masked(text: str, places: Sequence[int], secrets: Iterator[_Found] | Sequence[_Found]) -> str:
+    """`text` with a mask in the place of each of `secrets`; those that overlap are one."""
+    spans = sorted((places[one.start], max(places[one.end], places[one.end - 1] + 1)) for one in secrets)
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        if start >= at:
+            pieces += (text[at:start], MASK)
+        at = max(at, end)
+    return "".join((*pieces, text[at:]))
+
+
+def _secrets(text: str) -> Iterator[_Found]:
+    """All secrets of a plain text. They may overlap; of those that do, the one that comes first says what it is."""
+    yield from _shapes(text)
+    small = _small(text)
+    for name in _NAMES.finditer(small):
+        yield from _announced_at(name.start(), small, text)
+
+
+def _small(text: str) -> str:
+    """`text` in small letters, each where it stood: the Turkish İ would become two."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _announced_at(start: int, small: str, text: str) -> Iterator[_Found]:
+    """The secret behind a name that stands at `start`, in whichever language it is one."""
+    inside = start > 0 and text[start - 1].isalnum()
+    for language, names, following in _ANNOUNCING:
+        name = None if inside and language.whole else names.match(small, start)
+        said = following.match(text, name.end()) if name is not None else None
+        if said is not None:
+            yield _Found(*said.span(said.lastgroup or 0), "a password")
+            return
+
+
+def _shapes(text: str) -> Iterator[_Found]:
     for what, pattern in _SHAPES:
-        text = pattern.sub(lambda found, what=what: replacement(what, found.group()), text)  # type: ignore[misc]  # the default binds the loop's value
-    text = _SEED.sub(lambda found: _seed_replaced(found, replacement), text)
-    if announced:
-        text = _ANNOUNCED.sub(lambda found: replacement("a password", found.group()), text)
-    text = _DIGITS.sub(lambda found: _card_replaced(found.group(), replacement), text)
-    return _IBAN.sub(lambda found: _iban_replaced(found.group(), replacement), text)
+        yield from (_Found(*found.span(), what) for found in pattern.finditer(text))
+    for found in _BASIC.finditer(text):
+        if _is_credentials(found.group()):
+            yield _Found(*found.span(), "an access token")
+    for found in _SEED.finditer(text):
+        yield from _seed_in(found)
+    for found in _DIGITS.finditer(text):
+        yield from _cards_in(found)
+    for found in _IBAN.finditer(text):
+        yield from _iban_in(found)
 
 
-def _card_replaced(number: str, replacement: Callable[[str, str], str]) -> str:
-    digits = [int(character) for character in number if character.isdigit()]
-    is_card = _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits)
-    return replacement("a card number", number) if is_card else number
+def _is_credentials(encoded: str) -> bool:
+    """Whether this is how a header writes a user and a password."""
+    try:
+        said = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except ValueError:
+        return False
+    return ":" in said and said.isprintable()
 
 
-def _seed_replaced(found: re.Match[str], replacement: Callable[[str, str], str]) -> str:
-    """The words that may be a seed phrase replaced; a sentence may follow them."""
+def _cards_in(found: re.Match[str]) -> Iterator[_Found]:
+    """The card numbers among digits: all of them, however they are parted, or some in the groups that cards have."""
+    grouped = (_Found(*card.span(), "") for card in _CARD_GROUPS.finditer(found.string, *found.span()))
+    for start, end, _ in (_Found(*found.span(), ""), *grouped):
+        digits = [int(character) for character in found.string[start:end] if character.isdigit()]
+        if _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits):
+            yield _Found(start, end, "a card number")
+
+
+def _seed_in(found: re.Match[str]) -> Iterator[_Found]:
+    """The words that may be a seed phrase; a sentence may follow them."""
     words = list(re.finditer(r"[^\W\d_]{3,}", found["words"]))
-    until = next((at for at, word in enumerate(words) if word.group().lower() in _NEVER_IN_SEEDS), len(words))
+    until = next((at for at, word in enumerate(words) if word.group().lower() in NEVER_IN_SEEDS), len(words))
     length = max((length for length in _SEED_LENGTHS if length <= until), default=0)
-    if not length:
-        return found.group()
-    end = found.start("words") - found.start() + words[length - 1].end()
-    return replacement("a seed phrase", found.group()[:end]) + found.group()[end:]
+    if length:
+        yield _Found(found.start("words"), found.start("words") + words[length - 1].end(), "a seed phrase")
 
 
-def _iban_replaced(number: str, replacement: Callable[[str, str], str]) -> str:
-    """What is an account number at the beginning of `number` replaced: capital letters may follow it."""
+def _iban_in(found: re.Match[str]) -> Iterator[_Found]:
+    """What is an account number at the beginning: capital letters may follow it."""
+    number = found.group()
     length, end, count = _IBAN_LENGTHS.get(number[:2].upper(), 0), 0, 0
     while end < len(number) and count < length:
-        count += number[end] != " "
+        count += number[end].isalnum()
         end += 1
-    account = number[:end]
-    if count < length or not length or number[end : end + 1].strip() or not _is_iban(account):
-        return number
-    return replacement("an account number", account) + number[end:]
+    if length and count == length and not number[end : end + 1].isalnum() and _is_iban(number[:end]):
+        yield _Found(found.start(), found.start() + end, "an account number")
 
 
 def _is_iban(account: str) -> bool:
-    plain = account.replace(" ", "").upper()
+    plain = re.sub(r"[\s.-]", "", account).upper()
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 

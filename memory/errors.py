@@ -6,12 +6,20 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
 
+from config.secrets import without_shapes
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 class MnemeError(Exception):
-    """Anything a person is told about. The text is one sentence: what is wrong and what to do."""
+    """Anything a person is told about. The text is one sentence: what is wrong and what to do.
+
+    It may quote what others said, so a secret in it is masked whoever shows it.
+    """
+
+    def __str__(self) -> str:
+        return without_shapes(super().__str__())
 
 
 class StoreError(MnemeError):

@@ -11,15 +11,16 @@ if TYPE_CHECKING:
 
     from memory.log.sessions import Address
     from memory.log.turn_log import OutgoingReply
-    from memory.messages import Provenance
+    from memory.messages import Passage, Provenance
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """One message or command from a person.
 
-    speaker: who says it, where several people talk. message_id: the channel's own, and inbox_id: where the channel
-    keeps it until its turn is committed. held: it waits for the person's next message (/stop).
+    speaker: who says it, where several people talk. speaker_id, message_id: the channel's own; inbox_id: where the
+    channel keeps it until its turn is committed. held: it waits for the person's next message (/stop). quoted: the
+    message that it answers, for the model to read and not to be kept.
     """
 
     address: Address
@@ -28,9 +29,11 @@ class Arrival:
     received_at: datetime
     channel: Channel
     speaker: str | None = None
+    speaker_id: str | None = None
     message_id: str | None = None
     inbox_id: int | None = None
     held: bool = False
+    quoted: Passage | None = None
 
     @property
     def reply_to(self) -> str | None:
@@ -46,6 +49,9 @@ class Channel(Protocol):
 
     async def say(self, arrival: Arrival, text: str) -> None:
         """Answer an arrival without a turn, and finish it."""
+
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """Whether who sent it may see and change what everybody in the chat has said."""
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message, also over a restart."""

@@ -19,6 +19,10 @@ _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(
 _NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
 
 
+GUARDED = frozenset(("memory", "confirm", "forget", "undo", "export"))
+"""Commands that show or change what a whole group has said: there they are for its administrators and the owner."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
     """One use of a command."""

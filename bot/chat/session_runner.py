@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.commands import CommandCall, RunAgain, parse_command
+from bot.chat.commands import GUARDED, CommandCall, RunAgain, parse_command
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -51,6 +51,11 @@ class SessionRunner:
         self._effects = effects
         self._clock = clock
         self._immediate: dict[asyncio.Task[None], Arrival] = {}
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """The commands by name."""
+        return self._commands
 
     async def submit(self, *arrivals: Arrival) -> None:
         """Take arrivals of one session; messages that are given together go into one turn.
@@ -205,7 +210,10 @@ class SessionRunner:
             if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
             async with arrival.channel.busy(arrival):
-                result = await self._once(arrival, command, CommandCall(session, name, argument))
+                if command.name in GUARDED and not await arrival.channel.may_manage(arrival):
+                    result: CommandResult = f"In a group /{name} is for its administrators and for the bot's owner."
+                else:
+                    result = await self._once(arrival, command, CommandCall(session, name, argument))
         except MnemeError as error:
             result = str(error)
         except asyncio.CancelledError:

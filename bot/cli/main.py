@@ -13,6 +13,7 @@ import typer
 
 from bot.cli.backup_cli import backup, restore
 from bot.cli.doctor_cli import doctor
+from bot.cli.members_cli import members_cli
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
 from config.errors import ConfigurationError
@@ -191,6 +192,7 @@ cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
+cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)
 cli.command(rich_help_panel=UPKEEP)(backup)
 cli.command(rich_help_panel=UPKEEP)(restore)

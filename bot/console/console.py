@@ -50,6 +50,10 @@ class ConsoleChannel:
         """Answer without a turn."""
         await self.deliver(text)
 
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """Who sits here may."""
+        return True
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Nothing to keep: what was typed is in memory and on the screen."""
 

@@ -108,7 +108,7 @@ def _elsewhere() -> Chosen:
         names = asyncio.run(listed_models(below))
         endpoint = below if names else endpoint
     if names:
-        say(f"There, at {endpoint.base_url or 'OpenAI'}:")
+        say(f"There, at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
     return Chosen(endpoint, ask_one_of("Model", names or []))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 import structlog
 from telegram import InputFile, ReplyParameters
-from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
+from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.rendering import Chunk, plain
 
@@ -115,7 +115,7 @@ def explained(error: TelegramError) -> SendFailed:
     reason = str(error)
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, _seconds(error.retry_after), reason)
-    if isinstance(error, BadRequest | Forbidden):
+    if isinstance(error, BadRequest | ChatMigrated | Forbidden):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
     return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
 

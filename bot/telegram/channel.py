@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.telegram.door import Door
     from bot.telegram.outbox import OutboxSender
     from memory.service.mailbox import Mailbox
     from pipeline.arrival import Arrival, ReplyChannel
@@ -43,8 +44,9 @@ _BROKEN_OFF = "I have to stop for a moment. Your message is kept: I will answer 
 class TelegramChannel:
     """Gives replies to the outbox, and shows meanwhile what goes on."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: Door) -> None:
         self._bot = bot
+        self._door = door
         self._mailbox = mailbox
         self._outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
@@ -75,6 +77,10 @@ class TelegramChannel:
         """Answer an arrival without a turn, through the outbox."""
         done = [] if arrival.inbox_id is None else [arrival.inbox_id]
         await self._outbox.answer(arrival.address.session_id, text, inbox_ids=done, reply_to=arrival.reply_to)
+
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """In a group its administrators and the owner; in a private chat whoever it is with."""
+        return await self._door.may_manage(arrival)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message."""

@@ -7,27 +7,47 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
+from telegram.constants import ChatMemberStatus
+from telegram.error import TelegramError
 
 from bot.chat.commands import parse_command
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
+from bot.telegram.updates import CHANNEL, group_move
+from memory.custody.access import CODE_ATTEMPTS, Tally
+from memory.errors import MnemeError
+from memory.log.sessions import Address
+from memory.messages import Provenance
 
 if TYPE_CHECKING:
-    from telegram import Bot
+    from telegram import Bot, Update
 
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
+    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 
 STRANGER_PATIENCE = 5.0
 """Seconds that telling a stranger may hold up everybody else's messages."""
 _WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. Write to me!"
+_WRONG_CODE = (
+    "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
+    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
+_MOVED = (
+    "Telegram gave this group a new id. For me to answer here, my owner has to put {present} into TELEGRAM_ALLOWED_IDS "
+    "in the place of {former} and to restart me; what I remember of the group stays with the former id."
+)
 _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
+
+
+class GroupUnknown(MnemeError):
+    """Telegram can't be asked about a group."""
 
 
 class Door:
@@ -38,7 +58,8 @@ class Door:
         self._outbox = outbox
         self._access = access
         self._allowed = allowed
-        self._turned_away: set[int] = set()
+        self._turned_away = Tally()
+        self._wrong_codes = Tally()
 
     async def admits(self, letter: Letter) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
@@ -47,18 +68,57 @@ class Door:
             return letter.private or chat in self._allowed
         return letter.private and await self._access.is_member(letter.user_id)
 
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
+
+        Raises GroupUnknown.
+        """
+        if arrival.speaker is None:
+            return True
+        user = int(arrival.speaker_id or 0)
+        if user in self._allowed or await self._access.is_member(user):
+            return True
+        try:
+            member = await self._bot.get_chat_member(chat_of(arrival.address), user)
+        except TelegramError as error:
+            log.warning("group_unknown", reason=str(error))
+            raise GroupUnknown("Telegram does not say who looks after this group: try again in a moment.") from error
+        return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
+
     async def turn_away(self, letter: Letter) -> None:
-        """Answer a stranger, unless it was done; with the right code the bot becomes theirs."""
-        address = letter.arrival.address
-        name, code = parse_command(letter.arrival.text)
-        if letter.private and name == "start" and code and await self._access.claim(letter.user_id, code):
-            log.info("bot_claimed", user=letter.user_id)
-            await self._outbox.answer(address.session_id, _WELCOME)
+        """Answer a stranger once, and each of a few wrong codes; with the right one the bot becomes theirs.
+
+        What is told and logged is bounded, or strangers could fill the disk and use up what Telegram lets us send.
+        """
+        user, chat = letter.user_id, chat_of(letter.arrival.address)
+        typed = letter.private and letter.arrival.provenance is Provenance.TYPED
+        name, code = parse_command(letter.arrival.text) if typed else ("", "")
+        if name == "start" and code:
+            if await self._access.claim(user, code):
+                log.info("bot_claimed", user=user)
+                await self._outbox.answer(letter.arrival.address.session_id, _WELCOME)
+            elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
+                log.warning("claim_refused", user=user, tries=tries)
+                await self._tell(letter, _WRONG_CODE)
+        elif self._turned_away.add(chat) == 1:
+            log.info("not_let_in", chat=chat, user=user)
+            if letter.private:
+                await self._tell(letter, _STRANGER)
+
+    async def see_move(self, update: Update) -> None:
+        """Tell a group that we serve what to do when Telegram gives it another id, by which nobody has let it in."""
+        move = group_move(update)
+        if move is None or move[0] not in self._allowed or move[1] in self._allowed:
             return
-        log.info("not_let_in", chat=chat_of(address), user=letter.user_id)
-        if letter.private and (letter.user_id not in self._turned_away or name == "start"):
-            self._turned_away.add(letter.user_id)
-            # past the outbox, which would keep something of a stranger
-            with contextlib.suppress(SendFailed, TimeoutError):
-                async with asyncio.timeout(STRANGER_PATIENCE):
-                    await send_chunk(self._bot, address, render(_STRANGER.format(user_id=letter.user_id))[0])
+        former, present = move
+        log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
+        await self._say(Address(CHANNEL, str(present)), _MOVED.format(former=former, present=present))
+
+    async def _tell(self, letter: Letter, text: str) -> None:
+        await self._say(letter.arrival.address, text.format(user_id=letter.user_id))
+
+    async def _say(self, address: Address, text: str) -> None:
+        # past the outbox, which would keep something of who was not let in
+        with contextlib.suppress(SendFailed, TimeoutError):
+            async with asyncio.timeout(STRANGER_PATIENCE):
+                await send_chunk(self._bot, address, render(text)[0])

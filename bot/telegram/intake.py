@@ -86,11 +86,13 @@ class Intake:
         kept = []
         for update in updates:
             try:
-                letter = letter_of(read_update(update.payload, self._bot), self._me, self._channel)
+                read = read_update(update.payload, self._bot)
+                letter = letter_of(read, self._me, self._channel, self._runner.commands)
             except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
                 await self._set_aside(update, error)
                 continue
             if letter is None:
+                await self._door.see_move(read)
                 continue
             if await self._door.admits(letter):
                 arrival = letter.arrival
@@ -168,6 +170,9 @@ class Intake:
                     await self._mailbox.done([item.id])
                     continue
                 arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+                if arrival.quoted is not None and letter.quoted_reply is not None:
+                    made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+                    arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
                 if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
                     self._channel.stop_sending(arrival)
                 taken = await self._edited(item, arrival, arrivals) if letter.edited else arrival
@@ -195,12 +200,12 @@ class Intake:
         return None
 
     def _letter(self, item: InboxItem) -> Letter | None:
-        return letter_of(read_update(item.payload, self._bot), self._me, self._channel)
+        return letter_of(read_update(item.payload, self._bot), self._me, self._channel, self._runner.commands)
 
     def _text_of(self, payload: str) -> str | None:
         """The text of an earlier update; None for one that was emptied since."""
         with contextlib.suppress(Exception):
-            letter = letter_of(read_update(payload, self._bot), self._me, self._channel)
+            letter = letter_of(read_update(payload, self._bot), self._me, self._channel, self._runner.commands)
             return letter.arrival.text if letter is not None else None
         return None
 

@@ -92,7 +92,7 @@ async def run_telegram(app: App) -> None:
         outbox = OutboxSender(bot, mailbox)
         access = AccessList(app.database, CHANNEL, app.clock)
         door = Door(bot, outbox, access, app.settings.telegram_allowed_ids)
-        channel = TelegramChannel(bot, mailbox, outbox)
+        channel = TelegramChannel(bot, mailbox, outbox, door)
         intake = Intake(channel, bot, me, mailbox, door, app.runner)
         await _warn_if_nobody_may_enter(app, access)
         await _set_menu(bot, list(app.commands.values()))

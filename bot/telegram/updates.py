@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -10,26 +11,38 @@ from typing import TYPE_CHECKING
 from telegram import MessageEntity, Update
 from telegram.constants import ChatType
 
+from bot.chat.commands import parse_command
 from memory.log.sessions import Address
-from memory.messages import Provenance
+from memory.messages import Passage, Provenance
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from telegram import Bot, Message, User
 
     from pipeline.arrival import Channel
 
 CHANNEL = "telegram"
+QUOTED_CHARACTERS = 2_000
+"""What is shown of a message that is answered."""
+
+_COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
+"""A command at the beginning of a text, for us or for the bot that it names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message of a person, as far as Mneme reads it, and what decides whether it may come in."""
+    """A message of a person, as far as Mneme reads it, and what decides whether it may come in.
+
+    quoted_reply: the message of ours that it answers, by Telegram's number.
+    """
 
     arrival: Arrival
     user_id: int
     private: bool
     edited: bool
+    quoted_reply: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +79,66 @@ def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
         return None
 
 
-def letter_of(update: Update, me: User, channel: Channel) -> Letter | None:
+def letter_of(update: Update, me: User, channel: Channel, known: Container[str]) -> Letter | None:
     """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
 
-    In a group only what mentions the bot, answers one of its messages or is a command counts.
+    In a group only what mentions the bot, answers one of its messages or is a command counts. What Telegram itself
+    passes on from a linked channel is said to nobody. known: the names of our commands.
     """
     message = update.message or update.edited_message
-    if message is None or message.from_user is None or message.from_user.is_bot:
+    if message is None or message.from_user is None or message.from_user.is_bot or message.is_automatic_forward:
         return None
     private = message.chat.type == ChatType.PRIVATE
     text = message.text or message.caption or ""
-    if not private and not _meant_for(message, me):
-        return None
+    provenance = _provenance(message)
+    if not private:
+        ours = _is_our_command(text, me, known)
+        if (not _is_addressed(message, me)) if ours is None else not (ours and provenance is Provenance.TYPED):
+            return None
     topic = message.message_thread_id if message.is_topic_message else None
     arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-        text=_without_mention(text, me) if not private else _own_command(text, me),
-        provenance=_provenance(message),
+        text=_own_command(text, me) if private else _without_mention(text, me),
+        provenance=provenance,
         received_at=message.date,
         channel=channel,
         speaker=None if private else message.from_user.full_name,
+        speaker_id=str(message.from_user.id),
         message_id=str(message.message_id),
+        quoted=_quoted(message, me),
     )
-    return Letter(arrival, message.from_user.id, private, edited=update.message is None)
+    replied = message.reply_to_message
+    answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
+    return Letter(arrival, message.from_user.id, private, edited=update.message is None, quoted_reply=answers)
+
+
+def group_move(update: Update) -> tuple[int, int] | None:
+    """The former and the present id of a group that became a supergroup, as its last message says; None otherwise."""
+    message = update.message
+    if message is None or message.migrate_to_chat_id is None:
+        return None
+    return message.chat.id, message.migrate_to_chat_id
+
+
+def _quoted(message: Message, me: User) -> Passage | None:
+    """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
+    replied = message.reply_to_message
+    whole = (replied.text or replied.caption) if replied is not None else None
+    said = message.quote.text if message.quote is not None else whole
+    if not said:
+        return None
+    text = said[:QUOTED_CHARACTERS]
+    if replied is None or replied.from_user is None:  # of another chat, or of a channel
+        return Passage(text, Provenance.FORWARDED)
+    if _is_by(replied, me):
+        return Passage(f"Assistant: {text}", Provenance.FOREIGN)  # what it was made of is in the store
+    own = message.from_user is not None and replied.from_user.id == message.from_user.id
+    provenance = _provenance(replied) if own else Provenance.FORWARDED
+    return Passage(f"{replied.from_user.full_name}: {text}", provenance)
+
+
+def _is_by(message: Message, user: User) -> bool:
+    return message.from_user is not None and message.from_user.id == user.id
 
 
 def _provenance(message: Message) -> Provenance:
@@ -99,9 +149,16 @@ def _provenance(message: Message) -> Provenance:
     return Provenance.TYPED
 
 
-def _meant_for(message: Message, me: User) -> bool:
-    answered = message.reply_to_message.from_user if message.reply_to_message else None
-    if answered is not None and answered.id == me.id:
+def _is_our_command(text: str, me: User, known: Container[str]) -> bool | None:
+    """Whether a text is a command of ours, and no other bot's; None for what is no command."""
+    command = _COMMAND.match(text.strip())
+    if command is None:
+        return None
+    return _is_us(command["bot"], me) if command["bot"] else parse_command(text)[0] in known
+
+
+def _is_addressed(message: Message, me: User) -> bool:
+    if message.reply_to_message is not None and _is_by(message.reply_to_message, me):
         return True
     handle = f"@{me.username}".lower()
     entities = {**message.parse_entities(), **message.parse_caption_entities()}
@@ -110,8 +167,6 @@ def _meant_for(message: Message, me: User) -> bool:
             return True
         if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
             return True
-        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == 0:
-            return "@" not in said or said.lower().endswith(handle)
     return False
 
 
@@ -126,8 +181,11 @@ def _without_mention(text: str, me: User) -> str:
 
 def _own_command(text: str, me: User) -> str:
     """`text` with `/name@us` as `/name`."""
-    head, space, rest = text.partition(" ")
-    suffix = f"@{me.username}".lower()
-    if head.startswith("/") and head.lower().endswith(suffix):
-        return head[: -len(suffix)] + space + rest
-    return text
+    command = _COMMAND.match(text)
+    if command is None or not _is_us(command["bot"], me):
+        return text
+    return f"/{command['name']}{text[command.end() :]}"
+
+
+def _is_us(bot: str | None, me: User) -> bool:
+    return bot is not None and bot.lower() == (me.username or "").lower()

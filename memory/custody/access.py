@@ -5,19 +5,49 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock, now_text, to_text
+from memory.clock import Clock, from_text, now_text, to_text
+from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from memory.store.database import Database
 
 CODE_LIFETIME = timedelta(hours=24)
 CODE_ATTEMPTS = 5
-"""Wrong tries after which a code is void: a code is short enough to type, and must not be guessed."""
+"""What one user may try: a code is short enough to type, and must not be guessed, nor voided by others."""
+MOST_COUNTED = 10_000
+"""Users whose deeds are counted at a time, so that nobody fills the memory by being many."""
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 _LENGTH = 10
+
+
+class NoMember(MnemeError):
+    """Somebody is to be shut out who was not let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Somebody who has claimed the bot."""
+
+    user_id: int
+    since: datetime
+
+
+class Tally:
+    """How often each user did something, while the program runs."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def add(self, user_id: int) -> int:
+        """Count one more; how often it was by now."""
+        count = self._counts[user_id] = self._counts.get(user_id, 0) + 1
+        if len(self._counts) > MOST_COUNTED:
+            del self._counts[next(iter(self._counts))]
+        return count
 
 
 class AccessList:
@@ -27,44 +57,50 @@ class AccessList:
         self._database = database
         self._channel = channel
         self._clock = clock
+        self._tries = Tally()
+        self._tried = ""
 
     async def new_claim_code(self) -> str:
         """A fresh one-time code; it replaces an earlier one and is valid for a day."""
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
         async with self._database.transaction() as connection:
             await connection.execute(
-                "INSERT INTO claim_codes (channel, digest, expires_at, failures) VALUES (?, ?, ?, 0)"
-                " ON CONFLICT (channel) DO UPDATE"
-                " SET digest = excluded.digest, expires_at = excluded.expires_at, failures = 0",
+                "INSERT INTO claim_codes (channel, digest, expires_at) VALUES (?, ?, ?)"
+                " ON CONFLICT (channel) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
                 (self._channel, _digest(code), to_text(self._clock() + CODE_LIFETIME)),
             )
         return code
 
     async def claim(self, user_id: int, code: str) -> bool:
-        """Make a user a member if `code` is the current one, which is then used up."""
+        """Make a user a member if `code` is the current one, which is then used up.
+
+        Who has tried too often is refused, until there is another code.
+        """
         now = now_text(self._clock)
+        current = str(
+            await self._database.value(
+                "SELECT digest FROM claim_codes WHERE channel = ? AND expires_at > ?", (self._channel, now)
+            )
+        )
+        if current != self._tried:
+            self._tries, self._tried = Tally(), current
+        if self._tries.add(user_id) > CODE_ATTEMPTS or not hmac.compare_digest(current, _digest(code)):
+            return False
         async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT digest FROM claim_codes WHERE channel = ? AND expires_at > ? AND failures < ?",
-                (self._channel, now, CODE_ATTEMPTS),
+            used = await connection.execute(
+                "DELETE FROM claim_codes WHERE channel = ? AND digest = ?", (self._channel, current)
             )
-            if not any(hmac.compare_digest(str(row[0]), _digest(code)) for row in rows):
+            if used.rowcount:
                 await connection.execute(
-                    "UPDATE claim_codes SET failures = failures + 1 WHERE channel = ?", (self._channel,)
+                    "INSERT INTO members (channel, user_id, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    (self._channel, user_id, now),
                 )
-                return False
-            await connection.execute("DELETE FROM claim_codes WHERE channel = ?", (self._channel,))
-            await connection.execute(
-                "INSERT INTO members (channel, user_id, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (self._channel, user_id, now),
-            )
-        return True
+        return used.rowcount > 0
 
     async def awaits_claim(self) -> bool:
         """Whether a code is open by which somebody may still claim the bot."""
         found = await self._database.value(
-            "SELECT 1 FROM claim_codes WHERE channel = ? AND expires_at > ? AND failures < ?",
-            (self._channel, now_text(self._clock), CODE_ATTEMPTS),
+            "SELECT 1 FROM claim_codes WHERE channel = ? AND expires_at > ?", (self._channel, now_text(self._clock))
         )
         return found is not None
 
@@ -74,6 +110,22 @@ class AccessList:
             "SELECT 1 FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
         )
         return found is not None
+
+    async def members(self) -> list[Member]:
+        """Who has claimed the bot, the first one first."""
+        rows = await self._database.rows(
+            "SELECT user_id, since FROM members WHERE channel = ? ORDER BY since, user_id", (self._channel,)
+        )
+        return [Member(row["user_id"], from_text(row["since"])) for row in rows]
+
+    async def revoke(self, user_id: int) -> None:
+        """Let a member in no longer, from the next message on. Raises NoMember."""
+        async with self._database.transaction() as connection:
+            gone = await connection.execute(
+                "DELETE FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
+            )
+        if not gone.rowcount:
+            raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
 
     async def has_members(self) -> bool:
         """Whether anybody has claimed the bot."""

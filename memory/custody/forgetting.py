@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.errors import MnemeError, StoreError
@@ -13,8 +14,6 @@ from memory.store.entry_rows import forget_entries
 from memory.store.index import leave_owner
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
 
@@ -83,7 +82,8 @@ class Forgetting:
         try:
             await asyncio.to_thread(_remove_folder, self._files.folder(owner))
         except OSError as error:
-            left.append(f"{error.filename} can't be deleted ({error.strerror}): delete it by hand.")
+            name = Path(error.filename or "its folder").name
+            left.append(f"{name} can't be deleted ({error.strerror}): delete it by hand.")
         if left:
             raise StoreError(f"The log and all entries are forgotten, but {' '.join(left)}")
         return extent

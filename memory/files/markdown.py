@@ -226,7 +226,7 @@ def text_of(path: Path, errors: str = "replace") -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise StoreError(f"{path} can't be read ({error.strerror}): check what it is and whose.") from error
+        raise StoreError(f"{path.name} can't be read ({error.strerror}): check what it is and whose.") from error
 
 
 def _size(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
 from memory.log.sessions import SessionState
+from memory.messages import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -161,6 +162,17 @@ class Mailbox:
                 "INSERT INTO outbox (channel, session_id, text, reply_to, created_at) VALUES (?, ?, ?, ?, ?)",
                 (self._channel, session_id, text, reply_to, now_text(self._clock)),
             )
+
+    async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
+        """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""
+        row = await self._database.row(
+            "SELECT coalesce(m.provenance, 'typed') FROM outbox o"
+            " JOIN messages m ON m.turn_id = o.turn_id AND m.role = 'assistant'"
+            " WHERE o.channel = ? AND o.session_id = ?"
+            " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) ORDER BY m.id DESC LIMIT 1",
+            (self._channel, session_id, message_id),
+        )
+        return Provenance(row[0]) if row is not None else Provenance.FOREIGN
 
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""

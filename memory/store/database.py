@@ -124,13 +124,13 @@ class Database:
                 # shielded: a second cancellation must not leave the transaction open for the next writer
                 await asyncio.shield(self._writer.rollback())
                 if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
-                    raise explain(error, self.path) from error
+                    raise explain(error, self.path.name) from error
                 raise
 
     async def scrub(self) -> None:
         """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format."""
         async with self._lock:
-            with explained(self.path):
+            with explained(self.path.name):
                 # the index's words go only when its segments are merged
                 await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")
                 await self._writer.execute("VACUUM")
@@ -142,7 +142,7 @@ class Database:
         """One unchanging view of what is committed, for reading much while others write."""
         connection = await _connect(self.path, self._clock)
         try:
-            with explained(self.path):
+            with explained(self.path.name):
                 await connection.execute("BEGIN")
                 yield connection
         finally:
@@ -150,7 +150,7 @@ class Database:
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows that `sql` selects from what is committed."""
-        with explained(self.path):
+        with explained(self.path.name):
             return list(await self._reader.execute_fetchall(sql, parameters))
 
     async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:

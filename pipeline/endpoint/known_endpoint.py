@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import structlog
 
 from config.models import ModelWindow
+from config.secrets import without_shapes
 from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.service.endpoints import EndpointFacts
@@ -43,6 +44,14 @@ class Endpoint:
     base_url: str | None
     api_key: str
     why_lost: Callable[[], Awaitable[str]] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it is, as it may be stored and shown: without name and password, query and a slash at its end."""
+        split = urlsplit(self.base_url or OPENAI)
+        return without_shapes(
+            urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path.rstrip("/"), "", ""))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,7 @@ class KnownEndpoint:
 
     async def recall(self, endpoint: Endpoint) -> None:
         """Read what is kept of the endpoint, where that has not been done yet. What can't be read is not known."""
-        url = _without_secrets(endpoint.base_url or OPENAI)
+        url = endpoint.address
         if self._keeping is None or url == self._url:
             return
         if self._keeping.store is not None and not self._keeping.afresh:
@@ -139,9 +148,3 @@ class KnownEndpoint:
         if self._silent_until is not None and now < self._silent_until:
             return False
         return self._facts.asked_at is None or now >= self._facts.asked_at + ASK_AGAIN
-
-
-def _without_secrets(url: str) -> str:
-    """An address as it may be stored: without a user's name and password, a query and a slash at its end."""
-    split = urlsplit(url)
-    return urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path.rstrip("/"), "", ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pipeline.models.model import ContextOverflow, ModelError
@@ -9,6 +10,7 @@ from pipeline.models.model import ContextOverflow, ModelError
 if TYPE_CHECKING:
     import openai
 
+_CODE = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _OVERFLOW_WORDS = (
     "context_length",
     "context length",
@@ -36,6 +38,16 @@ def means_overflow(error: Exception) -> bool:
     return getattr(error, "status_code", None) != 429 and any(words in said for words in _OVERFLOW_WORDS)
 
 
+def loggable(error: Exception) -> dict[str, object]:
+    """What a log may hold of an error of the SDK. Its words are left out: providers quote what was said to them."""
+    code = str(getattr(error, "code", None) or "")
+    return {
+        "error": type(error).__name__,
+        "status": getattr(error, "status_code", None),
+        "code": code if _CODE.fullmatch(code) else None,
+    }
+
+
 def explained(error: Exception, model: str, where: str, timeout: float) -> ModelError:
     """The sentence for an error of the SDK. where: the endpoint's address; timeout: the seconds that were waited."""
     import openai
@@ -51,7 +63,8 @@ def explained(error: Exception, model: str, where: str, timeout: float) -> Model
     if isinstance(error, openai.APIStatusError):
         return _explained_status(error, model, where)
     if isinstance(error, openai.APIError):  # said in the middle of the stream
-        return ModelError(f"The model {model} failed ({error.message[:200]}): try /retry.")
+        code = loggable(error)["code"]
+        return ModelError(f"The model {model} failed in its answer{f' ({code})' if code else ''}: try /retry.")
     return ModelError(f"The model {model} sent something that can't be read: try /retry.")
 
 

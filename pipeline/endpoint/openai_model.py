@@ -9,7 +9,7 @@ import structlog
 
 from pipeline.endpoint.answer_stream import AnswerStream
 from pipeline.endpoint.known_endpoint import KnownEndpoint
-from pipeline.endpoint.model_errors import explained
+from pipeline.endpoint.model_errors import explained, loggable
 from pipeline.endpoint.patience import patiently
 from pipeline.endpoint.refusals import send_what_is_accepted
 from pipeline.endpoint.sending import Begun, Refusal, Sending
@@ -106,8 +106,9 @@ class OpenAIModel:
         # ValueError: what came is not JSON, or not UTF-8
         except (openai.OpenAIError, ValueError, TimeoutError) as error:
             if not answer.begun:
-                raise await self._explained(error, min(silence, request.seconds or silence)) from error
-            log.warning("stream_broke", model=self.name, error=str(error))
+                # from None: a log with the provider's words could hold what was said to it
+                raise await self._explained(error, min(silence, request.seconds or silence)) from None
+            log.warning("stream_broke", model=self.name, **loggable(error))
         return with_written_calls(answer.finished(), () if Part.TOOLS in self._known.refused else request.tools)
 
     async def close(self) -> None:
@@ -156,9 +157,9 @@ class OpenAIModel:
     async def _explained(self, error: Exception, waited: float) -> ModelError:
         import openai
 
-        log.warning("model_call_failed", model=self.name, error=str(error))
+        log.warning("model_call_failed", model=self.name, **loggable(error))
         endpoint = self._endpoint
-        where = endpoint.base_url if endpoint and endpoint.base_url else "OpenAI"
+        where = endpoint.address if endpoint and endpoint.base_url else "OpenAI"
         lost = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
         if lost and endpoint is not None and endpoint.why_lost is not None:
             return ModelError(await endpoint.why_lost())

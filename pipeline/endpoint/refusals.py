@@ -40,7 +40,7 @@ async def send_what_is_accepted(request: Sending, known: frozenset[Part]) -> tup
             part = refusal.names(request.parts(without)) if len(named) < MOST_NAMED else None
             if part is None:
                 return await _with_as_much_as_possible(request, known, named, refusal)
-            log.warning("part_refused", part=str(part), said=refusal.said[:200])
+            log.warning("part_refused", part=str(part), status=refusal.status)
             named.append(part)
         else:
             # the last one made the difference; the others may have been left out on the strength of a wrong word
@@ -77,7 +77,7 @@ async def _put_back(
         try:
             again = await request.send(without - {part})
         except Refusal as refusal:
-            log.warning("part_refused", part=str(part), said=refusal.said[:200])
+            log.warning("part_refused", part=str(part), status=refusal.status)
         except BaseException:
             await request.discard(answer)
             raise

@@ -18,6 +18,7 @@ from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
+    QUOTED_HEADER,
     RELEVANT_HEADER,
     RULES_HEADER,
     SUMMARY_HEADER,
@@ -151,9 +152,15 @@ class PromptBuilder:
         return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
     async def volatile(
-        self, question: str, found: Found, visible: Transcript, stable: Stable, budget: Budget
+        self,
+        question: str,
+        found: Found,
+        visible: Transcript,
+        stable: Stable,
+        budget: Budget,
+        quoted: Sequence[Passage] = (),
     ) -> Volatile:
-        """The memories that fit `question`, what was found about it, and the time."""
+        """The messages that are answered, the memories that fit `question`, what was found about it, and the time."""
         tokens, memories = budget.relevant, self._sources.memories
         context: tuple[Activated, ...] = ()
         passages: list[Passage] = []
@@ -162,14 +169,16 @@ class PromptBuilder:
             taken += budget.text(RULES_HEADER) if stable.baseline else 0
             left = budget.activation(memories.activation_tokens) - taken
             context = memories.activation.contextual(stable.pool, stable.baseline, left, budget.text, stable.lines)
-            quoted = self._style.whole_exchanges
-            passages.append(await memories.recall.relevant(question, found, visible, tokens, whole_exchanges=quoted))
+            whole = self._style.whole_exchanges
+            passages.append(await memories.recall.relevant(question, found, visible, tokens, whole_exchanges=whole))
         if self._sources.graph is not None:
             passages.append(await self._sources.graph.relevant(question))
         lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in passages if one.text]
-        parts = ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
+        answered = [f"{one.provenance.mark} {budget.cut(one.text, tokens)}".strip() for one in quoted]
+        parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
+        parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
-        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in passages))
+        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
         return Volatile(text, context)
 
 

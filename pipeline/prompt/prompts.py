@@ -38,6 +38,7 @@ and "your" to the user. You keep nothing beyond this conversation."""
 MEMORY_HEADER = "# Memory"
 RULES_HEADER = "# Rules"
 SUMMARY_HEADER = "[Conversation summary]"
+QUOTED_HEADER = "# The message that the user answers"
 RELEVANT_HEADER = "# Relevant Memory"
 NOW_HEADER = "Now:"
 

@@ -38,7 +38,8 @@ class ContextBuilding:
         question = in_one(turn.user_messages).text
         found = await self._builder.find(turn.session, question, transcript)
         stable = await self._builder.stable(turn.session, visible, budget, found)
-        volatile = await self._builder.volatile(question, found, transcript, stable, budget)
+        quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
+        volatile = await self._builder.volatile(question, found, transcript, stable, budget, quoted)
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.notices += [stable.unreadable] if stable.unreadable else []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.cli.main import main
+from memory.custody.access import AccessList
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support.fakes import FakeClock
@@ -349,3 +350,18 @@ def test_the_version_and_the_help_are_there_at_once(shell: Shell) -> None:
     places = [text.index(word) for word in ("Talk", "chat", "Memory", "recall", "Upkeep", "backup")]
     assert places == sorted(places)
     assert 'mneme chat -m "' in text
+
+
+def test_24_members_are_listed_and_shut_out_from_the_shell(shell: Shell, tmp_path: Path, clock: FakeClock) -> None:
+    async def claim() -> None:
+        database = await Database.open(tmp_path / "data" / "mneme.db")
+        access = AccessList(database, "telegram", clock)
+        assert await access.claim(12345, await access.new_claim_code())
+        await database.close()
+
+    assert shell.run("members", "list") == (0, "", "Nobody has claimed the bot.\n")
+    asyncio.run(claim())
+    assert shell.done("members", "list") == "12345  since 2026-02-07 12:15 UTC\n"
+    assert "12345 is let in no longer" in shell.done("members", "revoke", "12345")
+    status, _, said = shell.run("members", "revoke", "12345")
+    assert (status, said.strip()) == (1, "mneme: 12345 has not claimed the bot: `mneme members list` shows who has.")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from config.logs import redact
+from config.logs import configure_logging, redact
 from config.secrets import secret_in, without_secrets
 from memory.custody.portable import Portable
+from memory.errors import StoreError
 from tests.support.fakes import Person
-from tests.support.servers.model import Says
+from tests.support.servers.model import Fails, Says, Streams
 from tests.support.servers.web import Answer, WebServer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
@@ -25,113 +25,28 @@ if TYPE_CHECKING:
     from tests.support.servers.web import Request
 
 KEY = "aB3dE5gH7jK9mN1pQ3sT5vW7"
-
-SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"
-NUMBERED = " ".join(f"{number}. {word}" for number, word in enumerate(SEED.split(), 1))
-
+"""Stands for {KEY} in the set, which so holds nothing that a scanner of repositories would report."""
+BOT_TOKEN = "123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc"
+SET = json.loads((Path(__file__).parents[1] / "sets" / "secrets.json").read_text(encoding="utf-8"))
 SECRETS = [
-    ("a private key", "-----BEGIN PRIVATE KEY-----\nMIIE"),
-    ("a private key", "-----BEGIN OPENSSH PRIVATE KEY-----"),
-    ("a private key", "-----BEGIN PGP PRIVATE KEY BLOCK-----"),
-    ("a Telegram bot token", "123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc"),
-    ("an API key", f"use sk-{KEY} for it"),
-    ("an API key", f"sk-proj-{KEY}"),
-    ("an API key", f"sk-ant-api03-{KEY}"),
-    ("an API key", f"sk_live_{KEY}"),
-    ("an API key", f"ghp_{KEY}{KEY}"),
-    ("an API key", f"github_pat_{KEY}"),
-    ("an API key", f"glpat-{KEY}"),
-    ("an API key", f"hf_{KEY}{KEY}"),
-    ("an API key", f"npm_{KEY}{KEY}"),
-    ("an API key", "AKIAIOSFODNN7EXAMPLE"),
-    ("an API key", f"AIza{KEY}{KEY}"),
-    ("an API key", "xoxb-123456789012-abcdef"),
-    ("an API key", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"),
-    ("a password", "the password is hunter22"),
-    ("a password", "My password for the router is: tr0ub4dor"),
-    ("a password", "password: swordfish"),
-    ("a password", "PASSWORD=swordfish"),
-    ("a password", "OPENAI_API_KEY=abcdefghij"),
-    ("a password", "пароль від роутера: qwerty12"),
-    ("a password", "Пароль это Zima2024"),
-    ("a password", "Das Passwort lautet Geheim#1"),
-    ("a password", "la contraseña es gato1234"),
-    ("a password", "le mot de passe est Soleil$9"),
-    ("a password", "我的密码是abc12345"),
-    ("a password", "postgres://mneme:hunter2@db.example.org/mneme"),
-    ("an API key", f"SG.{KEY}.{KEY}{KEY}"),
-    ("an API key", f"whsec_{KEY}"),
-    ("an API key", f"xapp-1-{KEY}"),
-    ("an API key", "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"),
-    ("an API key", f"GOCSPX-{KEY}"),
-    ("an API key", "ASIAIOSFODNN7EXAMPLE"),
-    (
-        "a private key",
-        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,X\n\nMIIE+/=\n-----END RSA PRIVATE KEY-----",
-    ),
-    ("an access token", f"Authorization: Bearer {KEY}"),
-    ("an access token", "authorization: basic dXNlcjpwYXNz"),
-    ("a password", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
-    ("a password", "client secret: abcdefghij"),
-    ("a password", "Das Kennwort ist Geheim#1"),
-    ("a password", "секретный ключ: qwerty12"),
-    ("a password", "la clave de acceso es gato1234"),
-    ("a password", "口令是abc12345"),
-    ("an account number", "DE89 3704 0044 0532 0130 00"),
-    ("an account number", "my IBAN is GB29NWBK60161331926819."),
-    ("an account number", "UA21 3223 1300 0002 6007 2335 6600 1 please"),
-    ("a seed phrase", f"my seed phrase is {SEED}"),
-    ("a seed phrase", f"Recovery phrase:\n{NUMBERED}"),
-    ("a seed phrase", f"сид-фраза: {SEED} {SEED}"),
-    ("a card number", "4111 1111 1111 1111"),
-    ("a card number", "my card is 4111111111111111."),
-    ("a card number", "card:5500-0000-0000-0004, thanks"),
-    ("a card number", "3782 822463 10005"),
+    pytest.param(case["kind"], case["text"].replace("{KEY}", KEY), id=f"{case['kind']}, {case['label']}")
+    for case in SET["secrets"]
 ]
+HARMLESS: list[str] = SET["harmless"]
 
-HARMLESS = [
-    "The password is kept in the safe behind the picture.",
-    "The password is stored, as always, at Ann's.",
-    "I changed the password yesterday at 10:30.",
-    "Password rules: at least twelve characters, please",
-    "Где пароль? Спроси у Олены.",
-    "the sk-learn-pipelines-tutorial is good",
-    "a task-oriented approach since 2024",
-    "My phone is +380 50 123 45 67 or +380 67 765 43 21",
-    "order 1234 5678 9012 3456",
-    "It was measured at 1707307200000",
-    "the years 2019 2020 2021 2022",
-    "0000 0000 0000 0000",
-    "pi is 3.14159265358979323846",
-    "https://example.org:8080/a@b",
-    "Ann's key is under the third pot from the left",
-    "12345678:30",
-    "AKIA is a prefix",
-    "commit 4f1d2c3b5a69788796a5b4c3d2e1f00112233445 fixes it",
-    "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "ISBN 978-3-16-148410-0 and ISBN 9780306406157",
-    "on 2026-02-07 12:15:30.123456 at 50.4501, 30.5234",
-    "call 0800 123 456 or 1-800-555-0199 or +49 (0) 30 123456",
-    "the seed phrase is kept where nobody would ever look for it, under some plank in our barn",
-    "recovery words: take twelve of them, write them down with care and lock everything away somewhere dry and safe",
-    f"a poem that goes {SEED}",
-    "DE89 3704 0044 0532 0130 01 has a wrong digit",
-    "GREAT92 WORDS IN CAPITAL LETTERS ARE NO ACCOUNT",
-    "Basic understanding-of-the-matter1 helps, the bearer of news",
-    "Das Passwort steht wie immer auf dem Zettel in der Küche.",
-    "la contraseña está en el cajón de la cocina",
-    "le mot de passe se trouve chez ma voisine",
-    "uuid 123e4567-e89b-12d3-a456-426614174000",
-]
+
+def test_26_the_set_is_large_enough() -> None:
+    assert len(SECRETS) >= 88
+    assert len(HARMLESS) >= 60
 
 
 @pytest.mark.parametrize(("kind", "text"), SECRETS)
-def test_a_secret_is_recognised(kind: str, text: str) -> None:
+def test_26_a_secret_is_recognised(kind: str, text: str) -> None:
     assert secret_in(text) == kind
 
 
 @pytest.mark.parametrize(("kind", "text"), SECRETS)
-def test_a_secret_in_the_middle_of_a_text_is_taken_out(kind: str, text: str) -> None:
+def test_26_a_secret_in_the_middle_of_a_text_is_taken_out(kind: str, text: str) -> None:
     cleaned = without_secrets(f"Ann said on Monday\n{text}\nand went home")
     assert "[secret]" in cleaned
     assert secret_in(cleaned) is None
@@ -140,7 +55,7 @@ def test_a_secret_in_the_middle_of_a_text_is_taken_out(kind: str, text: str) -> 
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
+def test_26_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
     assert secret_in(text) is None
     assert without_secrets(text) == text
 
@@ -165,17 +80,17 @@ def test_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
         "legal winner ",
     ],
 )
-def test_no_text_takes_long_to_look_through(piece: str) -> None:
+def test_26_no_text_takes_long_to_look_through(piece: str) -> None:
     before = time.process_time()
     secret_in(piece * (20_000 // len(piece)))
     assert time.process_time() - before < 0.5
 
 
-SHAPES = [text for kind, text in SECRETS if kind != "a password"]
+SHAPES = [case.values[1] for case in SECRETS if case.values[0] != "a password"]
 
 
 @pytest.mark.parametrize("text", SHAPES)
-def test_what_the_store_refuses_is_not_logged_either_and_json_stays_json(text: str) -> None:
+def test_26_what_the_store_refuses_is_not_logged_either_and_json_stays_json(text: str) -> None:
     line = redact(json.dumps({"event": f"sent {text}", "ok": True}, ensure_ascii=False))
     assert "[secret]" in line
     assert json.loads(line)["ok"] is True
@@ -259,3 +174,70 @@ async def test_no_secret_goes_to_lightrag(start: OpenApp) -> None:
     assert len(documents) == 1
     assert HIDDEN not in documents[0]
     assert "Berta" in documents[0]
+
+
+SAID_IN_PRIVATE = "my aunt Berta keeps eleven hives"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Fails(400, f"cannot use this: {SAID_IN_PRIVATE}", code=SAID_IN_PRIVATE, param="messages"),
+        Fails(422, f"cannot use this: {SAID_IN_PRIVATE}"),
+        Fails(500, SAID_IN_PRIVATE),
+        Streams(({"error": {"message": f"it choked on: {SAID_IN_PRIVATE}", "code": 500}},)),
+    ],
+    ids=["400", "422", "500", "in the stream"],
+)
+async def test_26_what_a_provider_quotes_of_the_prompt_in_its_error_is_not_logged(
+    person: Person,
+    model: ModelServer,
+    capsys: pytest.CaptureFixture[str],
+    own_logging: None,
+    failure: Fails | Streams,
+) -> None:
+    configure_logging("debug", "json")
+    model.otherwise = model.consolidation = lambda _: failure
+    said = await person.says(f"Hello, {SAID_IN_PRIVATE}")
+    assert "try /retry" in said
+    assert SAID_IN_PRIVATE not in said
+    await person.says("/compact 1")
+    await person.says("/new")
+    logged = capsys.readouterr().err
+    assert "model_call_failed" in logged
+    assert "Berta" not in logged
+
+
+async def test_26_credentials_in_the_endpoints_address_are_in_no_sentence(
+    start: OpenApp, model: ModelServer, capsys: pytest.CaptureFixture[str], own_logging: None
+) -> None:
+    configure_logging("debug", "json")
+    model.otherwise = lambda _: Fails(503)
+    address = model.url.replace("http://", "http://ann:pw7@").replace("/v1", f"/sk-{KEY}/v1")
+    async with start(openai_base_url=f"{address}?key=hidden99") as app:
+        said = [await Person(app).says("Hello"), await Person(app).says("/status")]
+    shown = "".join((*said, capsys.readouterr().err))
+    assert "/[secret]/v1" in said[0]
+    for secret in ("ann", "pw7", KEY, "hidden99"):
+        assert secret not in shown.replace("channel", "")
+
+
+async def test_26_a_sentence_in_a_chat_names_no_path_of_the_machine(
+    app: App, person: Person, model: ModelServer, tmp_path: Path
+) -> None:
+    await person.says("Hello")
+    async with app.database.transaction() as connection:
+        for row in await connection.execute_fetchall("PRAGMA page_count"):
+            await connection.execute(f"PRAGMA max_page_count = {row[0] + 2}")
+    said = await person.says("/remember " + "x" * 9_000)
+    folder = tmp_path / "data" / "memory" / "console:local"
+    (folder / "MEMORY.md").unlink(missing_ok=True)
+    (folder / "MEMORY.md").mkdir(parents=True)
+    said += await person.says("Remember that I like tea")
+    assert "The disk with mneme.db is full" in said
+    assert "MEMORY.md" in said
+    assert str(tmp_path) not in said
+
+
+def test_26_an_error_that_quotes_a_secret_shows_it_to_nobody() -> None:
+    assert str(StoreError(f"bot{BOT_TOKEN}/getMe is out of reach")) == "bot[secret]/getMe is out of reach"

@@ -51,6 +51,9 @@ class FakeChannel:
     async def say(self, arrival: Arrival, text: str) -> None:
         await self.deliver(text)
 
+    async def may_manage(self, arrival: Arrival) -> bool:
+        return True
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]
 

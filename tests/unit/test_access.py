@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.custody.access import CODE_ATTEMPTS, AccessList
+from memory.custody.access import CODE_ATTEMPTS, MOST_COUNTED, AccessList, NoMember, Tally
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -56,11 +56,39 @@ async def test_of_two_who_claim_at_once_one_wins(access: AccessList) -> None:
     assert sorted(await asyncio.gather(access.claim(1, code), access.claim(2, code))) == [False, True]
 
 
-async def test_a_code_is_void_after_too_many_wrong_tries(access: AccessList) -> None:
+async def test_24_who_tried_too_often_is_refused_and_the_code_still_works_for_its_owner(access: AccessList) -> None:
     code = await access.new_claim_code()
     for _ in range(CODE_ATTEMPTS):
         assert not await access.claim(666, "WRONG")
-    assert not await access.claim(12345, code)
+    assert not await access.claim(666, code)
+    assert await access.awaits_claim()
+    assert await access.claim(12345, code)
+
+
+async def test_24_many_who_try_void_no_code_and_fill_no_memory(access: AccessList) -> None:
+    code = await access.new_claim_code()
+    for user in range(1, 300):
+        for _ in range(CODE_ATTEMPTS + 1):
+            assert not await access.claim(user, "WRONG")
+    assert await access.claim(12345, code)
+    tally = Tally()
+    assert [tally.add(1), tally.add(1)] == [1, 2]
+    for user in range(MOST_COUNTED + 1):
+        tally.add(user)
+    assert tally.add(MOST_COUNTED) == 2
+    assert tally.add(1) == 1  # the longest ago is forgotten
+
+
+async def test_24_a_member_is_listed_and_shut_out_again(access: AccessList, clock: FakeClock) -> None:
+    for user in (12345, 777):
+        assert await access.claim(user, await access.new_claim_code())
+        clock.forward(days=1)
+    assert [member.user_id for member in await access.members()] == [12345, 777]
+    await access.revoke(12345)
+    assert [member.user_id for member in await access.members()] == [777]
+    assert not await access.is_member(12345)
+    with pytest.raises(NoMember, match="12345 has not claimed the bot"):
+        await access.revoke(12345)
 
 
 async def test_a_code_survives_a_few_typing_errors(access: AccessList) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tests.support.servers.telegram_faults import Fault, Faults
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, press, say
+from tests.support.servers.telegram_people import Utterance, move, moved, press, say
 from tests.support.servers.web import Answer, WebServer
 
 if TYPE_CHECKING:
@@ -127,8 +127,12 @@ class BotApiServer:
         edit_of: int | None = None,
         photo: bool = False,
         caption: str | None = None,
+        fields: JsonObject | None = None,
     ) -> int:
-        """A person writes, or edits the message `edit_of`; the number of the update that tells the bot."""
+        """A person writes, or edits the message `edit_of`; the number of the update that tells the bot.
+
+        fields: what the message has besides, as the Bot API writes it.
+        """
         if user_id is None and chat_type != "private":
             problem = "in a group, say who is writing"
             raise ValueError(problem)
@@ -148,6 +152,7 @@ class BotApiServer:
             edit_of=edit_of,
             photo=photo,
             caption=caption,
+            fields=fields or {},
         )
         update_id, message_id = say(self._methods, said)
         self._message_ids[update_id] = message_id
@@ -178,6 +183,16 @@ class BotApiServer:
         if chat is None:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
+
+    def owns(self, user_id: int, chat_id: int) -> None:
+        """Have a person own a group."""
+        self._methods.owners.add((chat_id, user_id))
+
+    def group_becomes(self, former: int, present: int) -> None:
+        """A group becomes a supergroup, with another number; the bot is told in both."""
+        self._methods.updates.add("message", move(self._methods, former, present))
+        self._methods.updates.add("message", moved(self._methods, former, present))
+        self._notify()
 
     # -- what the bot did ----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from tests.support.servers.telegram_params import JsonObject, bad_request
+from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
 from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
 
 ChatType: TypeAlias = Literal["private", "group", "supergroup"]
@@ -36,6 +36,7 @@ class Chat:
     messages: dict[int, JsonObject] = field(default_factory=dict)
     drafts: list[str] = field(default_factory=list)
     last_message_id: int = 0
+    moved_to: int | None = None
 
     def as_json(self) -> JsonObject:
         """The chat as the Bot API writes it."""
@@ -115,6 +116,9 @@ class Chats:
         chat = self._chats.get(chat_id) if isinstance(chat_id, int) else None
         if chat is None:
             raise bad_request("chat not found")
+        if chat.moved_to is not None:
+            words = "Bad Request: group chat was upgraded to a supergroup chat"
+            raise ApiError(400, words, moved_to=chat.moved_to)
         return chat
 
 

@@ -58,6 +58,7 @@ class Methods:
         self.commands: dict[tuple[str, str], list[Command]] = {}
         self.documents: dict[str, bytes] = {}
         self.drafts_supported = True
+        self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
             "answerCallbackQuery": self._answer_callback_query,
             "deleteMessage": self._delete_message,
@@ -65,6 +66,7 @@ class Methods:
             "deleteWebhook": self._delete_webhook,
             "editMessageReplyMarkup": self._edit_message_reply_markup,
             "editMessageText": self._edit_message_text,
+            "getChatMember": self._get_chat_member,
             "getMe": lambda _params: self.bot,
             "getMyCommands": self._get_my_commands,
             "getWebhookInfo": self._get_webhook_info,
@@ -175,6 +177,13 @@ class Methods:
         if len(params.get("text", "")) > 200:
             raise bad_request("MESSAGE_TOO_LONG")
         return True
+
+    def _get_chat_member(self, params: JsonObject) -> JsonObject:
+        chat, user = self.chats.named_by(params), integer(params, "user_id")
+        person = {"id": user, "is_bot": False, "first_name": "Ann"}
+        if (chat.chat_id, user) in self.owners:
+            return {"status": "creator", "user": person, "is_anonymous": False}
+        return {"status": "member", "user": person}
 
     # -- the bot itself ------------------------------------------------------------------------------------
 

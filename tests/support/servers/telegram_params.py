@@ -17,6 +17,7 @@ JsonObject: TypeAlias = dict[str, Any]
 _NUMBERS = frozenset(
     [
         "chat_id",
+        "user_id",
         "message_id",
         "message_thread_id",
         "reply_to_message_id",
@@ -62,17 +63,22 @@ class Upload:
 class ApiError(Exception):
     """An answer of the Bot API that is not ok."""
 
-    def __init__(self, code: int, description: str, *, retry_after: int | None = None) -> None:
+    def __init__(
+        self, code: int, description: str, *, retry_after: int | None = None, moved_to: int | None = None
+    ) -> None:
         super().__init__(f"{code} {description}")
         self.code = code
         self.description = description
         self.retry_after = retry_after
+        self.moved_to = moved_to
 
     def as_json(self) -> JsonObject:
         """The body Telegram sends for it."""
         body: JsonObject = {"ok": False, "error_code": self.code, "description": self.description}
         if self.retry_after is not None:
             body["parameters"] = {"retry_after": self.retry_after}
+        if self.moved_to is not None:
+            body["parameters"] = {"migrate_to_chat_id": self.moved_to}
         return body
 
 

@@ -19,6 +19,7 @@ _MARKED = re.compile(
     r"|(?<![\w@])(?P<mention>@[A-Za-z][A-Za-z0-9_]{3,31})(?!\w)"
 )
 _DAY = 86_400
+_ADMIN: JsonObject = {"id": 3003, "is_bot": False, "first_name": "Carol"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Utterance:
     edit_of: int | None
     photo: bool
     caption: str | None
+    fields: JsonObject
 
 
 def say(methods: Methods, said: Utterance) -> tuple[int, int]:
@@ -79,6 +81,23 @@ def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id
     return methods.updates.add("callback_query", query)
 
 
+def move(methods: Methods, former: int, present: int) -> JsonObject:
+    """The last message of a group that becomes the supergroup `present`."""
+    chat = methods.chats.get(former)
+    if chat is None or chat.chat_type != "group":
+        problem = f"there is no group {former}"
+        raise ValueError(problem)
+    methods.chats.register(present, "supergroup", chat.name)
+    chat.moved_to = present
+    return chat.put(chat.new_message(_ADMIN) | {"migrate_to_chat_id": present})
+
+
+def moved(methods: Methods, former: int, present: int) -> JsonObject:
+    """The first message of the supergroup that the group `former` became."""
+    chat = methods.chats.register(present, "supergroup", "")
+    return chat.put(chat.new_message(_ADMIN) | {"migrate_from_chat_id": former})
+
+
 def marked(text: str) -> list[JsonObject]:
     """The commands and mentions Telegram finds in a text."""
     return [
@@ -100,7 +119,7 @@ def _new(chat: Chat, said: Utterance) -> JsonObject:
         replied = max(known.message_id for known in chat.bot_messages())
     if replied is not None:
         message["reply_to_message"] = chat.quoted(replied)
-    return message
+    return message | said.fields
 
 
 def _edited(chat: Chat, said: Utterance) -> JsonObject:
