@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _ENOUGH = 0.5
 """The part of an uncited fact's words that one statement of the user's must hold."""
-_BEFORE = 6
-"""Messages before the cited one that say who "she" is, and what was asked."""
+_BEFORE = 40
+"""Messages before the cited one that say who "she" is, and what was asked, and that names may come from."""
 
 
 class Refusal(StrEnum):

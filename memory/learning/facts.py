@@ -130,7 +130,8 @@ class _Learning:
         """What is doubted or past stands beside what holds, unless it says the same."""
         if former is not None and wording(former.content) == wording(self._content):
             return None
-        if await self._waiting() is not None:
+        # what was captured says so for sure
+        if await self._waiting() is not None or await self._noted() is not None:
             return None
         return Learned(await self._added(former))
 
