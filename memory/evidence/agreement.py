@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 
 SHORT = 40
 """Characters below which a message does not tell its language."""
-TURNED = 0.4
-"""The part of a statement that must be shared before a negation on one side alone counts."""
+TURNED = 0.6
+"""The part of a statement that must be shared before a negation on one side alone counts.
+
+Of the labelled conversations' true facts 96% pass with this, 93% with 0.4 and BARE 1, and of the inventions 57 and 50%.
+"""
+BARE, BARE_APART = 2, 3
+"""Words that nobody said, and no word of the quote is left for, that are too many; and those where none is shared."""
+ASKED_TURNED, ASKED_BARE = 0.4, 1
+"""From here on a second look is asked, where there is one."""
 
 
 class Doubt(StrEnum):
@@ -61,7 +68,7 @@ def agreement(fact: Fact, evidence: Evidence) -> Agreement:
         Doubt.MORE: _says_more(found),
     }
     doubt = next((doubt for doubt, holds in doubts.items() if holds), None)
-    return Agreement(doubt, is_plain=found.shared > 0 and found.more == 0)
+    return Agreement(doubt, is_plain=_is_plain(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +122,8 @@ def _language_said(evidence: Evidence) -> Language:
 
 def _says_more(found: Differences) -> bool:
     # a fact without a word of its quote may well be another way to say it all
-    return found.bare >= (1 if found.shared else 3)
+    return found.bare >= (BARE if found.shared else BARE_APART)
+
+
+def _is_plain(found: Differences) -> bool:
+    return found.shared > 0 and found.more == 0 and found.turned < ASKED_TURNED and found.bare < ASKED_BARE
