@@ -44,6 +44,7 @@ check: dev deploy-check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python -m tests.trials.audit
 	$(PYTEST)
 
 # The README's lines in a bare Debian; needs root and debootstrap, and takes some minutes.

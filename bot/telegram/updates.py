@@ -27,6 +27,9 @@ CHANNEL = "telegram"
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 
+NAME_CHARACTERS = 40
+"""What is shown of a name, which its owner chooses freely and may make 129 characters long."""
+_NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 """A command at the beginning of a text, for us or for the bot that it names."""
 
@@ -102,7 +105,7 @@ def letter_of(update: Update, me: User, channel: Channel, known: Container[str])
         provenance=provenance,
         received_at=message.date,
         channel=channel,
-        speaker=None if private else message.from_user.full_name,
+        speaker=None if private else _name_of(message.from_user),
         speaker_id=str(message.from_user.id),
         message_id=str(message.message_id),
         quoted=_quoted(message, me),
@@ -134,7 +137,12 @@ def _quoted(message: Message, me: User) -> Passage | None:
         return Passage(f"Assistant: {text}", Provenance.FOREIGN)  # what it was made of is in the store
     own = message.from_user is not None and replied.from_user.id == message.from_user.id
     provenance = _provenance(replied) if own else Provenance.FORWARDED
-    return Passage(f"{replied.from_user.full_name}: {text}", provenance)
+    return Passage(f"{_name_of(replied.from_user)}: {text}", provenance)
+
+
+def _name_of(user: User) -> str:
+    """What the model is told of who speaks: a name, and nothing that reads like another speaker or an order."""
+    return " ".join(_NO_NAME.sub(" ", user.full_name).split())[:NAME_CHARACTERS].strip() or "Somebody"
 
 
 def _is_by(message: Message, user: User) -> bool:

@@ -85,6 +85,7 @@ class Portable:
             if not with_secrets:
                 await asyncio.to_thread(_mask_files, folder / "memory")
             await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
+            await asyncio.to_thread(_make_private, folder)
         except OSError as error:
             raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
         return sum(counts.values())
@@ -94,6 +95,7 @@ class Portable:
 
         All of it is restored, or nothing. Raises StoreError.
         """
+        await asyncio.to_thread(_refuse_links, folder)
         expected = await asyncio.to_thread(_read_contents, folder)
         # copied beside their place first, and moved there when all else is done
         files = self._root.with_name(f".{self._root.name}.import")
@@ -106,6 +108,7 @@ class Portable:
                     for table, count in expected.items():
                         await _restore_rows(connection, table, folder / "rows" / f"{table}.jsonl", count)
                 await asyncio.to_thread(_copy_tree, folder / "memory", files)
+                await asyncio.to_thread(_make_private, files)
             await asyncio.to_thread(_move_tree, files, self._root)
         except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
             raise StoreError(f"{folder} is damaged ({error}): nothing was restored.") from error
@@ -225,6 +228,21 @@ def _make_empty(folder: Path, root: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(folder.iterdir()):
         raise StoreError(f"{folder} is not empty: name a new folder.")
+    folder.chmod(0o700)  # it may have been there, open to others
+
+
+def _make_private(folder: Path) -> None:
+    """Close a tree to others, whatever the modes of what was copied there."""
+    for path in (folder, *folder.rglob("*")):
+        if path.exists():
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse an export with what no export has: a link would bring in a file from elsewhere, a pipe never ends."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise StoreError(f"{path} is no file of an export: nothing was restored; remove it if you know what it is.")
 
 
 def _append(path: Path, lines: Iterable[str]) -> None:

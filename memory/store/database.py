@@ -128,14 +128,21 @@ class Database:
                 raise
 
     async def scrub(self) -> None:
-        """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format."""
+        """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format.
+
+        Raises StoreError where another program reads what was, so that the log can't be emptied.
+        """
         async with self._lock:
             with explained(self.path.name):
                 # the index's words go only when its segments are merged
                 await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")
                 await self._writer.execute("VACUUM")
-                await self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         await asyncio.to_thread(_remove_former, self.path)
+        if emptied[0]:  # SQLite says so in its answer only
+            raise StoreError(
+                "another program still reads the database, whose log keeps the words till then: end it and try again."
+            )
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:

@@ -108,6 +108,26 @@ async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_bef
     assert await holding(database, TEXT) > 0
 
 
+async def test_27_what_another_reader_keeps_in_the_write_ahead_log_is_said_and_goes_with_the_next_try(
+    store: Store, files: MarkdownFiles, database: Database
+) -> None:
+    async with database.transaction() as connection:
+        await connection.execute("PRAGMA busy_timeout = 100")
+    forgetting = Forgetting(database, files)
+
+    def kept() -> bool:
+        return any(TEXT.encode() in path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
+
+    await forgetting.forget_all(THEIRS)
+    async with database.snapshot() as reader:
+        await reader.execute_fetchall("SELECT count(*) FROM messages")
+        with pytest.raises(StoreError, match="another program still reads"):
+            await forgetting.forget_all(MINE)
+        assert kept()
+    await forgetting.forget_all(MINE)
+    assert not kept()
+
+
 async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
     store: Store, files: MarkdownFiles, database: Database
 ) -> None:

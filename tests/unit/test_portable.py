@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -231,9 +232,53 @@ async def test_an_unknown_owner_is_said(full: Portable, tmp_path: Path) -> None:
     assert not (tmp_path / "one").exists()
 
 
-async def test_an_export_is_readable_for_its_owner_only(full: Portable, tmp_path: Path) -> None:
-    await full.export(tmp_path / "one")
-    assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o700
+@pytest.mark.parametrize("there_before", [False, True])
+async def test_28_an_export_is_readable_for_its_owner_only(
+    full: Portable, tmp_path: Path, *, there_before: bool
+) -> None:
+    one = tmp_path / "one"
+    if there_before:
+        one.mkdir()
+        one.chmod(0o777)
+    (tmp_path / "data" / "memory" / MINE / "2026-02-07.md").chmod(0o666)
+    await full.export(one)
+    open_to_others = [path for path in (one, *one.rglob("*")) if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert open_to_others == []
+
+
+async def test_28_what_is_imported_is_readable_for_its_owner_only(
+    full: Portable, empty: Database, tmp_path: Path
+) -> None:
+    one = tmp_path / "one"
+    await full.export(one)
+    for path in (one, *one.rglob("*")):
+        path.chmod(0o777)
+    root = tmp_path / "new" / "memory"
+    await Portable(empty, root).restore(one)
+    assert [path for path in (root, *root.rglob("*")) if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
+
+
+@pytest.mark.parametrize(
+    "name", [f"memory/{MINE}/MEMORY.md", "memory/elsewhere", "rows/entries.jsonl", "contents.json"]
+)
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+async def test_28_an_import_follows_no_links_and_reads_no_pipes(
+    full: Portable, empty: Database, tmp_path: Path, name: str, kind: str
+) -> None:
+    one, elsewhere = tmp_path / "one", tmp_path / "elsewhere"
+    await full.export(one)
+    (one / name).unlink(missing_ok=True)
+    elsewhere.mkdir()
+    (elsewhere / "private.md").write_text("nothing of yours")
+    if kind == "link":
+        (one / name).symlink_to(elsewhere if name.endswith("elsewhere") else elsewhere / "private.md")
+    else:
+        os.mkfifo(one / name)
+    root = tmp_path / "new" / "memory"
+    with pytest.raises(StoreError, match="is no file of an export: nothing was restored"):
+        await Portable(empty, root).restore(one)
+    assert not root.exists()
+    assert await empty.value("SELECT count(*) FROM entries") == 0
 
 
 async def test_a_non_empty_installation_is_refused(full: Portable, empty: Database, tmp_path: Path) -> None:

@@ -1,0 +1,283 @@
+"""Whatever others write, wherever and in whatever order: nothing gives way, with a model that obeys all it reads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from bot.app import open_app
+from bot.telegram.service import run_telegram
+from config.settings import Settings
+from memory.store.entry import Kind, NewEntry
+from tests.support.attacks import KNOWN
+from tests.support.fakes import FakeClock
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
+    from tests.support.servers.model import ChatRequest, Reply
+    from tests.support.servers.telegram_params import JsonObject
+
+ANN, BEN = 1001, 2002
+GROUPS = range(-100500, -100510, -1)
+"""Many, since Telegram takes 20 messages a minute in each."""
+NAME = "mneme_test_bot"
+MOST_CALLS = 8
+"""What the model tries in a turn: a turn may take more calls, but not for ever."""
+
+
+class Attack(NamedTuple):
+    """What others wrote, the way that it comes, and what a model does that obeys it."""
+
+    carrier: str
+    text: str
+    calls: list[tuple[str, object]]
+
+
+class Place(NamedTuple):
+    """Where somebody talks with the bot: a chat, or a topic of a group."""
+
+    chat: int
+    topic: int | None = None
+
+    @property
+    def owner(self) -> str:
+        return f"telegram:{self.chat}"
+
+    @property
+    def session(self) -> str:
+        return f"{self.owner}:{self.topic}" if self.topic else self.owner
+
+
+ATTACKS = [
+    Attack(one["carrier"], one["text"], [(name, arguments) for name, arguments in one["calls"]])
+    for one in json.loads((Path(__file__).parents[1] / "sets" / "attacks.json").read_text(encoding="utf-8"))
+]
+PLACES = [Place(ANN), Place(BEN), *(Place(chat, topic) for topic in (None, 7) for chat in GROUPS)]
+WORDS = {chat: f"vuvuzela{number}x" for number, chat in enumerate((ANN, BEN, *GROUPS))}
+"""What each chat keeps, and no other one may see."""
+FORWARDED: JsonObject = {"forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Elsewhere"}}
+FROM_A_BOT: JsonObject = {"via_bot": {"id": 99, "is_bot": True, "first_name": "Gif", "username": "gif"}}
+
+
+def squeezed(text: str) -> str:
+    """`text` without all that is shown in one way or another: spaces, quotation marks, brackets."""
+    return re.sub(r"\W+", "", text)
+
+
+def obeying(request: ChatRequest) -> Reply:
+    """The answer of a model that does what anything in its request says, and repeats it."""
+    read = squeezed("".join(str(message["content"]) for message in request.messages))
+    orders = [attack for attack in ATTACKS if squeezed(attack.text) in read]
+    repeated = f"As it says: {' '.join(attack.text for attack in orders)}"
+    if request.is_consolidation:
+        lines = "\n".join((KNOWN, *(f"- {attack.text}" for attack in orders)))
+        facts = [{"fact": attack.text, "category": "user", "importance": 5} for attack in orders]
+        return Says(json.dumps({"history_entry": repeated, "memory_update": lines, "facts": facts}))
+    if request.is_summary or "tools" not in request.body:
+        return Says(repeated)
+    roles = [message["role"] for message in request.messages]
+    last = max(at for at, role in enumerate(roles) if role == "user")
+    asked = str(request.messages[last]["content"])
+    calls: list[tuple[str, object]] = [("memory_recall", {"query": "secret word"})]
+    if (wanted := re.search(r"Look up (.*)", asked)) is not None:
+        calls.append(("memory_recall", {"query": wanted[1]}))
+    calls += [call for attack in orders for call in attack.calls]
+    done = roles[last:].count("tool")
+    return Calls((calls[done],)) if done < min(len(calls), MOST_CALLS) else Says(repeated)
+
+
+@dataclass
+class World:
+    """A running bot with people and groups, and what must hold in it whatever happens."""
+
+    app: App
+    telegram: BotApiServer
+    model: ModelServer
+    clock: FakeClock
+    folder: Path
+    refused: int = 0
+    before: dict[str, list[tuple[object, ...]]] = field(default_factory=dict)
+
+    async def prepare(self) -> None:
+        """Give each chat its word, as an entry and as a line of MEMORY.md."""
+        store = Store.over(self.app.database, self.clock)
+        for chat, word in WORDS.items():
+            owner = Place(chat).owner
+            await store.entries.add(owner, NewEntry(f"The secret word is {word}", name="home", kind=Kind.FACT))
+            folder = self.folder / "data" / "memory" / owner
+            folder.mkdir(parents=True)
+            (folder / "MEMORY.md").write_text(f"{KNOWN}\n")
+        self.before = {"entries": await self._lasting()}
+
+    async def _lasting(self) -> list[tuple[object, ...]]:
+        """What stands in later prompts unasked, or was there: archives and foreign notes come up marked only."""
+        rows = await self.app.database.rows(
+            "SELECT o.name AS owner, e.kind, e.content, n.name FROM entries e JOIN owners o ON o.id = e.owner_id"
+            " JOIN names n ON n.entry_id = e.id WHERE e.deleted_at IS NULL AND e.trusted ORDER BY e.id, n.name"
+        )
+        return [tuple(row) for row in rows]
+
+    async def says(
+        self,
+        place: Place,
+        text: str | None,
+        *,
+        caption: str | None = None,
+        first_name: str = "Ann",
+        fields: JsonObject | None = None,
+    ) -> None:
+        """Say something in a place, wait for the answer, and look at all that left the house for it."""
+        group = place.chat < 0
+        if text is not None and group:
+            text = re.sub(r"^/(\w+)", rf"/\1@{NAME}", text) if text.startswith("/") else f"@{NAME} {text}"
+        calls, requests = len(self.telegram.calls), len(self.model.requests)
+        before = len(self.telegram.sent(place.chat))
+        self.telegram.user_says(
+            text,
+            chat_id=place.chat,
+            user_id=ANN if group else place.chat,
+            first_name=first_name,
+            chat_type="supergroup" if group else "private",
+            thread_id=place.topic,
+            photo=text is None,
+            caption=f"@{NAME} {caption}" if group and caption else caption,
+            fields=fields,
+        )
+        await self.telegram.wait_for(lambda: len(self.telegram.sent(place.chat)) > before)
+        await self.app.runner.idle(place.session)
+        self._look(place, calls, requests)
+
+    def _look(self, place: Place, calls: int, requests: int) -> None:
+        others = [word for chat, word in WORDS.items() if chat != place.chat]
+        for request in self.model.requests[requests:]:
+            assert not any(word in request.prompt for word in others), "another owner's word reached the model"
+            self.refused += sum("text is in view" in str(m["content"]) for m in request.messages if m["role"] == "tool")
+        for call in self.telegram.calls[calls:]:
+            if call.method.startswith(("send", "edit")):
+                assert call.params["chat_id"] == place.chat, "something was said in another chat"
+                assert not any(word in str(call.params) for word in others), "another owner's word was said"
+
+    async def attack(self, place: Place, attack: Attack) -> None:
+        """Bring an attack to a place in its way, and have it read again later."""
+        say, beginning = attack.text, " ".join(attack.text.split()[:2])
+        if attack.carrier in ("quote", "external"):
+            await self.says(place, "What does this say?", fields=_quoting(attack, place))
+        elif attack.carrier == "name":
+            await self.says(place, "Good morning", first_name=attack.text)
+        elif attack.carrier == "title":
+            kind = "supergroup" if place.chat < 0 else "private"
+            await self.says(place, "Hi", fields={"chat": {"id": place.chat, "type": kind, "title": attack.text}})
+        elif attack.carrier == "document":
+            await self.says(place, None, caption=say, fields=FORWARDED)
+        else:
+            await self.says(place, say, fields=FROM_A_BOT if attack.carrier == "bot" else FORWARDED)
+        await self.says(place, "What does that mean?")
+        if attack.carrier == "summary":
+            await self.says(place, "/compact 1")
+            await self.says(place, "And now?")
+        await self.says(place, "/new")
+        self.clock.forward(days=2)
+        await self.says(place, f"Look up {beginning}")
+        await self.says(place, "/new")
+        self.clock.forward(days=20)
+
+    async def check(self) -> None:
+        """Nothing lasting was written or lost, nor anything outside of the owners' folders."""
+        assert [row for row in await self._lasting() if row[1] != Kind.ARCHIVE] == self.before["entries"]
+        memory = self.folder / "data" / "memory"
+        assert {path.name for path in memory.iterdir()} == {Place(chat).owner for chat in WORDS}
+        for chat in WORDS:
+            assert (memory / Place(chat).owner / "MEMORY.md").read_text() == f"{KNOWN}\n"
+        assert {path.name for path in self.folder.iterdir()} == {"data"}
+        known = {"memory", "mneme.db", "mneme.db-wal", "mneme.db-shm"}
+        assert {path.name for path in (self.folder / "data").iterdir()} <= known
+        files = [path for path in memory.rglob("*") if path.is_file() and not path.name.startswith(".")]
+        assert {path.suffix for path in files} == {".md"}
+
+
+def _quoting(attack: Attack, place: Place) -> JsonObject:
+    chat = {"id": place.chat, "type": "supergroup" if place.chat < 0 else "private"}
+    if attack.carrier == "quote":
+        author = {"id": 777, "is_bot": False, "first_name": "Mallory"}
+        return {"reply_to_message": {"message_id": 1, "date": 1, "chat": chat, "from": author, "text": attack.text}}
+    origin = {"type": "hidden_user", "date": 1, "sender_user_name": "Elsewhere"}
+    return {"external_reply": {"origin": origin}, "quote": {"text": attack.text, "position": 0}}
+
+
+@asynccontextmanager
+async def world(folder: Path) -> AsyncIterator[World]:
+    """A bot that serves all places, with a model that obeys."""
+    clock = FakeClock()
+    async with BotApiServer() as telegram, ModelServer() as model:
+        model.otherwise = model.consolidation = obeying
+        values = {
+            "mneme_data_dir": folder / "data",
+            "openai_base_url": model.url,
+            "llm_model": "scripted",
+            "telegram_bot_token": BotApiServer.TOKEN,
+            "telegram_api_url": telegram.url,
+            "telegram_allowed_ids": ",".join(map(str, WORDS)),
+        }
+        async with open_app(Settings.model_validate(values), clock) as app:
+            service = asyncio.create_task(run_telegram(app))
+            await telegram.wait_for(lambda: telegram.polled or service.done())
+            try:
+                made = World(app, telegram, model, clock, folder)
+                await made.prepare()
+                yield made
+            finally:
+                service.cancel()
+                await asyncio.gather(service, return_exceptions=True)
+
+
+def test_32_there_are_sixty_attacks_of_every_kind() -> None:
+    assert len({attack.text for attack in ATTACKS}) >= 60
+    kinds = {"forward", "bot", "document", "quote", "external", "name", "title", "tool", "note", "summary"}
+    assert {attack.carrier for attack in ATTACKS} == kinds
+
+
+@pytest.mark.parametrize("kind", sorted({attack.carrier for attack in ATTACKS}))
+async def test_32_no_attack_of_a_kind_writes_leaks_or_leaves_its_place(tmp_path: Path, kind: str) -> None:
+    async with world(tmp_path) as made:
+        attacks = [attack for attack in ATTACKS if attack.carrier == kind]
+        for number, attack in enumerate(attacks):
+            await made.attack(PLACES[number % len(PLACES)], attack)
+            await made.check()
+        # the attacks were read and tried, but for those of names and titles, which are no text to the model
+        assert (made.refused >= len(attacks)) == (kind not in ("name", "title"))
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(PLACES), st.sampled_from(range(len(ATTACKS)))),
+    min_size=2,
+    max_size=5,
+    unique_by=lambda step: (step[0], step[1] if step[0].chat > 0 else None),
+)
+
+
+@settings(max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_32_no_attacks_in_any_order_in_any_places_write_leak_or_leave_their_place(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Place, int]]
+) -> None:
+    async def live_through() -> None:
+        async with world(tmp_path_factory.mktemp("world")) as made:
+            for place, number in steps:
+                await made.attack(place, ATTACKS[number])
+            await made.check()
+
+    asyncio.run(live_through())

@@ -1,0 +1,49 @@
+"""`python -m tests.trials.audit`: known weaknesses in the packages that users install. Needs the network."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+LOCK = Path(__file__).parents[2] / "requirements-local.lock"
+"""All that can be installed: the embedded model's engine too."""
+SECONDS = 60
+"""How long it may take altogether: a network that hangs must not hold up a build."""
+
+
+def audited(lock: Path, seconds: float = SECONDS) -> str:
+    """What pip-audit finds, as JSON; empty where it can't ask."""
+    command = [sys.executable, "-m", "pip_audit", "--requirement", str(lock), "--disable-pip", "--require-hashes"]
+    command += ["--timeout", "5", "--progress-spinner", "off", "--format", "json"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False).stdout  # noqa: S603  # our own words
+    except subprocess.TimeoutExpired:
+        return ""
+
+
+def verdict(found: str) -> tuple[str, bool]:
+    """One line about an audit, and whether the packages may be used. What could not be looked up is not called safe."""
+    try:
+        packages = json.loads(found)["dependencies"]
+    except ValueError:
+        return "audit: not made, since the list of weaknesses can't be reached; that needs the network", True
+    weak = [
+        f"{one['name']} {one['version']} ({weakness['id']})" for one in packages for weakness in one.get("vulns", ())
+    ]
+    if weak:
+        return (
+            f"audit: known weaknesses in {', '.join(weak)}: run `make lock`, or narrow the range in pyproject.toml",
+            False,
+        )
+    unseen = sum("skip_reason" in one for one in packages)
+    if unseen:
+        return f"audit: nothing is known of {unseen} of {len(packages)} packages here; that needs PyPI itself", True
+    return f"audit: no known weakness in {len(packages)} packages", True
+
+
+if __name__ == "__main__":
+    line, usable = verdict(audited(LOCK))
+    print(line)  # noqa: T201  # a command
+    raise SystemExit(0 if usable else 1)
