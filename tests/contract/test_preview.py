@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from telegram.ext import ExtBot
 
+from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
 from memory.log.sessions import Address
 from tests.support.servers.telegram import BotApiServer
@@ -31,7 +32,7 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 async def preview(telegram: BotApiServer) -> AsyncIterator[Preview]:
     """A preview in the group."""
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
-        yield Preview(bot, Address("telegram", str(GROUP)), private=False)
+        yield Preview(bot, Address("telegram", str(GROUP)), Pace(), private=False)
 
 
 async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_message(
