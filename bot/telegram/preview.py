@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import RetryAfter, TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, send_chunk, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, render
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class Preview:
                 try:
                     await self._show_once(self._newest)
                 except (TelegramError, SendFailed) as error:
+                    if self._first is not None and self.message_id is None and in_doubt(error):
+                        return  # it may stand in the chat: a second one beside it would be worse than none
                     pause = max(pause, self._pause_after(error))
             await asyncio.sleep(pause)
 
