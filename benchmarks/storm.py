@@ -25,7 +25,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.support.processes import running_bot
 from tests.support.servers.model import Calls, ModelServer, Says
@@ -175,7 +175,7 @@ async def _quiet(telegram: BotApiServer, folder: Path) -> None:
     print("it did not come to rest")
 
 
-def _rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
+def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:  # whatever the columns hold
     with closing(sqlite3.connect(folder / "data" / "mneme.db", timeout=30)) as connection:
         return list(connection.execute(sql))
 
