@@ -24,6 +24,7 @@ from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from config.settings import MemoryScope, Settings
+from memory.backup.soundness import Soundness
 from memory.clock import system_clock
 from memory.consolidation.asking import Asking, Contract
 from memory.consolidation.consolidation import ConsolidationService, Patience
@@ -139,12 +140,12 @@ async def open_app(
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
-        housekeeping = Housekeeping(memory.pruning, memory.ledger)
+        housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search))
         stack.push_async_callback(housekeeping.close)
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
-        await housekeeping.run()
+        await housekeeping.begin()
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)

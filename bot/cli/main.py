@@ -17,6 +17,7 @@ from bot.cli.members_cli import members_cli
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
 from config.errors import ConfigurationError
+from config.handles import ask_for_handles
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ async def _run(settings: Settings) -> None:
     from bot.telegram.service import run_telegram
     from memory.backup.data_lock import only_runner
 
+    ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
         async with open_app(settings) as app, reporting(manager, app.health, app.lanes), _observed(app):

@@ -12,7 +12,7 @@ import structlog
 from telegram import InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.rendering import Chunk, plain
+from bot.telegram.rendering import Chunk, plain, unrendered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
+
+
+MOST_INSTEAD = 5
+"""Messages at most that stand for a file that a chat does not take."""
 
 
 class Trouble(StrEnum):
@@ -68,6 +72,10 @@ async def send_part(bot: Bot, address: Address, part: Part, reply_to: str | None
             message_thread_id=thread_of(address),
             reply_parameters=_reply(reply_to),
         )
+    except BadRequest as error:
+        # a group may let nobody send files: better the beginning as messages than nothing
+        log.warning("file_refused", reason=error.message)
+        return [await send_chunk(bot, address, chunk) for chunk in unrendered(part.text)[:MOST_INSTEAD]][-1]
     except TelegramError as error:
         raise explained(error) from error
     return str(message.message_id)
@@ -108,6 +116,12 @@ async def edit_chunk(bot: Bot, address: Address, message_id: str, chunk: Chunk) 
             raise explained(error) from error
     except TelegramError as error:
         raise explained(error) from error
+
+
+def in_doubt(error: TelegramError | SendFailed) -> bool:
+    """Whether nobody knows if what failed has arrived."""
+    failure = error if isinstance(error, SendFailed) else explained(error)
+    return failure.trouble is Trouble.IN_DOUBT
 
 
 def explained(error: TelegramError) -> SendFailed:

@@ -13,6 +13,7 @@ from telegram.error import TelegramError
 
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
 from bot.telegram.layout import laid_out
+from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
 from bot.telegram.rendering import Chunk, render
 from bot.telegram.updates import CHANNEL
@@ -50,6 +51,7 @@ class TelegramChannel:
         self._mailbox = mailbox
         self._outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
+        self._pace = Pace()
         self._left: dict[str, str] = {}
         self.shown: set[int] = set()
         """Inbox ids whose answer was shown and could not be committed: they are only still to be marked as done."""
@@ -69,7 +71,7 @@ class TelegramChannel:
                 await self._mailbox.keep_preview(session_id, message_id)
 
         left = self._left.pop(session_id, None)
-        preview = Preview(self._bot, arrival.address, private=arrival.speaker is None, keep=keep, left=left)
+        preview = Preview(self._bot, arrival.address, self._pace, private=arrival.speaker is None, keep=keep, left=left)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
@@ -111,7 +113,7 @@ class TelegramChannel:
         await asyncio.sleep(TYPING_DELAY)
         while True:
             preview = self._previews.get(arrival.address.session_id)
-            if preview is None or not preview.shown_within(TYPING_PAUSE):
+            if (preview is None or not preview.shown_within(TYPING_PAUSE)) and self._pace.allows():
                 with contextlib.suppress(TelegramError):
                     await self._bot.send_chat_action(
                         chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import RetryAfter, TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, send_chunk, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, render
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.telegram.pace import Pace
     from bot.telegram.rendering import Chunk
     from memory.log.sessions import Address
 
@@ -28,8 +29,10 @@ log = structlog.get_logger(__name__)
 
 DRAFT_PAUSE = 0.7
 """Seconds between two drafts in a private chat."""
-EDIT_PAUSE = 3.0
-"""Seconds between two edits in a group, which may see 20 messages a minute."""
+EDIT_PAUSE = 5.0
+"""Seconds between two edits in a group, which may see 20 messages a minute: some are left for the replies."""
+CROWDED_PAUSE = 0.2
+"""Seconds until a preview for which there was no room tries again."""
 FIRST_EDIT_CHARACTERS = 40
 """A message that will be edited is sent once there is this much to read."""
 
@@ -41,10 +44,18 @@ class Preview:
     """
 
     def __init__(
-        self, bot: Bot, address: Address, *, private: bool, keep: Keep | None = None, left: str | None = None
+        self,
+        bot: Bot,
+        address: Address,
+        pace: Pace,
+        *,
+        private: bool,
+        keep: Keep | None = None,
+        left: str | None = None,
     ) -> None:
         self._bot = bot
         self._address = address
+        self._pace = pace
         self._drafts = private
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self._newest = ""
@@ -84,10 +95,15 @@ class Preview:
             await self._changed.wait()
             self._changed.clear()
             pause = DRAFT_PAUSE if self._drafts else EDIT_PAUSE
-            if self._newest != self._shown:
+            if self._newest != self._shown and not self._pace.allows():
+                self._changed.set()  # with what is newest then
+                pause = CROWDED_PAUSE
+            elif self._newest != self._shown:
                 try:
                     await self._show_once(self._newest)
                 except (TelegramError, SendFailed) as error:
+                    if self._first is not None and self.message_id is None and in_doubt(error):
+                        return  # it may stand in the chat: a second one beside it would be worse than none
                     pause = max(pause, self._pause_after(error))
             await asyncio.sleep(pause)
 

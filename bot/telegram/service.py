@@ -20,6 +20,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller, PollingBot
 from bot.telegram.updates import CHANNEL
 from config.errors import ConfigurationError
+from config.handles import connections
 from memory.custody.access import AccessList
 from memory.service.mailbox import Mailbox
 from pipeline.tls import tls_context
@@ -63,7 +64,9 @@ def telegram_bot(
             base_url=f"{url}/bot",
             base_file_url=f"{url}/file/bot",
             request=HTTPXRequest(
-                connection_pool_size=64,
+                # those who wait for a connection wait: a request that has none was not sent, and comes again
+                connection_pool_size=connections(64),
+                pool_timeout=patience,
                 read_timeout=patience,
                 write_timeout=patience,
                 proxy=proxy,

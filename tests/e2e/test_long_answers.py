@@ -82,3 +82,14 @@ async def test_stop_ends_the_parts_of_an_answer_that_were_not_sent_yet(
         held.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert [text[:4] for text in texts(telegram)] == ["word", "Noth"]
+
+
+async def test_a_chat_that_takes_no_files_gets_the_beginning_as_messages(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Says("word " * 20_000))
+    telegram.fault("sendDocument", error_code=400, description="Bad Request: not enough rights to send documents")
+    async with serve():
+        telegram.user_says("all of it", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2 + 5)
+    assert telegram.documents == []
