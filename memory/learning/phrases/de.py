@@ -71,6 +71,20 @@ _VAGUE = (
     r"|das|dein|deine|mir|dir|ihm|ihr|ihnen|"
     r"eine?_(?:gute|schlechte|tolle|super|frage|bisschen))(?!\w))"
 )
+_SHARED_WORDS = {
+    "without": r"(?:keine?n?|nie(?:mals)?(?:_mit)?|ohne)",
+    "always": r"(?:immer|nie|niemals|bitte)",
+    "must": r"(?:müssen|muss|dürfen|darf|sollen|soll)",
+    "lastingly": r"(?:immer|stets|nie|niemals|nur|ausschließlich)",
+    "whom": r"(?:ich|du|wir|er|sie|es|man|das|dies|ihr|wer|was|wo|wie|wenn|ob|dass)",
+    "it": r"(?:es_ist|das_ist|es|ist)",
+    "articles": r"(?:der|die|das|den|dem|am|im|um|bei|in)",
+    "in": r"(?:in|im|bei[nm]?|für|auf|zu[mr]?)",
+    "no": r"nicht",
+    "beg": r"(?P<ask>ich_(?:bitte|ersuche)_(?:sie|dich)(?:_darum)?,?_|ich_wäre_(?:ihnen|dir)_dankbar,?_wenn_(?:sie|du)_)",
+    "manner": r"(?:ohne|mich_mit|kein\w*)",
+    "inf": r"(?:[\w-]+_){0,4}?\w+en",
+}
 PHRASES = phrases(
     r"""
     change (?:ich_bin|wir_sind)_(?:(?:vor_kurzem|kürzlich|gerade|jetzt|neulich|inzwischen)_)?von_{old}_nach
@@ -123,7 +137,7 @@ PHRASES = phrases(
     correction^* {said}\w*
     correction* (?:es_ist_|das_ist_)?nicht_(?!nur|bloß|so\b|das\b|dies)(?:(?:am|im|in|um|bei|den|der|die)_)?{old},?
         _sondern_(?!auch|dies|das\b|jen)[^,]{2,50}$
-    correction* (?:ich_(?:meinte|sagte|meine)|(?:sie|er|es)_(?:heißt|ist)|(?:mein|unser)\w*_[^,]{2,30}?_(?:heißt
+    correction* (?:ich_(?:meinte|sagte|meine|heiße?|bin)|(?:sie|er|es)_(?:heißt|ist)|(?:mein|unser)\w*_[^,]{2,30}?_(?:heißt
         |ist))_[^,]{2,60}?,?_(?:und_)?nicht_{old}{end}
     rule? {ask}(?:mich_|mir_|uns_|bitte_|dabei_|beim_\w+_|in_\w+_){0,3}(?:{now}_)?(?:bitte_)?{never}_(?!gern|noch
         |schon|mehr$|wieder$|aufgeben|sagen)[^!?]{2,90}?\b(?!(?:ge(?!h|b|n)\w+en|gewesen|genommen|gegeben
@@ -147,7 +161,7 @@ PHRASES = phrases(
         |hat|hatte|habe|sind|waren|haben|regnet|steht|geht|darf)\b)[\w-]+_){1,4}?(?:(?:bitte_)(?:immer|stets|nur)
         |(?:bitte_)?(?:nie|niemals|keine?n?|nichts_mit))_(?!ahnung|problem|frage|idee|mehr\b|einmal|zeit|lust
         |gewesen|noch)\w
-    constraint {imperative}_(?:(?:bitte|mir|mich|dabei)_){0,2}(?:keine?n?|nicht|nie|niemals)_(?!mehr\b|so\b|das\b
+    constraint {imperative}_(?:(?:bitte|mir|mich|dabei)_){0,2}(?:mein\w*_\w+_)?(?:keine?n?|nicht|nichts|nie|niemals)_(?!mehr\b|so\b|das\b
         |dies|es\b|sorgen|angst|panik|stress|jetzt|heute|vergessen|traurig|böse|auf\b|schon)\w
     constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht
         |kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr
@@ -180,13 +194,13 @@ PHRASES = phrases(
         _{vague}(?:am_|um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
     correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
     correction^* (?!.*\b(?:nicht|danke|bitte|noch|nur|mehr|schon|kein\w*)\b)(?:[\w/.:-]+
-        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_uhr|_euro)?{end}
+        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_\w+)?{end}
     correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
     correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am
         |im|in|um|auf|bei|der|die|den|das)_)?(?-i:[A-ZÄÖÜ\d]))(?:(?:am|im|in|um|bei|den|der|die|das)_)?{old}{end}
     fact (?:mein_(?:\w+_)?(?:name|nick\w*|spitzname)_(?:ist|lautet)|ich_(?:heiße|heiß)|(?:alle|freunde|die_leute)
         _nennen_mich|man_nennt_mich)_\w
-    fact (?:ich|wir)_(?:(?:übrigens|selbst|auch)_)?(?:bin|sind)_(?:(?:übrigens|seit_\w+_\w+|seit_\w+|auch|eigentlich
+    fact (?:(?:ich|wir)_(?:(?:übrigens|selbst|auch)_)?)?(?:bin|sind)_(?:(?:übrigens|seit_\w+_\w+|seit_\w+|auch|eigentlich
         |von_beruf|beruflich|gegen_[\w_]{3,30}?|stark|sehr|hochgradig)_){0,3}{lasting}
     fact (?:ich_|wir_)?(?:wohnen?|leben?|arbeiten?|studieren?|unterrichte|komme_(?:ursprünglich_)?aus|stamme|pendle
         |besitze|fahre_(?:einen?|mit)|spiele|spreche|züchte|betreibe|leite|trage|vertrage|esse|trinke|rauche|nutze
@@ -234,6 +248,10 @@ PHRASES = phrases(
     constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
         _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
     rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+
+    rule (?:hör\w*(?:_bitte)?_auf|schluss|genug|lass\w*(?:_bitte)?)_(?:mit_)?(?:den|deinen|diesen|dem|die|das_ganze)_(?!quatsch|scheiß|unsinn|mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
+    constraint (?:nie|niemals)_(?:mit_|ohne_)(?!mir|dir|ihm|ihr|uns)[\w-]+{end}
+    constraint ich_darf_[^,?!]{2,40}?_?(?:nichts|kein\w*)_(?!dafür|sagen|vergessen|davon)\w
+    fact wir_(?:be)?nutzen_\w[^,?!]{2,40}
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,
@@ -248,6 +266,7 @@ PHRASES = phrases(
     np=_NP,
     vague=_VAGUE,
     **{"is": _IS},
+    **_SHARED_WORDS,
 )
 TABLE = Table(
     phrases=PHRASES,
@@ -262,7 +281,7 @@ TABLE = Table(
         "außerdem ps p\\.s\\. btw du_solltest_wissen,?_dass dazu"
     ),
     marks=whole(
-        "n+ei+n+ nee+ nö ne(?=,) falsch eigentlich tatsächlich genauer_gesagt stopp? moment(?=,|_mal) halt(?=,) warte "
+        "n+ei+n+ nee+ nö ne(?=,|_warte|_moment) falsch eigentlich tatsächlich genauer_gesagt stopp? moment(?=,|_mal) halt(?=,) warte "
         "korrektur berichtigung quatsch "
         "das_(?:stimmt_(?:so_)?nicht|ist_(?:falsch|nicht_richtig)) du_(?:irrst_dich|liegst_falsch|verwechselst_\\w+) "
         "stimmt_nicht tippfehler verschrieben "
@@ -294,7 +313,7 @@ TABLE = Table(
         r"|stand_da)\b"
     ),
     voids=(
-        r"^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite"
+        r"^(?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite"
         r"|nur_spaß)\b|\bliebe_es,?_wenn|,_oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?|,_(?:sagt|sagte|meint"
         r"|meinte)_\w+"
     ),
@@ -309,6 +328,8 @@ TABLE = Table(
     ),
     abbreviations="z.b d.h bzw usw nr str hr fr evtl ggf u.a sog inkl",
     empty="immer nie niemals wieder nein nicht das dies diese dieser doch eigentlich",
+    emphatic="immer|nie|niemals|bitte|punkt",
+    relatives="wo|wohin|woher|welche\\w*|deren|dessen",
     calendar=(
         r"\b(?:januar|februar|märz|mai|juni|juli|august|september|oktober|november|dezember|(?:mon|diens|donners|frei"
         r"|sams|sonn)tags?|mittwochs?)\b"

@@ -50,7 +50,7 @@ _ASK = (
 )
 _I = (
     r"(?:i|we)_+(?:(?:really|absolutely|just|generally|usually|always|much|personally|actually|also|honestly|simply|"
-    r"totally|strongly|kinda|do|still|normally|typically|quite|truly|rly|fucking|freaking|prob|mostly|way)_+){0,3}"
+    r"totally|strongly|kinda|do|still|normally|typically|quite|truly|rly|fucking|freaking|prob|mostly|way|\w+ly)_+){0,3}"
 )
 # what follows a liking that is about the moment or the talk itself
 _PASSING = (
@@ -109,6 +109,19 @@ _FLEETING = any_of(
     "small_question to thing problems questions "
     "ideas friend_who busy been had seen done just never no_(?:idea|clue|time|problem|words|choice|doubt|energy)"
 )
+_SHARED_WORDS = {
+    "without": r"(?:no(?!_(?:more_than|one|idea|problem|way|thanks))|without|never_(?:any|with))",
+    "always": r"(?:always|ever|never|period)",
+    "must": r"(?:must|ha(?:s|ve)_to|shall|needs?_to)",
+    "lastingly": r"(?:always|never|only|exclusively|at_all_times)",
+    "whom": r"(?:i|you|u|we|he|she|it|they|this|that|there|if|who|what|how|when|why|must|life)",
+    "it": r"""(?:its?|it's|it_is|that's)""",
+    "articles": r"(?:the|an?|on|in|at|by)",
+    "in": r"(?:in|for|on|with)",
+    "no": r"not",
+    "beg": r"""(?P<ask>(?:i|we)_(?:must_|would_|have_to_|kindly_|do_)?(?:ask|request|beg)_(?:that_)?you_(?:to_)?|(?:i|we)(?:'d|_would|_should)_(?:be_(?:grateful|obliged|glad)_(?:if_you_(?:could_|would_)?)|appreciate_it_if_you_(?:could_|would_)?))""",
+    "manner": r"(?:without|address_me|metric|refrain)",
+}
 PHRASES = phrases(
     r"""
     change (?:i|we)(?:'ve|ve|_have)?(?:_(?:just|recently|finally|now))?_(?:moved|relocated)(?:_away|_house)?_from
@@ -162,7 +175,7 @@ PHRASES = phrases(
     constraint {ask}(?:under_no_circumstances|on_no_account|in_no_case|at_no_time|by_no_means)_\w
     constraint (?:it_is|it's|its)_(?:mandatory|forbidden|essential|required)_(?:that_you|to)_{verbs}\b
     constraint (?:don'?t|do_not)_{act}_(?!me_(?:you|beg|wait|laugh|feel|sad|cry|do|go|that|how|what)|it\b(?!_in|_to)
-        |this\b|that\b|these\b|those\b|them\b|him\b|there\b|here\b|yet\b|now\b|anything\b|too\b|about\b|me_(?:wrong
+        |this\b|that\b|these\b|those\b|them\b|him\b|there\b|here\b|yet\b|now\b|anything{end}|too\b|about\b|me_(?:wrong
         |down|alone|sad|cry|laugh)\b|the_(?:word|phrase)\b[^.]*$)\w
     constraint no_(?:more_)?(?!thanks|thank|problem|idea|way|worries|one|doubt|clue|chance|need|comment|rush|matter
         |wonder|off?en[cs]e|time|luck|pain|longer|i|it|its|that|this|the|you|we|he|she|joke|kidding|biggie|shit|cap
@@ -185,7 +198,7 @@ PHRASES = phrases(
         |only|don'?t|do_not|just)_)?{verbs}\b)
     rule (?:when|if)_(?:i|you|we|u)_[^,!?]{3,80}?,?_(?:i_mean|then_always|(?:please_)?(?:always|never|only|don'?t|do
         _not)_{verbs}\b)
-    rule? {ask}(?:call|address|refer_to)_me_(?!back|later|when|at\b|tomorrow|tonight|an?\b|crazy|maybe|if\b|on\b
+    rule? {ask}(?:call|address|refer_to)_me_(?!the_|back|later|when|at\b|tomorrow|tonight|an?\b|crazy|maybe|if\b|on\b
         |in\b|once|after|old|by_(?:phone|\d)|again|asap|paranoid|stupid|now|please$|soon|with_it|for)\w
     rule? {ask}keep_(?:it|your|the|all|every|things|my)_(?:(?:[\w'-]+_){0,4}?(?:when|if|with|for)_(?:u|you|i|me
         |my)\b|{answers}_\w)
@@ -320,6 +333,13 @@ PHRASES = phrases(
         |use|keep|address)_?\w
     decision (?:so_)?going_with_\w[^,?!]{0,40}?(?:_instead|_over_|,_(?:decided|final))
     constraint so_(?:no|nothing_with)_(?!one|idea|far|problem|need|worries|more_than)\w+
+    rule (?:stop|quit|enough|lay_off|drop|skip|no_more)_(?:with_|w_)?(?:the_|your_|all_)*(?!that|this|it\b)\w[^,?!]{2,40}?_(?:with|for|when|in_(?:my|your|the))_\w
+    rule (?:stop|quit|enough)_(?:with|w)_(?:the|your|all)_\w
+    correction^* {np}\w+s_(?:on|in|at|to|by|with|from)_[^,?!]{1,40}{end}
+    constraint never_(?:any|anything_with)_\w+(?:_\w+){0,3}{end}
+    fact we_(?:use|have|own|run|keep|grow|speak|drive)_(?!to\b|it\b|this|that|no\b|been|a_(?:problem|question|meeting|call))\w[^,?!]{1,40}?(?:_(?:at|for|in|since|as)_\w+)
+    change (?:i|we)_(?:just_|recently_)?(?:adopted|got|bought)_an?_(?:\w+_)?(?:dog|cat|puppy|kitten|house|car|bike|flat|horse|baby)\b
+    fact our_(?:[\w/-]+_){1,3}?(?:run|live|use|sit|start|meet|work)_(?:on|in|at|with)_\w
     """,
     verbs=_VERBS,
     act=_ACT,
@@ -337,6 +357,8 @@ PHRASES = phrases(
     mine=_MINE,
     fleeting=_FLEETING,
     **{"is": _IS},
+    now=_FROM_NOW,
+    **_SHARED_WORDS,
 )
 TABLE = Table(
     phrases=PHRASES,
@@ -345,7 +367,7 @@ TABLE = Table(
         "yeah yep yup sure btw by_the_way fyi fwiw imo imho ngl lowkey honestly to_be_honest tbh personally frankly "
         "generally in_general as_a_rule for_the_record one_more_thing thanks thx thank_you just_so_you_know "
         "just_to_let_you_know (?:just_)?(?:please_)?(?:note|know|be_aware)_that for_your_information lol+ lmao rofl "
-        "ha(?:ha)+h? omg dude bro bruh mate man guys buddy folks listen look right cool great alright anyways? "
+        "ha(?:ha)+h? omg dude bro bruh yo mate man guys buddy folks listen look right cool great alright anyways? "
         "basically actually_just like i_mean you_know "
         "(?:quick_)?(?:heads[-_]up|memo|update|note|reminder|fact|one|thing)(?=[:,]) p\\.?s\\.? nb "
         "(?:for|as)_(?:(?:future|your)_reference|context|background|info) "
@@ -372,9 +394,9 @@ TABLE = Table(
     closers=whole(
         "please pls plz thanks thx thank_you ty tyvm cheers ok okay lol+ lmao+ lmfao rofl ha(?:ha)+h? hehe btw tho "
         "though fyi just_so_you_know if_possible if_you_can got_it alright dude bro (?<=,_)(?:man|mate) "
-        "for_future_reference xd yeah thank_u pretty_please omg smh ffs"
+        "for_future_reference xd yeah thank_u pretty_please omg smh ffs fr"
     ),
-    courtesies="please|pls|plz",
+    courtesies="please|pls|plz|kindly|(?:be_)?so_(?:kind|good)_as_to",
     fillers="btw|by_the_way|lol|lmao|tbh|haha+",
     requests=whole(
         "(?:can|could|will|would|do|did|should)_(?:you|u|i|we|ya) what(?:'s|s)? "
@@ -405,7 +427,7 @@ TABLE = Table(
         r"|keeps_saying|swears)\b"
     ),
     voids=(
-        r"\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
+        r"^(?:oh_|ah_|wow_)*(?:great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:love|adore|my_favou?rite)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
         r"|lovely|nice)"
         r",_(?:i|we)_(?:just_|totally_|absolutely_|really_|so_)?(?:love|enjoy|adore)|i_(?:just_"
         r"|totally_)?lo+ve_(?:it_)?when"
@@ -425,11 +447,11 @@ TABLE = Table(
         r"(?:(?:please|pls|can_you|could_you|also|and|just)_)*(?:(?:remember|memori[sz]e|keep_(?:it_)?in_mind"
         r"|bear_in_mind|make_a_(?:mental_)?note|take_(?:a_)?note|note(?:_down)?|don'?t_forget|do_not_forget"
         r"|never_forget|write_(?:this_|that_)?down|jot_(?:this_|that_)?down|save_(?:this|that)"
-        r"|for_the_record)(?:_(?:this|that|these|the_following|for_(?:me|later)|to_self))?(?:_?[:,–—-]|_(?<=that_))"
+        r"|for_the_record)(?:_(?:this|that|these|please|pls|the_following|for_(?:me|later)|to_self)){0,2}(?:_?[:,–—-]|_(?<=that_))"
         r"|(?:remember|memori[sz]e|keep_(?:it_)?in_mind|bear_in_mind|don'?t_forget|do_not_forget)_(?=(?:i'?m"
         r"|i_(?!told|said|asked|was_saying|mentioned|met|saw|had)\w+|we|(?:my|our|the|\w+'s|every|on"
         r"|in)_[^.!?\n]{1,80}?(?:_(?:is|are|has|have|likes?|lives?|naps?|works?|starts?|ends?|goes|go|can'?t|must"
-        r"|means?|was|were|on|at)|'s))\b))_?"
+        r"|means?|was|were|on|at)|'s)|(?:mum|mom|dad|grandma|grandpa|gran|nan|(?:my|our|the)_\w+)_(?:\w+_)?\w+s_\w+)\b))_?"
     ),
     abbreviations="dr mr mrs ms prof st no vs etc e.g i.e approx ca jr sr inc ltd tel",
     empty=(
@@ -437,6 +459,8 @@ TABLE = Table(
         "just "
         "don't dont i'm im it's its"
     ),
+    emphatic="always|ever|never|period|please",
+    relatives="where|which|whose|whom",
     calendar=(
         r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september"
         r"|october|"

@@ -84,6 +84,20 @@ _VAGUE = (
     r"para|culpa|una?_(?:buena|mala|pena|poco|problema|rollo|mierda|locura|tontería)|hecho|lista?o?|cansad\w|enferm\w"
     r"|feliz|triste|hart\w|ocupad\w)(?!\w))"
 )
+_SHARED_WORDS = {
+    "without": r"(?:sin|nada_de|ning[úu]n\w*)",
+    "always": r"(?:siempre|nunca|jamás)",
+    "must": r"(?:deben?|tienen?_que|han?_de)",
+    "lastingly": r"(?:siempre|nunca|jamás|solo|sólo|únicamente)",
+    "whom": r"(?:yo|tú|él|ella|nosotros|ellos|ellas|usted|eso|esto|que|quien|si|cuando|donde|como|se|uno|vida)",
+    "it": r"(?:es|era)",
+    "articles": r"(?:el|la|los|las|en|a|al|con)",
+    "in": r"(?:en|para|con|de)",
+    "no": r"no",
+    "beg": r"(?P<ask>(?:l[ea]|te|os)_(?:ruego|pido|pediría|agradecería|agradezco|suplico)_que_)",
+    "manner": r"(?:sin|usted|tú|trat\w+)",
+    "inf": r"\w+[aei]r",
+}
 PHRASES = phrases(
     r"""
     change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_(?:hace
@@ -132,7 +146,7 @@ PHRASES = phrases(
     rule (?:quiero|quisiera|prefiero|le_ruego|te_ruego|te_pido|le_pido|me_gustaría|agradecería|te_agradecería)_que
         _(?:no_)?(?:siempre_|nunca_)?(?:me_|nos_)(?!ayud|digas_qué|expliques_(?:esto|qué)|hagas_un|des_un|escribas
         _un)\w
-    rule? {ask}(?:llámame|ll[aá]mame|llamarme|díganme|dígame|trátame|tutéame|háblame|tratarme|hablarme)_(?!luego
+    rule? {ask}(?:llámame|ll[aá]mame|llamarme|díganme|dígame|trátame|tutéame|háblame|tratarme|hablarme)_(?!(?:el|la)_|luego
         |mañana|más_tarde|cuando|al\b|si\b|después|por_teléfono|de_nuevo|a_las)\w
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
     rule (?:cuando|si)_(?:te|me|yo|pregunto|pido|escribo|digo|pida|hable)_?[^!?]{3,80}?,?_(?:me_refiero|quiero_decir
@@ -144,7 +158,7 @@ PHRASES = phrases(
     constraint nada_de_(?!eso|esto|nada)\w+(?:_\w+)*?(?:_(?:por_favor|porfa|en|para|que|conmigo))\b
     constraint (?:nunca|jamás)_(?!he|has|ha|había|hemos|me_(?:he|ha|había)|digas_nunca|es_tarde|se_|más\b|lo_|fui
         |vi\b|supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)\w+(?:as|es)(?!\w)_\w
-    constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada\b|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
+    constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada{end}|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
     constraint (?:tod[oa]s_l[oa]s|cada|cualquier|ningún|ninguna|nuestr[oa]s?|mis?)_(?:[\w/-]+_){1,5}?(?:deben?
         |tienen?_que|han?_de|debería\w*|pueden?|puede)_(?!ser_(?:difícil|bonito)|estar_(?:cans|bromeando))\w
     constraint (?!eso|esto|él|ella|ellos|yo|tú|si|cuando|que|quien|se\b|hoy)(?:l[oa]s?_|el_)?(?:[\w/-]+
@@ -175,12 +189,12 @@ PHRASES = phrases(
         _){0,6}?[\w'.:/@-]+{end}
     correction^ (?:es|son|se_llama|me_llamo)_{vague}[\w-]+_(?:con|sin|no_con|y_no)_\w
     correction^ (?!.*\b(?:no|solo|sólo|gracias|más|aún|todavía|quedan?)\b)(?:[\w/.:-]+
-        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_(?:euros|horas))?{end}
+        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_\w+)?{end}
     correction^ (?:quería_decir|quise_decir|me_refería_a|digo)_(?!que\b)\w
     correction^ [^,.!?]{2,60}?,?_(?:y_)?no_(?!solo|sólo|sé|puedo|quiero|es\b|hay|me\b|lo\b|gracias)(?:(?:el|la|en|a
         |con)_)?{old}{end}
     fact (?:mi_(?:\w+_)?(?:nombre|apodo)_(?:es|completo_es)|(?:yo_)?me_llamo|me_dicen|todos_me_(?:llaman|dicen))_\w
-    fact (?:yo_)?(?:soy|somos)_(?:(?:también|muy|de_profesión|originalmente)_)?{lasting}
+    fact (?:yo_)?(?:so[yi]|somos)_(?:(?:también|muy|de_profesión|originalmente)_)?{lasting}
     fact (?:yo_)?(?:vivo|vivimos|trabajo|trabajamos|estudio|nací|crecí|resido|conduzco|hablo|toco|juego_(?:al|a_la)
         |colecciono|practico|enseño|doy_clase\w*|llevo_(?!un_rato|horas|mucho|esperando)|uso|usamos|utilizo
         |utilizamos|tomo|corro|cultivo|cr[ií]o|dirijo|comparto_piso|padezco|sufro|estoy_(?:casad|divorciad|jubilad
@@ -223,6 +237,9 @@ PHRASES = phrases(
     rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
     rule (?:tut[eé]ame|tutéeme|trátame_de_(?:tú|usted)|háblame_de_(?:tú|usted|vos)|háblales?_de_usted)\b
     fact (?:soi|soy)_al[eé]rgic[oa]_\w
+    rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|en|cuando|de_|a_mí)_?\w*
+    constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
+    change (?:he|hemos)_(?:adoptado|tenido|comprado)_una?_(?!problem|error|idea|duda)\w
     """,
     asked=_ES_ASKED,
     infinitive=_ES_INFINITIVE,
@@ -237,6 +254,7 @@ PHRASES = phrases(
     np=_NP,
     vague=_VAGUE,
     **{"not": _ES_NOT, "is": _IS},
+    **_SHARED_WORDS,
 )
 TABLE = Table(
     phrases=PHRASES,
@@ -248,11 +266,11 @@ TABLE = Table(
         "(?:te|le)_(?:comento|cuento|digo|informo)(?:_de)?_que "
         "(?:quería|quiero|debo|olvidé|se_me_olvidó)_(?:decir(?:te|le)?|mencionar|comentar(?:te)?|contarte)_que "
         "como_dato(?=,) dato(?=:) nota(?=:) "
-        "para_el_futuro(?=,) dicho_esto che wey güey o_sea ojo(?=,) "
+        "para_el_futuro(?=,) dicho_esto che wey güey weon bro o_sea ojo(?=,) "
         "al_final(?!_(?:hemos|he|decid)) uf ay"
     ),
     marks=whole(
-        "no+(?=[,.:!…–—-]|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|era)\\b(?=.*\\b(?:con|no_con|jaja\\w*)\\b)) "
+        "na+(?=[,_]) no+(?=[,.:!…–—-]|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|era)\\b(?=.*\\b(?:con|no_con|jaja\\w*)\\b)) "
         "nop en_realidad de_hecho más_bien incorrecto error(?=[,:]) mentira te_equivocas te_has_equivocado "
         "se_equivoca "
         "eso_(?:no_es_(?:cierto|correcto|así|verdad)|está_mal|es_(?:falso|incorrecto)) correcci[óo]n espera "
@@ -267,7 +285,7 @@ TABLE = Table(
     courtesies="por_favor|porfa|porfis",
     fillers="jaja\\w*|por_cierto|lol",
     requests=whole(
-        "(?:puedes|podrías|puede|podría|sabes|me_(?:puedes|podrías|dices|ayudas|recomiendas|das|haces|buscas"
+        "(?:puedes|podrías|(?:puede|podría)_(?:usted_)?\\w+r(?:me|nos)|sabes|me_(?:puedes|podrías|dices|ayudas|recomiendas|das|haces|buscas"
         "|explicas)) qué (?:cuál|cuánto|cuánta|cómo|dónde|cuándo|por_qué|quién)\\w* "
         "alguna_(?:idea|sugerencia|recomendación) "
         "(?:dime|dame|búscame|escríbeme|hazme|explícame|ayúdame|recomiéndame|muéstrame|tradúceme|cuéntame|mira|busca"
@@ -281,9 +299,9 @@ TABLE = Table(
         r"ella|ellos|parece_que|fuera|hubiera|tuviera|(?:corrige|traduce|reescribe|resume)_(?:este|esta|el|la)|sería"
         r"|viviría)\b"
     ),
-    reports=(r"\b(?:dice|dicen|dijo|decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b"),
+    reports=(r"\b(?:dice|(?<!todos\sme\s)dicen|dijo|decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b"),
     voids=(
-        r"^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
+        r"^(?:ah_|ay_|qué_)*(?:genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
         r"|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_(?:cuando|que)"
         r"|,_(?:dice|dijo)_\w+"
     ),
@@ -300,6 +318,8 @@ TABLE = Table(
     ),
     abbreviations="sra srta ud uds p.ej pág av núm",
     empty="siempre nunca jamás más no eso esto ese esa este esta aquello",
+    emphatic="siempre|nunca|jamás|punto|por_favor",
+    relatives="donde|quienes?|cuy[oa]s?",
     calendar=(
         r"\b(?:lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|enero|febrero|marzo|abril|mayo|junio|julio"
         r"|agosto|septiembre|octubre|noviembre|diciembre)\b"

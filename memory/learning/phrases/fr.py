@@ -77,6 +77,20 @@ _VAGUE = (
     r"une?_(?:bonne|mauvaise|peu|problème|blague|galère)|fait|prêt\w*|fatigué\w*|malade\w*|contente?|triste|occupé\w*"
     r"|gentil|mort\w*|génial|cool|encore|toujours|déjà|quoi|toi|moi|lui|elle)(?!\w))"
 )
+_SHARED_WORDS = {
+    "without": r"""(?:sans|jamais_(?:de|d')|pas_(?:de|d')|aucune?)""",
+    "always": r"(?:toujours|jamais)",
+    "must": r"(?:doi(?:ven)?t|(?:ne_)?peu(?:ven)?t)",
+    "lastingly": r"(?:toujours|jamais|uniquement|seulement|exclusivement)",
+    "whom": r"(?:je|tu|il|elle|on|nous|vous|ils|elles|ça|cela|ce|qui|que|où|si|quand|comment|vie)",
+    "it": r"""(?:c'est|c'était|ce_n'est)""",
+    "articles": r"(?:le|la|les|du|au|à|en|un|une)",
+    "in": r"(?:dans|pour|en|avec|sur)",
+    "no": r"pas",
+    "beg": r"""(?P<ask>je_(?:vous|te)_(?:prie|demande|saurais_gré|serais_reconnaissante?)_(?:de_|d')(?:bien_vouloir_)?|je_(?:souhaite|souhaiterais|voudrais|aimerais|préférerais)_que_(?:vous|tu)_)""",
+    "manner": r"(?:sans|(?:me_)?(?:vouvo|tuto)\w+|ne_plus)",
+    "inf": r"\w+(?:er|ir|re)",
+}
 PHRASES = phrases(
     r"""
     change (?:j'ai|on_a|nous_avons)_(?:(?:récemment|enfin)_)?(?:déménagé|emménagé)_(?:récemment_)?(?:de_|d'|du
@@ -125,7 +139,7 @@ PHRASES = phrases(
     rule (?:je_vous_saurais_gré|je_(?:te|vous)_prie|merci)_de_(?:bien_vouloir_)?(?:ne_(?:pas|plus|jamais)_|toujours_
         |privilégier|me_(?:tutoyer|vouvoyer|appeler|répondre_(?:en|par)))_?\w
     rule? {ask}(?:m'appeler|appelle-moi|appelez-moi|tutoie-moi|tutoyez-moi|vouvoie-moi|vouvoyez-moi|me_tutoyer|me
-        _vouvoyer|adresse-toi_à_moi|parle-moi|parlez-moi|écris-moi|écrivez-moi|réponds-moi|répondez-moi)_(?!plus
+        _vouvoyer|adresse-toi_à_moi|parle-moi|parlez-moi|écris-moi|écrivez-moi|réponds-moi|répondez-moi)_(?!l[ea]_|l'|plus
         _tard|demain|quand|dès|si\b|de_|un\b|une\b|encore|à_\d|vite)(?:en_|par_|avec_|sans_|comme_|à_|uniquement_
         |toujours_)?\w
     rule (?:tutoie|tutoyez|vouvoie|vouvoyez)-moi\b
@@ -139,7 +153,7 @@ PHRASES = phrases(
     rule (?!il|elle|on|ça|je|tu){asked}(?:-moi)?_[^,!?]{2,60}?_(?:à_chaque_fois|systématiquement|par_défaut)\b
     constraint (?:ne_|n')(?!t'inquiète|vous_inqui|oublie|oubliez|aie|ayez|sois_pas|t'en_fais|vous_en|hésite|hésitez
         |bouge|sais|peux|veux|vous_moquez|te_moque|dis_rien|lâche)(?:(?:me|m'|nous|le|la|les|lui|y|en)_?)?\w+(?:e|es
-        |s|ez|ds|ts)_(?:surtout_)?(?:pas|jamais|plus|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore|tout_de
+        |s|ez|ds|ts)_(?:surtout_)?(?:pas|jamais|plus|rien|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore|tout_de
         _suite|trop|si\b)\w
     constraint (?:mets|mettez|utilise|utilisez|écris|envoie|propose|proposez|donne|ajoute|parle|dis|fais)(?:-moi)?
         _(?:pas|jamais|plus_d|surtout_pas|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore)\w
@@ -181,7 +195,7 @@ PHRASES = phrases(
         _travaille|je_suis|ça_s'écrit)_{vague}(?:[\w'.:/@-]+_){0,6}?[\w'.:/@-]+{end}
     correction^ c'est_{vague}[\w'-]+_(?:avec|sans)_\w
     correction^ (?!.*\b(?:pas|juste|seulement|merci|plus|encore|reste)\b)(?:[\w'/.:-]+
-        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_(?:euros|heures|h))?{end}
+        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_\w+)?{end}
     correction^ (?:je_voulais_dire|je_parlais_de|je_veux_dire)_(?!que\b)\w
     correction^ (?!seulement|.*\bn(?:e_|'))[^,.!?]{2,60}?,?_(?:et_)?(?:pas|non_pas|non)_(?!seulement|cher|sûr|encore
         |que\b|de_|mal\b|du_tout|vrai|possible|grave)(?:(?:le|la|à|en)_)?{old}{end}
@@ -235,6 +249,10 @@ PHRASES = phrases(
     decision (?:on|nous)_(?:part(?:ons)?_sur|rest(?:e|ons)_sur|opt(?:e|ons)_pour)_(?!ça\b|le_premier|la_première)\w
     fact (?:chui|chuis|jsuis|j'suis|je_suis)_(?:très_)?al+erg\w+_\w
     rule je_(?:vous|te)_prie_de_(?:ne_plus|ne_pas|ne_jamais|toujours|désormais)_\w
+    rule (?:arrête|arrêtez|stop|assez|fini)_(?:avec_)?(?:les|tes|ces|de)_(?!bêtises|mensonges|conneries|blagues)[^,?!]{3,40}?_(?:avec_moi|dans_\w+|quand_\w+|en_\w+)
+    constraint jamais_(?:de_|d')(?!la_vie|souci|problème|chance|nouvelle|réponse|vacances|repos)[\w'-]+(?:_[\w'-]+){0,2}{end}
+    preference je_ne_suis_pas_(?:très_|trop_|un_)?fan_d(?:e|u|es)_(?!ça|ce)\w
+    decision (?:finalement|au_final|du_coup),?_(?:on|nous)_(?:part(?:ons)?|rest(?:e|ons)|va|allons)_(?:sur|avec)_\w
     """,
     asked=_FR_ASKED,
     infinitive=_FR_INFINITIVE,
@@ -249,6 +267,7 @@ PHRASES = phrases(
     np=_NP,
     vague=_VAGUE,
     **{"is": _IS},
+    **_SHARED_WORDS,
 )
 TABLE = Table(
     phrases=PHRASES,
@@ -259,10 +278,10 @@ TABLE = Table(
         "oh en_gros d'ailleurs sinon donc car parce_que vu_que comme_je_disais du_coup "
         "(?:je_(?:voulais|dois|tiens_à|voudrais)|j'ai_oublié_de|j'aimerais)_(?:te_|vous_)?(?:dire|préciser|signaler"
         "|prévenir|mentionner)_que il_faut_(?:savoir|que_tu_saches)_que à_savoir(?=,|_que) à_noter(?=,|_que) "
-        "pour_(?:rappel|la_suite|mémoire|le_contexte) mec frérot chef cher_\\w+ en_passant ps puis aussi en_plus"
+        "pour_(?:rappel|la_suite|mémoire|le_contexte) mec fr+(?:ère|érot)? chef cher_\\w+ en_passant ps puis aussi en_plus"
     ),
     marks=whole(
-        "no+n nan faux en_fait en_réalité plutôt erreur(?=[,:.]) correction rectification attends attendez oups "
+        "no+n na+n? faux en_fait en_réalité plutôt erreur(?=[,:.]) correction rectification attends attendez oups "
         "je_me_suis_trompée? je_me_trompe tu_te_trompes vous_vous_trompez "
         "tu_(?:as|t'es)_(?:confondu|trompée?|mal_compris) t'as_(?:confondu|mal_compris) "
         "c'est_(?:faux|incorrect|pas_(?:ça|vrai|exact)) ce_n'est_pas_(?:vrai|exact|correct|ça) pas_du_tout "
@@ -292,10 +311,10 @@ TABLE = Table(
         r"|traduis|réécris|résume)_(?:ce|cette|le|la))\b"
     ),
     reports=(
-        r"\b(?:dit|disent|disait|pense|pensent|croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b"
+        r"\b(?:(?<!tout\sle\smonde\s)dit|disent|disait|pense|pensent|croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b"
     ),
     voids=(
-        r"^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
+        r"^(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo)[,.!_][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
         r"|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|hein|pas_vrai"
         r"|n'est-ce_pas)_?\?|,_(?:dit|disait)(?:-il|-elle)?_?\w*$"
     ),
@@ -313,6 +332,8 @@ TABLE = Table(
     ),
     abbreviations="mme mlle p.ex env",
     empty="toujours jamais plus non pas ça cela ceci celui-là celui-ci ce cette",
+    emphatic="toujours|jamais|point|stp|svp",
+    relatives="où|dont|laquelle|lequel|lesquel\\w+",
     calendar=(
         r"\b(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|janvier|février|mars|avril|mai|juin|juillet|août"
         r"|septembre|octobre|novembre|décembre)\b"

@@ -91,6 +91,10 @@ class Table:
     """Words whose full stop ends no sentence, without that stop."""
     empty: str
     """Words that mean nothing outside of the talk, beyond the stop words of the index."""
+    emphatic: str
+    """What belongs to the sentence before it where it is one by itself: "No pork. Ever!"."""
+    relatives: str
+    """How a clause begins that is a part of the one before it: "where one must not"."""
     calendar: str
     """Days and months: they count as names also in lower case."""
     leading: str
@@ -186,6 +190,16 @@ class Grammar:
         return frozenset(word for table in self.tables for word in table.empty.split())
 
     @functools.cached_property
+    def emphatic(self) -> re.Pattern[str]:
+        """What belongs to the sentence before it."""
+        return compiled(rf"_*(?:{self._any('emphatic')})_*(?:[.!,]|$)")
+
+    @functools.cached_property
+    def relatives(self) -> re.Pattern[str]:
+        """How a clause begins that is a part of the one before it."""
+        return compiled(rf"(?:{self._any('relatives')})(?!\w)")
+
+    @functools.cached_property
     def calendar(self) -> re.Pattern[str]:
         """Days and months."""
         return compiled(self._any("calendar"))
@@ -206,16 +220,29 @@ class Grammar:
         return frozenset(word for table in self.tables for word in table.abbreviations.split())
 
     def _any(self, part: str) -> str:
-        return "|".join(f"(?:{words})" for table in self.tables if (words := getattr(table, part)))
+        return "|".join(f"(?:{words})" for table in self.tables if (words := getattr(table, part))) or r"(?!)"
+
+
+_SHARED = r"""
+    constraint {without}_(?:[\w'-]+_){0,4}?[\w'-]+[.,]?_{always}{end}
+    constraint (?:{in}_)?(?:(?!{whom}(?!\w))[\w'/-]+_){1,8}?{must}_(?=[^?!]*(?<!\w){lastingly}(?!\w))
+    constraint {in}_(?:(?!{whom}(?!\w))[\w'/-]+_){1,4}?{always}_{inf}_\w
+    correction^* (?:{it}_)?{no}_(?:{it}_)?(?:{articles}_)?{old},_(?!{no}(?!\w)|{whom}(?!\w))[^,?!]{2,60}{end}
+    correction* {no}_(?:{articles}_)?(?P<old>\S*\d[^\s,]*),_(?:[\w'-]+_){0,2}?\S*\d[^,?!]{0,20}{end}
+    rule {beg}(?=[^?!]*(?<!\w)(?:{lastingly}|{now}|{manner})(?!\w))\w
+    """
+"""Ways to say something that differ between languages in their words alone; each counts where a table has them all."""
 
 
 def phrases(rows: str, **lists: str) -> tuple[Phrase, ...]:
     """One phrase a line: its kind, where it counts, its expression."""
     found = []
+    known = {"old": _OLD, "end": _TO_END, **lists}
+    shared = [row for row in _SHARED.splitlines() if set(re.findall(r"\{([a-z]\w*)\}", row)) <= known.keys()]
     # a line that is indented once more continues the one before
-    for line in rows.replace("\n" + " " * 8, "").strip().splitlines():
+    for line in [*filter(str.strip, shared), *rows.replace("\n" + " " * 8, "").strip().splitlines()]:
         kind, _, expression = line.strip().partition(" ")
-        for name, words in {"old": _OLD, "end": _TO_END, **lists}.items():
+        for name, words in known.items():
             expression = expression.replace("{" + name + "}", words)
         pattern = Pattern(kind.rstrip("*^?~"))
         found.append(Phrase(pattern, expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind))
