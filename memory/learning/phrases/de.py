@@ -252,6 +252,12 @@ PHRASES = phrases(
     constraint (?:nie|niemals)_(?:mit_|ohne_)(?!mir|dir|ihm|ihr|uns)[\w-]+{end}
     constraint ich_darf_[^,?!]{2,40}?_?(?:nichts|kein\w*)_(?!dafür|sagen|vergessen|davon)\w
     fact wir_(?:be)?nutzen_\w[^,?!]{2,40}
+    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:in)?(?:{end}|_(?:und|bei|in|aus|von|mit|für)_)
+    change (?:ich_habe?|wir_haben)_(?:endlich_|gerade_)?(?:unser\w*|mein\w*|das|den|die)_{old}_(?:verkauft|abgeschafft|weggegeben)\b
+    preference (?!diese|die_leute|sie|wir)(?:[\w-]+_){1,3}(?:nerven|stören|langweilen)_(?:mich|uns)\b
+    rule? (?P<ask>(?:kannst|könntest|würdest|können|könnten|würden)_(?:du|sie)_(?:bitte_)?)(?:[\w-]+_){1,3}(?:immer|nie|nur)_[^?!]{3,60}en{end}?
+    correction^ {np}\w+_(?:um|am|in|auf|mit|bei|über)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÄÖÜ]))[^,?!]{0,20}{end}
+    constraint~ nichts_(?!mehr|anderes|neues|besonderes)(?:[\w-]+_?){1,4}{end}
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,

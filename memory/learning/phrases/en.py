@@ -43,7 +43,7 @@ _ANSWERS = any_of("answers? repl(?:y|ies) responses? explanations? messages? tex
 _FROM_NOW = r"(?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today))"
 _AFTER = r"(?:in_(?:the_)?future|going_forward|moving_forward|for_the_future)"
 _ASK = (
-    r"(?P<ask>(?:can|could|will|would)_(?:you|u|we|ya)_(?:please_|pls_|just_|maybe_)?|i(?:'d|d|_would)_(?:like|love"
+    r"(?P<ask>would_(?:you|u)_mind_|(?:can|could|will|would)_(?:you|u|we|ya)_(?:please_|pls_|just_|maybe_)?|i(?:'d|d|_would)_(?:like|love"
     r"|prefer|"
     r"appreciate_it_if)_(?:you|u)_(?:to_|would_|could_)?|i_(?:want|need)_(?:you|u)_to_|(?:make|be)_sure_(?:that_)?"
     r"(?:you_|to_|u_)?|try_to_|(?:you|u)_(?:should|can)_|kindly_|i'?ll_ask_you_to_)?"
@@ -340,6 +340,11 @@ PHRASES = phrases(
     fact we_(?:use|have|own|run|keep|grow|speak|drive)_(?!to\b|it\b|this|that|no\b|been|a_(?:problem|question|meeting|call))\w[^,?!]{1,40}?(?:_(?:at|for|in|since|as)_\w+)
     change (?:i|we)_(?:just_|recently_)?(?:adopted|got|bought)_an?_(?:\w+_)?(?:dog|cat|puppy|kitten|house|car|bike|flat|horse|baby)\b
     fact our_(?:[\w/-]+_){1,3}?(?:run|live|use|sit|start|meet|work)_(?:on|in|at|with)_\w
+    change (?:i|we)(?:'ve|ve|_have)?_(?:just_|recently_|finally_)?(?:sold|got_rid_of|gave_away)_(?:the|our|my)_{old}(?:{end}|_and_)
+    preference (?!these|those|they|you|people)(?:[\w'-]+_){1,3}(?:annoy|irritate|bore|drive_me_(?:nuts|crazy|mad)|bug)_?(?:me)?{end}
+    rule? {ask}(?:always|never|only)_\w+ing_(?!it\b|this|that)\w
+    constraint~ nothing_(?!else|to|yet|serious|important|fancy_yet)(?:[\w-]+_?){1,4}{end}
+    change (?:i|we)_(?:can'?t|cannot)_(?!take|stand|wait|see|find|remember|even|do_(?:it|this|that)|believe|handle|hear|open|think|sleep)(?P<old>[^,;!?]{2,40}?)_any_?more\b
     """,
     verbs=_VERBS,
     act=_ACT,
@@ -427,7 +432,7 @@ TABLE = Table(
         r"|keeps_saying|swears)\b"
     ),
     voids=(
-        r"^(?:oh_|ah_|wow_)*(?:great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:love|adore|my_favou?rite)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
+        r"^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of_course|great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:totally_|absolutely_|just_)(?:love|adore|enjoy)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
         r"|lovely|nice)"
         r",_(?:i|we)_(?:just_|totally_|absolutely_|really_|so_)?(?:love|enjoy|adore)|i_(?:just_"
         r"|totally_)?lo+ve_(?:it_)?when"

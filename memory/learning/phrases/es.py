@@ -240,6 +240,12 @@ PHRASES = phrases(
     rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|en|cuando|de_|a_mí)_?\w*
     constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
     change (?:he|hemos)_(?:adoptado|tenido|comprado)_una?_(?!problem|error|idea|duda)\w
+    fact (?:yo_)?soy_(?!yo|así|consciente|feliz|capaz|incapaz|tont|idiota|culpable|libre|consciente|que|el_|la_|lo_|un_desastre|tan|muy|más|menos|nadie|nada|un[oa]?_(?:poco|desastre|idiota))(?:un[ao]?_)?\w{4,}(?:{end}|,|_(?:y|en|de|con|desde|por)_)
+    change (?:(?:he|hemos)_vendido|vend(?:í|imos))_(?:mi|nuestr[oa]|el|la)_{old}(?:{end}|_y_)
+    preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|estos|tus)\w
+    rule? (?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
+    correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
+    constraint~ nada_(?!más|que|nuevo)(?:[\w-]+_?){1,4}{end}
     """,
     asked=_ES_ASKED,
     infinitive=_ES_INFINITIVE,
@@ -267,7 +273,7 @@ TABLE = Table(
         "(?:quería|quiero|debo|olvidé|se_me_olvidó)_(?:decir(?:te|le)?|mencionar|comentar(?:te)?|contarte)_que "
         "como_dato(?=,) dato(?=:) nota(?=:) "
         "para_el_futuro(?=,) dicho_esto che wey güey weon bro o_sea ojo(?=,) "
-        "al_final(?!_(?:hemos|he|decid)) uf ay"
+        "al_final(?!_(?:hemos|he|decid)) uf ay uy ups"
     ),
     marks=whole(
         "na+(?=[,_]) no+(?=[,.:!…–—-]|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|era)\\b(?=.*\\b(?:con|no_con|jaja\\w*)\\b)) "
@@ -301,7 +307,7 @@ TABLE = Table(
     ),
     reports=(r"\b(?:dice|(?<!todos\sme\s)dicen|dijo|decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b"),
     voids=(
-        r"^(?:ah_|ay_|qué_)*(?:genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
+        r"^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
         r"|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_(?:cuando|que)"
         r"|,_(?:dice|dijo)_\w+"
     ),

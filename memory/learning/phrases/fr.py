@@ -183,8 +183,8 @@ PHRASES = phrases(
     preference (?!ça|cela|ce\b|si|quand)(?:les?_|la_|l'|des_)?[\w'-]+(?:_[\w'-]+){0,3},_(?:c'est_(?:pas_)?mon_truc
         |très_peu_pour_moi|je_(?:n')?(?:aime_pas|supporte_pas|déteste|adore)|j'(?:adore|aime_pas))\b
     decision (?:(?:finalement|au_final|nous|on|moi|avec_\w+|avec_ma_\w+|avec_mon_\w+),?_){0,3}(?:on_a|nous_avons
-        |j'ai|on_s'est|nous_nous_sommes|je_me_suis)_(?:finalement_|enfin_|donc_|tous_)?(?:décidée?s?|choisi|convenu
-        |opté|tranché|arrêté_notre|mises?_d'accord|mis_d'accord|fixé|retenu|validé|acté)_?(?!rien|si\b|encore)\w
+        |j'ai|on_s'est|on_est|nous_nous_sommes|je_me_suis)_(?:finalement_|enfin_|donc_|tous_)?(?:décidée?s?|choisi|convenu
+        |opté|partie?s?_sur|tranché|arrêté_notre|mises?_d'accord|mis_d'accord|fixé|retenu|validé|acté)_?(?!rien|si\b|encore)\w
     decision (?:on|nous|je)_(?:part(?:ons|s)?_sur|va_(?:utiliser|prendre|rester_sur|partir_sur)|allons_(?:utiliser
         |prendre)|rest(?:e|ons)_sur|garde(?:ons)?|prends?|passe_(?:à|sur)|opt(?:e|ons)_pour)_(?!ça\b|le_premier|le
         _temps|l'air|soin|une?_(?:douche|café|pause))\w[^,?!]{1,60}?(?:finalement|définitivement|désormais|pour_le
@@ -253,6 +253,10 @@ PHRASES = phrases(
     constraint jamais_(?:de_|d')(?!la_vie|souci|problème|chance|nouvelle|réponse|vacances|repos)[\w'-]+(?:_[\w'-]+){0,2}{end}
     preference je_ne_suis_pas_(?:très_|trop_|un_)?fan_d(?:e|u|es)_(?!ça|ce)\w
     decision (?:finalement|au_final|du_coup),?_(?:on|nous)_(?:part(?:ons)?|rest(?:e|ons)|va|allons)_(?:sur|avec)_\w
+    change (?:j'ai|on_a|nous_avons)_(?:enfin_)?vendu_(?:mon|ma|notre|le|la|l')_?{old}(?:{end}|_et_)
+    preference (?:les|l')_?(?!gens|voisins)(?:[\w'-]+_){1,3}(?:m'(?:énervent|agacent|ennuient|insupportent)|me_(?:gênent|fatiguent|saoulent))
+    correction^ {np}_?\w+_(?:à|en|sur|avec|au|par)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÀÉÈ]))[^,?!]{0,20}{end}
+    constraint~ rien_(?:de_|d')(?!grave|nouveau|spécial)(?:[\w'-]+_?){1,4}{end}
     """,
     asked=_FR_ASKED,
     infinitive=_FR_INFINITIVE,
@@ -272,7 +276,7 @@ PHRASES = phrases(
 TABLE = Table(
     phrases=PHRASES,
     openers=whole(
-        "s'il_(?:te|vous)_pla[iî]t stp svp salut coucou hello bonjour bonsoir alors bon ben bah oui et mais au_fait "
+        "s'il_(?:te|vous)_pla[iî]t stp svp mince zut oups salut coucou hello bonjour bonsoir alors bon ben bah oui et mais au_fait "
         "franchement honnêtement pardon désolée? en_général pour_info pour_information "
         "sache_que note_que merci moi,? ok okay dis dis-moi dites écoute tiens mdr lol ptdr haha\\w* euh hm+ voilà ah "
         "oh en_gros d'ailleurs sinon donc car parce_que vu_que comme_je_disais du_coup "
@@ -314,7 +318,7 @@ TABLE = Table(
         r"\b(?:(?<!tout\sle\smonde\s)dit|disent|disait|pense|pensent|croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b"
     ),
     voids=(
-        r"^(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo)[,.!_][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
+        r"^(?:(?:ah|oh)_oui|(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo))[,.!_][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
         r"|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|hein|pas_vrai"
         r"|n'est-ce_pas)_?\?|,_(?:dit|disait)(?:-il|-elle)?_?\w*$"
     ),
