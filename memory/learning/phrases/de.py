@@ -72,6 +72,9 @@ _VAGUE = (
     r"eine?_(?:gute|schlechte|tolle|super|frage|bisschen))(?!\w))"
 )
 _SHARED_WORDS = {
+    "nobody": r"(?:niemand|jeder|keiner)",
+    "may": r"(?:hat_zu)",
+    "settled": r"(?:(?:das_)?(?:ist_)?(?:entschieden|beschlossen|fix|abgemacht))",
     "without": r"(?:keine?n?|nie(?:mals)?(?:_mit)?|ohne)",
     "always": r"(?:immer|nie|niemals|bitte)",
     "must": r"(?:müssen|muss|dürfen|darf|sollen|soll)",
@@ -145,7 +148,7 @@ PHRASES = phrases(
     rule? {ask}(?:mich_|mir_){0,2}{never}_(?:erst|zuerst|nur|auf|in|mit|ohne|die|den|das|per|metrisch|kurz)
         _[^!?]{2,90}
     rule? (?:bitte_)?(?:duz|siez)(?:e|en_sie)?_mich\b
-    rule (?:nenn\w*|ruf\w*|sprich|sprechen_sie)_(?:sie_)?mich_(?!später|morgen|gleich|an\b|zurück|heute|mal_an)\w
+    rule (?:nenn\w*|ruf\w*|sprich|sprechen_sie)_(?:sie_)?mich_(?!de[nr]_|die_|das_|später|morgen|gleich|an\b|zurück|heute|mal_an)\w
     rule? {ask}(?:mich_)(?:bitte_)?(?:duzen|siezen|\w+_nennen|mit_\w+_(?:\w+_)?(?:anreden|ansprechen))\b
     rule? (?:hör_auf|hören_sie_auf)_(?!damit|jetzt)[^!?]{3,60}?zu_\w+
     rule {imperative}_(?:(?:mir|mich|bitte|mit_mir|uns)_){0,3}(?:kurz|knapp|ausführlich|einfach|auf_(?!deutsch
@@ -248,16 +251,17 @@ PHRASES = phrases(
     constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
         _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
     rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+
-    rule (?:hör\w*(?:_bitte)?_auf|schluss|genug|lass\w*(?:_bitte)?)_(?:mit_)?(?:den|deinen|diesen|dem|die|das_ganze)_(?!quatsch|scheiß|unsinn|mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
+    rule (?:hör\w*(?:_bitte)?_auf|schluss|genug)_mit_(?:den|deinen|diesen|dem|die|das_ganze)_(?!quatsch|scheiß|unsinn|mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
     constraint (?:nie|niemals)_(?:mit_|ohne_)(?!mir|dir|ihm|ihr|uns)[\w-]+{end}
     constraint ich_darf_[^,?!]{2,40}?_?(?:nichts|kein\w*)_(?!dafür|sagen|vergessen|davon)\w
     fact wir_(?:be)?nutzen_\w[^,?!]{2,40}
-    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:in)?(?:{end}|_(?:und|bei|in|aus|von|mit|für)_)
+    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:{end}|_(?:bei|in|aus|von|mit|für)_|_und_(?:habe|wohn|leb|arbeit|unterricht|studier))
     change (?:ich_habe?|wir_haben)_(?:endlich_|gerade_)?(?:unser\w*|mein\w*|das|den|die)_{old}_(?:verkauft|abgeschafft|weggegeben)\b
     preference (?!diese|die_leute|sie|wir)(?:[\w-]+_){1,3}(?:nerven|stören|langweilen)_(?:mich|uns)\b
     rule? (?P<ask>(?:kannst|könntest|würdest|können|könnten|würden)_(?:du|sie)_(?:bitte_)?)(?:[\w-]+_){1,3}(?:immer|nie|nur)_[^?!]{3,60}en{end}?
     correction^ {np}\w+_(?:um|am|in|auf|mit|bei|über)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÄÖÜ]))[^,?!]{0,20}{end}
     constraint~ nichts_(?!mehr|anderes|neues|besonderes)(?:[\w-]+_?){1,4}{end}
+    fact ich_(?:unterrichte|studiere|spiele|lerne|sammle|züchte|spreche|betreibe|trainiere|verkaufe|repariere)_(?-i:[A-ZÄÖÜ])\w+
     """,
     imperative=_DE_IMPERATIVE,
     infinitive=_DE_INFINITIVE,
@@ -315,11 +319,11 @@ TABLE = Table(
         r"|(?:mach|korrigier|übersetz|schreib)\w*_(?:den|die|das|diesen|diese))\b"
     ),
     reports=(
-        r"\b(?:sagt|sagte|meint|meinte|glaubt|denkt|behauptet|findet_dass|steht,|schreibt|schrieb"
+        r"^(?:die_)?(?:kinder|leute|menschen|männer|frauen)_|\b(?:sagt|sagte|meint|meinte|glaubt|denkt|behauptet|findet_dass|steht,|schreibt|schrieb"
         r"|stand_da)\b"
     ),
     voids=(
-        r"^(?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite"
+        r"^(?:bitte_)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns_)?eine?n?_(?![^.?!]*\b(?:immer|jede\w*)\b)|^(?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite"
         r"|nur_spaß)\b|\bliebe_es,?_wenn|,_oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?|,_(?:sagt|sagte|meint"
         r"|meinte)_\w+"
     ),

@@ -25,7 +25,7 @@ _ACT = (
     r"|think|"
     r"get|even|see|feel|remember|happy|glad|welcome|good|nice|great|sunny|so|works?|late|early|enough|let_(?:me_down"
     r"|go|"
-    r"you)|change$|meet_your|bring_a_knife|skip_(?:leg|a)|trust_(?:a|any)|you|it|this|that|me|i|we|he|she|they|dare"
+    r"you)|change$|meet_your|bring_a_knife|skip_(?:leg|a)|trust|you|it|this|that|me|i|we|he|she|they|dare"
     r"|mess|"
     r"play_with|kid|sweat|freak|stress|tempt|leave_me|take_(?:it|this)|hold|wait|spoil|ask_me_(?:why|how))\b"
     r"|mean_(?:to|it)"
@@ -110,6 +110,9 @@ _FLEETING = any_of(
     "ideas friend_who busy been had seen done just never no_(?:idea|clue|time|problem|words|choice|doubt|energy)"
 )
 _SHARED_WORDS = {
+    "nobody": r"(?:nobody|no_one|everyone|everybody)",
+    "may": r"(?:may|shall)",
+    "settled": r"(?:(?:and_)?(?:it's_|that's_)?(?:decided|settled|final))",
     "without": r"(?:no(?!_(?:more_than|one|idea|problem|way|thanks))|without|never_(?:any|with))",
     "always": r"(?:always|ever|never|period)",
     "must": r"(?:must|ha(?:s|ve)_to|shall|needs?_to)",
@@ -117,7 +120,7 @@ _SHARED_WORDS = {
     "whom": r"(?:i|you|u|we|he|she|it|they|this|that|there|if|who|what|how|when|why|must|life)",
     "it": r"""(?:its?|it's|it_is|that's)""",
     "articles": r"(?:the|an?|on|in|at|by)",
-    "in": r"(?:in|for|on|with)",
+    "in": r"(?:in|for|on|with)(?:_(?:this|these))?",
     "no": r"not",
     "beg": r"""(?P<ask>(?:i|we)_(?:must_|would_|have_to_|kindly_|do_)?(?:ask|request|beg)_(?:that_)?you_(?:to_)?|(?:i|we)(?:'d|_would|_should)_(?:be_(?:grateful|obliged|glad)_(?:if_you_(?:could_|would_)?)|appreciate_it_if_you_(?:could_|would_)?))""",
     "manner": r"(?:without|address_me|metric|refrain)",
@@ -256,7 +259,7 @@ PHRASES = phrases(
         |up\b|track|getting|thinking|around\b)\w
     fact (?:i'?m|i_am|we'?re|we_are|im)_(?:also_|actually_|still_|originally_|currently_|severely_|very_|super_
         |deathly_|mildly_|pretty_|not_)?{lasting}
-    fact (?:i|we)(?:'ve|ve)?_(?:also_|only_|actually_|both_)?(?:have|got|have_got)_(?:an?|one|two|three|four|five
+    fact (?:i|we)(?:'ve|ve)?_(?:also_|only_|actually_|both_)?(?:have|have_got|(?<=ve\s)got|got(?=_(?:one|two|three|four|\d)))_(?:an?|one|two|three|four|five
         |six|no|\d+|type|chronic|severe|my_own|celiac|twin)_(?!(?:[\w'-]+_){0,2}?{fleeting}\b)\w
     fact i_(?:also_)?have_(?:bad_|severe_|mild_)?(?:asthma|diabetes|co?eliac\w*|adhd|add|dyslexia|hypertension
         |arthritis|migraines|epilepsy|psoriasis|eczema|ibs|pcos|lupus|tinnitus|insomnia|anxiety|depression|autism
@@ -333,7 +336,7 @@ PHRASES = phrases(
         |use|keep|address)_?\w
     decision (?:so_)?going_with_\w[^,?!]{0,40}?(?:_instead|_over_|,_(?:decided|final))
     constraint so_(?:no|nothing_with)_(?!one|idea|far|problem|need|worries|more_than)\w+
-    rule (?:stop|quit|enough|lay_off|drop|skip|no_more)_(?:with_|w_)?(?:the_|your_|all_)*(?!that|this|it\b)\w[^,?!]{2,40}?_(?:with|for|when|in_(?:my|your|the))_\w
+    rule (?:stop|quit|enough|no_more)_(?:with_|w_)?(?:the_|your_|all_)*(?!that|this|it\b)\w[^,?!]{2,40}?_(?:with|for|when|in_(?:my|your|the))_\w
     rule (?:stop|quit|enough)_(?:with|w)_(?:the|your|all)_\w
     correction^* {np}\w+s_(?:on|in|at|to|by|with|from)_[^,?!]{1,40}{end}
     constraint never_(?:any|anything_with)_\w+(?:_\w+){0,3}{end}
@@ -428,11 +431,11 @@ TABLE = Table(
         r"she|they|who|(?<!i_)never|(?<!i_)always|(?:make|correct|fix|proofread|shorten|edit)_(?:this|the|my|that))\b"
     ),
     reports=(
-        r"(?<!i_)\b(?:says?(?!_no)|said|tells|told_(?!you|u\b)|thinks|claims|insists|believes|reckons|wrote|writes"
+        r"^(?:the_)?(?:kids|children|people|men|women)_|(?<!i_)\b(?:says?(?!_no)|said|tells|told_(?!you|u\b)|thinks|claims|insists|believes|reckons|wrote|writes"
         r"|keeps_saying|swears)\b"
     ),
     voids=(
-        r"^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of_course|great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:totally_|absolutely_|just_)(?:love|adore|enjoy)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
+        r"^(?:please_|can_you_)?(?:write|draft|compose|tell)_(?:me_|us_)?an?_(?![^.?!]*\b(?:always|every|each|when|whenever)\b)|^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of_course|great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:totally_|absolutely_|just_)(?:love|adore|enjoy)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic"
         r"|lovely|nice)"
         r",_(?:i|we)_(?:just_|totally_|absolutely_|really_|so_)?(?:love|enjoy|adore)|i_(?:just_"
         r"|totally_)?lo+ve_(?:it_)?when"

@@ -62,7 +62,7 @@ _LASTING = any_of(
     "disléxic[oa] autista embarazada casad[oa]s? divorciad[oa] solter[oa] viud[oa] jubilad[oa] autónom[oa] estudiante "
     "enfermer[oa] médic[oa] profesor\\w* maestr[oa] abogad[oa] "
     "ingenier[oa] programador\\w* camarer[oa] cociner[oa] conductor\\w* agricultor\\w* "
-    "\\w{3,}(?:ista|ero|era|dor|dora|ólogo|óloga|ante|ente|tor|tora|ico|ica)(?!\\w) "
+    "(?!consciente|suficiente|valiente|inocente|diferente|presente)\\w{3,}(?:ista|ero|era|dor|dora|ólogo|óloga|ante|ente|tor|tora|ico|ica)(?!\\w) "
     "de_(?!acuerdo|verdad|nada|los_que) madre_ padre_ musulm\\w+ "
     "judí[oa] católic[oa] ate[oa] una?_(?!poco|idiota|tonto|desastre) mamá papá madre padre un_\\w+ hij[oa]_únic[oa]"
 )
@@ -85,6 +85,9 @@ _VAGUE = (
     r"|feliz|triste|hart\w|ocupad\w)(?!\w))"
 )
 _SHARED_WORDS = {
+    "nobody": r"(?:nadie|todo_el_mundo)",
+    "may": r"(?:debe)",
+    "settled": r"(?:(?:está_|queda_)?(?:decidido|acordado))",
     "without": r"(?:sin|nada_de|ning[úu]n\w*)",
     "always": r"(?:siempre|nunca|jamás)",
     "must": r"(?:deben?|tienen?_que|han?_de)",
@@ -157,7 +160,7 @@ PHRASES = phrases(
         _{not}|(?<=,_)(?:solo|sólo|sin|ningún|ninguna))_?(?!embargo|duda|más$|problema|que\b|he\b|había|se_me)\w
     constraint nada_de_(?!eso|esto|nada)\w+(?:_\w+)*?(?:_(?:por_favor|porfa|en|para|que|conmigo))\b
     constraint (?:nunca|jamás)_(?!he|has|ha|había|hemos|me_(?:he|ha|había)|digas_nunca|es_tarde|se_|más\b|lo_|fui
-        |vi\b|supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)\w+(?:as|es)(?!\w)_\w
+        |vi\b|supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)(?:les?_)?\w+(?:as|es)(?!\w)_\w
     constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada{end}|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
     constraint (?:tod[oa]s_l[oa]s|cada|cualquier|ningún|ninguna|nuestr[oa]s?|mis?)_(?:[\w/-]+_){1,5}?(?:deben?
         |tienen?_que|han?_de|debería\w*|pueden?|puede)_(?!ser_(?:difícil|bonito)|estar_(?:cans|bromeando))\w
@@ -226,7 +229,7 @@ PHRASES = phrases(
     fact soy_(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:{end}|_y_)
     correction* (?:soy|es|son|está|vivo_en|trabajo_en)_[^,]{2,40},_(?:y_)?no_(?:en_)?{old}{end}
     rule {asked}_[^,!?]{2,60}?,?_aunque_
-    fact (?:yo_)?(?:me_|nos_)?\w+(?:o|mos|oy)_(?:[^,;!?]{2,50}_)?(?:cada_(?!vez)\w+|todos_los_\w+|todas_las_\w+)\b
+    fact (?:yo_)?(?:me_|nos_)?\w+(?:o|mos|oy)_(?:[^,;!?]{2,50}_)?(?:cada_(?!vez)\w+|tod[oa]s_l[oa]s_(?:días|semanas|meses|años|noches|mañanas|tardes|lunes|martes|miércoles|jueves|viernes|sábados|domingos|fines))\b
     fact mi_(?:perr[oa]|gat[oa]|hij[oa]|marido|mujer|espos[oa]|madre|padre|mamá|papá|herman[oa]|abuel[oa]|novi[oa])
         _no_(?:tolera|come|bebe|puede_comer|toma)_\w
     constraint~ (?:en|para|con)_(?:[\w-]+_){1,3}?(?:sin|solo|sólo)_\w
@@ -237,13 +240,13 @@ PHRASES = phrases(
     rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
     rule (?:tut[eé]ame|tutéeme|trátame_de_(?:tú|usted)|háblame_de_(?:tú|usted|vos)|háblales?_de_usted)\b
     fact (?:soi|soy)_al[eé]rgic[oa]_\w
-    rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|en|cuando|de_|a_mí)_?\w*
+    rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|cuando|a_mí|en_(?:mis|tus|las_respuestas|los_mensajes))_?\w*
     constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
     change (?:he|hemos)_(?:adoptado|tenido|comprado)_una?_(?!problem|error|idea|duda)\w
     fact (?:yo_)?soy_(?!yo|así|consciente|feliz|capaz|incapaz|tont|idiota|culpable|libre|consciente|que|el_|la_|lo_|un_desastre|tan|muy|más|menos|nadie|nada|un[oa]?_(?:poco|desastre|idiota))(?:un[ao]?_)?\w{4,}(?:{end}|,|_(?:y|en|de|con|desde|por)_)
     change (?:(?:he|hemos)_vendido|vend(?:í|imos))_(?:mi|nuestr[oa]|el|la)_{old}(?:{end}|_y_)
     preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|estos|tus)\w
-    rule? (?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
+    rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
     correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
     constraint~ nada_(?!más|que|nuevo)(?:[\w-]+_?){1,4}{end}
     """,
@@ -305,9 +308,9 @@ TABLE = Table(
         r"ella|ellos|parece_que|fuera|hubiera|tuviera|(?:corrige|traduce|reescribe|resume)_(?:este|esta|el|la)|sería"
         r"|viviría)\b"
     ),
-    reports=(r"\b(?:dice|(?<!todos\sme\s)dicen|dijo|decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b"),
+    reports=(r"^(?:los_|las_|la_)?(?:niñ[oa]s|gente|personas|hombres|mujeres)_|\b(?:dice|(?<!todos\sme\s)dicen|dijo|decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b"),
     voids=(
-        r"^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
+        r"^(?:por_favor_)?(?:escribe|escríbeme|cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|cada)\b)|^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]"
         r"|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_(?:cuando|que)"
         r"|,_(?:dice|dijo)_\w+"
     ),

@@ -78,6 +78,9 @@ _VAGUE = (
     r"|gentil|mort\w*|génial|cool|encore|toujours|déjà|quoi|toi|moi|lui|elle)(?!\w))"
 )
 _SHARED_WORDS = {
+    "nobody": r"(?:personne_ne|tout_le_monde)",
+    "may": r"(?:doit)",
+    "settled": r"(?:(?:c'est_)?(?:décidé|acté|tranché))",
     "without": r"""(?:sans|jamais_(?:de|d')|pas_(?:de|d')|aucune?)""",
     "always": r"(?:toujours|jamais)",
     "must": r"(?:doi(?:ven)?t|(?:ne_)?peu(?:ven)?t)",
@@ -236,7 +239,7 @@ PHRASES = phrases(
         |pendant|chez_moi|entre)_?\w
     rule {asked}(?:-moi)?_[^,!?]{2,60}?,?_même_(?:si|quand)_
     correction* (?:je_suis|c'est|j'habite|moi_c'est)_[^,]{2,40},_(?:et_)?pas_(?:à_)?{old}{end}
-    fact (?:je|j'|on|nous)_?(?:me_|m'|nous_)?\w+_(?:[^,;!?]{2,50}_)?(?:tous_les_(?!deux)\w+|toutes_les_\w+|chaque
+    fact (?:je|j'|on|nous)_?(?:me_|m'|nous_)?\w+_(?:[^,;!?]{2,50}_)?(?:tou(?:te)?s_les_(?:\w+_)?(?:jours|soirs|matins|mois|ans|semaines|nuits|étés|hivers|week-ends|lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches)|chaque
         _(?!fois)\w+)\b
     fact (?:mon|ma|mes)_(?:fils|fille|mari|femme|mère|père|maman|papa|frère|sœur|soeur|copain|copine|enfants?|chat
         |chien)_(?:ne_)?(?:supporte|mange|boit|digère|tolère)(?:nt)?_(?:pas|plus|jamais)_\w
@@ -315,10 +318,10 @@ TABLE = Table(
         r"|traduis|réécris|résume)_(?:ce|cette|le|la))\b"
     ),
     reports=(
-        r"\b(?:(?<!tout\sle\smonde\s)dit|disent|disait|pense|pensent|croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b"
+        r"^(?:les_)?(?:enfants|gens|hommes|femmes)_|\b(?:(?<!tout\sle\smonde\s)dit|disent|disait|pense|pensent|croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b"
     ),
     voids=(
-        r"^(?:(?:ah|oh)_oui|(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo))[,.!_][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
+        r"^(?:écris|rédige|raconte|invente)(?:-moi)?_une?_(?![^.?!]*\b(?:toujours|chaque)\b)|^(?:(?:ah|oh)_oui|(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo))[,.!_][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)"
         r"|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|hein|pas_vrai"
         r"|n'est-ce_pas)_?\?|,_(?:dit|disait)(?:-il|-elle)?_?\w*$"
     ),
