@@ -58,7 +58,7 @@ class Phrase:
         return compiled(self.source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """What one language has: phrases, and the words around them, each an alternation of expressions."""
 
@@ -73,7 +73,7 @@ class Table:
     """What stands behind a statement and says nothing."""
     courtesies: str
     """How one says please; left out wherever it stands."""
-    fillers: str
+    fillers: str = ""
     """What else is left out wherever it stands."""
     requests: str
     """How a clause begins that asks for something else: what was stated ends before it."""
@@ -87,19 +87,19 @@ class Table:
     """What is of the moment: no liking, duty or fact with it lasts."""
     remember: str
     """How one asks to remember what follows."""
-    abbreviations: str
+    abbreviations: str = ""
     """Words whose full stop ends no sentence, without that stop."""
-    empty: str
+    empty: str = ""
     """Words that mean nothing outside of the talk, beyond the stop words of the index."""
     emphatic: str
     """What belongs to the sentence before it where it is one by itself: "No pork. Ever!"."""
-    relatives: str
+    relatives: str = ""
     """How a clause begins that is a part of the one before it: "where one must not"."""
     calendar: str
     """Days and months: they count as names also in lower case."""
-    leading: str
+    leading: str = ""
     """What stands before the words that hold no longer and is not a part of them."""
-    since: str
+    since: str = ""
     """When something came to an end, or became what it is: no part of the words that hold no longer, or that do."""
 
 
@@ -187,7 +187,7 @@ class Grammar:
     @functools.cached_property
     def empty(self) -> frozenset[str]:
         """Words that mean nothing outside of the talk."""
-        return frozenset(word for table in self.tables for word in table.empty.split())
+        return frozenset(word for table in self.tables for word in table.empty.split("|"))
 
     @functools.cached_property
     def emphatic(self) -> re.Pattern[str]:
@@ -217,7 +217,7 @@ class Grammar:
     @functools.cached_property
     def abbreviations(self) -> frozenset[str]:
         """Words whose full stop ends no sentence."""
-        return frozenset(word for table in self.tables for word in table.abbreviations.split())
+        return frozenset(word for table in self.tables for word in table.abbreviations.split("|"))
 
     def _any(self, part: str) -> str:
         return "|".join(f"(?:{words})" for table in self.tables if (words := getattr(table, part))) or r"(?!)"
@@ -236,29 +236,31 @@ _SHARED = r"""
 """Ways to say something that differ between languages in their words alone; each counts where a table has them all."""
 
 
-def phrases(rows: str, **lists: str) -> tuple[Phrase, ...]:
-    """One phrase a line: its kind, where it counts, its expression."""
-    found = []
-    known = {"old": _OLD, "end": _TO_END, **lists}
-    shared = [row for row in _SHARED.splitlines() if set(re.findall(r"\{([a-z]\w*)\}", row)) <= known.keys()]
+def table(words: str, around: str, rows: str) -> Table:
+    """What one language has: lists of words, the parts of Table beside its phrases, and a phrase a line.
+
+    A line of the first two texts is a name and an expression.
+    """
+    known = {"old": _OLD, "end": _TO_END, **_named(words)}
+    shared = [row for row in _lines(_SHARED) if set(re.findall(r"\{([a-z]\w*)\}", row)) <= known.keys()]
+    return Table(phrases=tuple(_phrase(row, known) for row in [*shared, *_lines(rows)]), **_named(around))
+
+
+def _phrase(row: str, known: dict[str, str]) -> Phrase:
+    kind, _, expression = row.partition(" ")
+    for name, words in known.items():
+        expression = expression.replace("{" + name + "}", words)
+    return Phrase(Pattern(kind.rstrip("*^?~")), expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind)
+
+
+def _named(text: str) -> dict[str, str]:
+    return {name: words for name, _, words in (line.partition(" ") for line in _lines(text))}
+
+
+def _lines(text: str) -> list[str]:
     # a line that is indented once more continues the one before
-    for line in [*filter(str.strip, shared), *rows.replace("\n" + " " * 8, "").strip().splitlines()]:
-        kind, _, expression = line.strip().partition(" ")
-        for name, words in known.items():
-            expression = expression.replace("{" + name + "}", words)
-        pattern = Pattern(kind.rstrip("*^?~"))
-        found.append(Phrase(pattern, expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind))
-    return tuple(found)
-
-
-def any_of(words: str) -> str:
-    """An alternation of words that are separated by spaces; an underscore stands for a space within one."""
-    return "(?:" + "|".join(words.split()) + ")"
-
-
-def whole(words: str) -> str:
-    """The same of whole words, for a language that has spaces."""
-    return any_of(words) + r"(?!\w)"
+    lines = text.replace("\n" + " " * 8, "").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def grammar_of(text: str) -> Grammar:
