@@ -150,8 +150,9 @@ class Grammar:
 
     @functools.cached_property
     def left_out(self) -> re.Pattern[str]:
-        """What is left out anywhere, with a comma on one side of it."""
-        return compiled(rf",?_*(?<!\w)(?:{self._any('courtesies')}|{self._any('fillers')})(?!\w),?")
+        """What is left out anywhere, with the comma behind it, and the one before it where both are."""
+        words = rf"(?<!\w)(?:{self._any('courtesies')}|{self._any('fillers')})(?!\w)"
+        return compiled(rf",_*{words}(?:,|$)|_*{words},?")
 
     @functools.cached_property
     def requests(self) -> re.Pattern[str]:
