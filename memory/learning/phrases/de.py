@@ -40,17 +40,17 @@ WORDS = r"""
         gelernte\w*|beruflich|nachteule|frühaufsteher\w*|(?:von_beruf_)?(?:eine?_)?\w{3,}(?:er|erin|ist|istin|ant|
         antin|ent|entin|eur|eurin|or|orin|oge|ogin|frau|mann|kraft)(?!\w)|(?:ein|eine)_(?!bisschen|idiot|wenig|fan|
         paar)|hier_in|geboren|in_(?:elternzeit|rente|ausbildung)|auf_(?:\w+_)?\w+diät)
-    fleeting (?:frage|problem|idee|termin|kopfschmerz\w*|fieber|schnupfen|hunger|durst|lust|zeit|angst|keine_
-        (?:ahnung|zeit|lust|idee|frage)|meeting|besprechung|fehler|bug|moment|minute|bock|gerade|heute|kurz|eben|
-        mal\b|schon|noch|gehört|gesehen|gelesen|vergessen|versucht|gemacht|gedacht|\w*termin|\w*prüfung|dich|ihn|sie_|
-        das_|es_|recht|gesagt|bitte|vorschlag|wunsch)
+    fleeting (?:\w+_zug|\w+_flug|\w+_bus|frage|problem|idee|termin|kopfschmerz\w*|fieber|schnupfen|hunger|durst|lust|
+        zeit|angst|keine_(?:ahnung|zeit|lust|idee|frage)|meeting|besprechung|fehler|bug|moment|minute|bock|gerade|
+        heute|kurz|eben|mal\b|schon|noch|gehört|gesehen|gelesen|vergessen|versucht|gemacht|gedacht|\w*termin|
+        \w*prüfung|dich|ihn|sie_|das_|es_|recht|gesagt|bitte|vorschlag|wunsch)
     np (?:(?:der|die|das|den|dem|mein|meine|unser|unsere|sein|seine|ihr|ihre|deine?)_(?:[\w/-]+_){1,4}?)
     vague (?!(?:nicht|kein\w*|gut|okay|ok|schön|super|toll|egal|schon|noch|immer|so|zu|sehr|richtig|falsch|kaputt|
         besser|schlecht|da|hier|weg|nur|auch|ja|eigentlich|echt|ganz|mega|voll|klar|nett|lustig|fertig|müde|krank|
         wichtig|cool|hart|schwer|leicht|wahr|was|wie|wo|warum|dass|das|dein|deine|mir|dir|ihm|ihr|ihnen|eine?_(?:gute|
         schlechte|tolle|super|frage|bisschen))(?!\w))
-    is (?:ist|sind|heißt|läuft|liegt|beginnt|fängt|startet|endet|kostet|wohnt|arbeitet|hat|war|lautet|findet|steht|
-        kommt|geht|hört|hat)
+    is (?:ist|sind|heißt|läuft|liegt|beginnt|fängt|startet|endet|kostet|wohnt|arbeitet|hat|lautet|findet|steht|kommt|
+        geht|hört|hat)
     nobody (?:niemand|jeder|keiner)
     may (?:hat_zu)
     settled (?:(?:das_)?(?:ist_)?(?:entschieden|beschlossen|fix|abgemacht))
@@ -66,6 +66,7 @@ WORDS = r"""
     beg (?P<ask>ich_(?:bitte|ersuche)_(?:sie|dich)(?:_darum)?,?_|ich_wäre_(?:ihnen|dir)_dankbar,?_wenn_(?:sie|du)_)
     manner (?:ohne|mich_mit|kein\w*)
     inf (?:[\w-]+_){0,4}?\w+en
+    only nur
 """
 AROUND = r"""
     openers (?:bitte|hallo|hi|hey|ey|moin|servus|du|also|ja|und|aber|ach|übrigens|ehrlich_gesagt|persönlich|sorry|
@@ -96,11 +97,11 @@ AROUND = r"""
         übersetz|schreib)\w*_(?:den|die|das|diesen|diese))\b
     reports ^(?:die_)?(?:kinder|leute|menschen|männer|frauen)_|\b(?:sagt|sagte|meint|meinte|glaubt|denkt|behauptet|
         findet_dass|steht,|schreibt|schrieb|stand_da)\b
-    voids ^(?:bitte_)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns_)?eine?n?_(?![^.?!]*\b(?:immer|jede\w*)\b)|^
-        (?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|
-        mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|
-        großartig)\b|\b(?:scherz|spaß_beiseite|nur_spaß)\b|\bliebe_es,?_wenn|,_oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|
-        stimmt's)_?\?|,_(?:sagt|sagte|meint|meinte)_\w+
+    voids ^sag_(?:jetzt_|mir_|bloß_)*nicht,?_dass|^(?:bitte_)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns
+        _)?eine?n?_(?![^.?!]*\b(?:immer|jede\w*)\b)|^(?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|
+        wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja
+        _klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite|nur_spaß)\b|\bliebe_es,?_wenn|,
+        _oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?|,_(?:sagt|sagte|meint|meinte)_\w+
     moments (?:(?<!\w)(?:heute|morgen_(?:früh|abend)|gerade|diesmal|grad|gestern|jetzt_gleich|im_moment|momentan|
         heut))(?!\w)
     remember (?:(?:bitte|und|auch|kannst_du(?:_dir)?|noch)[,_]*)*(?:merke?n?_(?:dir|sie_sich)|behalte?|vergiss_nicht|
@@ -225,5 +226,7 @@ PHRASES = r"""
         nie|nur)_[^?!]{3,60}en{end}?
     fact ich_(?:unterrichte|studiere|spiele|lerne|sammle|züchte|spreche|betreibe|trainiere|verkaufe|repariere)_
         (?-i:[A-ZÄÖÜ])\w+
+    change seit_(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|studiere|bin|nutze)_(?:ich|wir)_\w
+    fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -63,12 +63,13 @@ WORDS = r"""
         idiot|moron|genius|hurry|few|couple|robot|big|huge|potato)|an_(?!idiot|hour|absolute)|in_(?:my_\w+ties|grade|
         year|the_\w+_time_zone|\w+_grade)|the_(?:only|eldest|oldest|youngest))
     mine (?:(?:my|our)_(?:[\w'/-]+_){0,4}?[\w/-]+|(?:mom|mum|dad|grandma|grandpa|hubby)(?:'s_\w+)?)
-    fleeting (?:question|problem|issue|meeting|call|headache|migraine|cold|fever|idea|feeling|doubt|suggestion|
-        request|hunch|date|minutes|seconds|hours|days|left|exam|test|interview|appointment|deadline|bug|error|minute|
-        moment|sec|second|look|lot|bit|plan|day|night|week|hangover|flat|party|presentation|job_interview|task|
-        favou?r|point|choice|clue|time|money|energy|chance|dream|crush|bad_(?:day|feeling|headache|cold|dream|mood)|
-        terrible|hard|weird|great|good|nice|rough|long|few|couple|quick|small_question|to|thing|problems|questions|
-        ideas|friend_who|busy|been|had|seen|done|just|never|no_(?:idea|clue|time|problem|words|choice|doubt|energy))
+    fleeting (?:train|flight|bus|plane|question|problem|issue|meeting|call|headache|migraine|cold|fever|idea|feeling|
+        doubt|suggestion|request|hunch|date|minutes|seconds|hours|days|left|exam|test|interview|appointment|deadline|
+        bug|error|minute|moment|sec|second|look|lot|bit|plan|day|night|week|hangover|flat|party|presentation|job
+        _interview|task|favou?r|point|choice|clue|time|money|energy|chance|dream|crush|bad_(?:day|feeling|headache|
+        cold|dream|mood)|terrible|hard|weird|great|good|nice|rough|long|few|couple|quick|small_question|to|thing|
+        problems|questions|ideas|friend_who|busy|been|had|seen|done|just|never|no_(?:idea|clue|time|problem|words|
+        choice|doubt|energy))
     is (?:(?:is|are|was|were|should_be|needs_to_be|must_be|starts?|begins?|ends?|costs?|opens?|closes?|lives?|works?|
         runs?|listens?|happens|takes_place|sits|arrives?|leaves?|has|have|lands?|expires?|uses?)_|(?<=\w)'?s_)
     now (?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today))
@@ -88,6 +89,7 @@ WORDS = r"""
         (?:'d|_would|_should)_(?:be_(?:grateful|obliged|glad)_(?:if_you_(?:could_|would_)?)|appreciate_it_if_you_
         (?:could_|would_)?))
     manner (?:without|address_me|metric|refrain)
+    only (?:only|just|\w+_only)
 """
 AROUND = r"""
     openers (?:please|pls|plz|hey|heya|hi|hiya|hello|yo|okay|ok|kk|k|well|so|and|but|also|oh|ah|aw|ugh|hmm+|um+|uh+|
@@ -131,15 +133,15 @@ AROUND = r"""
         _)always|(?:make|correct|fix|proofread|shorten|edit)_(?:this|the|my|that))\b
     reports ^(?:the_)?(?:kids|children|people|men|women)_|(?<!i_)\b(?:says?(?!_no)|said|tells|told_(?!you|u\b)|thinks|
         claims|insists|believes|reckons|wrote|writes|keeps_saying|swears)\b
-    voids ^(?:please_|can_you_)?(?:write|draft|compose|tell)_(?:me_|us_)?an?_(?![^.?!]*\b(?:always|every|each|when|
-        whenever)\b)|^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of_course|great|awesome|brilliant|perfect|
-        wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:totally_|absolutely_|just_)(?:love|adore|enjoy)\b|\b(?:jk|
-        just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|yeah_right|super|wonderful|fantastic|lovely|
-        nice),_(?:i|we)_(?:just_|totally_|absolutely_|really_|so_)?(?:love|enjoy|adore)|i_(?:just_|totally_)?lo+ve_
-        (?:it_)?when|how_do_you_say|in_(?:the|this|my|our)_(?:story|novel|game|dream|role-?play)|said_no_one_ever)\b|
-        ,_(?:(?:isn't|aren't|don't|doesn't|wasn't)_(?:it|i|we|you|he|she|they)|right|correct|no|innit)_?\?|,_right$|,
-        _(?:he|she|they|the_\w+|my_\w+)_(?:says?|said|told_me)$|[;{}]\s*//|\b(?:const|let|var|def|
-        class)\b[^.]{0,40}[={(]
+    voids ^don'?t_tell_me_(?:it|that|you|we|the|he|she)\b|^(?:please_|can_you_)?(?:write|draft|compose|tell)_(?:me_|
+        us_)?an?_(?![^.?!]*\b(?:always|every|each|when|whenever)\b)|^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of
+        _course|great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:totally_|
+        absolutely_|just_)(?:love|adore|enjoy)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|
+        yeah_right|super|wonderful|fantastic|lovely|nice),_(?:i|we)_(?:just_|totally_|absolutely_|really_|so_)?
+        (?:love|enjoy|adore)|i_(?:just_|totally_)?lo+ve_(?:it_)?when|how_do_you_say|in_(?:the|this|my|our)_(?:story|
+        novel|game|dream|role-?play)|said_no_one_ever)\b|,_(?:(?:isn't|aren't|don't|doesn't|wasn't)_(?:it|i|we|you|he|
+        she|they)|right|correct|no|innit)_?\?|,_right$|,_(?:he|she|they|the_\w+|my_\w+)_(?:says?|said|told_me)$|
+        [;{}]\s*//|\b(?:const|let|var|def|class)\b[^.]{0,40}[={(]
     moments (?:(?<!\w)(?:right_now|tonight|today|tomorrow|yesterday|this_time|for_now|at_the_moment|atm|rn|this_
         (?:one|email|text|file|paragraph|draft|list|message|chapter|essay|morning|evening|afternoon|instant|second|
         song|movie|week(?:end)?)|just_now|currently_(?:at|on)|(?:last|next)_(?:night|week|weekend)|in_a_(?:minute|sec|
@@ -237,9 +239,9 @@ PHRASES = r"""
     preference {i}(?:don'?t|do_not)_(?:really_|particularly_|rly_)?(?:like|enjoy|love|want_(?:any|to_(?:hear|see|read|
         get))){passing}_+\w
     preference {i}(?:can'?t|cannot|can_not)_(?:stand|bear){passing}_+\w
-    preference (?:i'?m|i_am|we'?re|we_are)_(?:not_)?(?:really_|so_|totally_)?(?:(?:a_)?(?:big_|huge_)?fan_of|(?:not
-        _)?(?:into|fond_of|keen_on)|(?:not_)?(?:an?_|much_of_a|more_of_a)[^,]{2,30}_(?:person|guy|girl|
-        lover)){passing}
+    preference (?:(?:i'?m|i_am|we'?re|we_are)_|(?=not_))(?:not_)?(?:really_|so_|totally_)?(?:(?:a_)?(?:big_|huge
+        _)?fan_of|(?:not_)?(?:into|fond_of|keen_on)|(?:not_)?(?:an?_|much_of_a|more_of_a)[^,]{2,30}_(?:person|guy|
+        girl|lover)){passing}
     preference my_(?:absolute_|all-time_)?(?:fav(?:ou?rite|e|s)?|prefer(?:red|ence))[^,.!?]{0,60}?(?:_(?:is|are|for)|
         s)_(?!that\b|this\b|the_(?:first|second))\w
     decision (?:(?:we|i|the_team|my_(?:wife|husband|partner|girlfriend|boyfriend)_and_i|they_and_i)(?:'ve|ve|_have|
@@ -325,5 +327,7 @@ PHRASES = r"""
     constraint~ nothing_(?!else|to|yet|serious|important|fancy_yet)(?:[\w-]+_?){1,4}{end}
     change (?:i|we)_(?:can'?t|cannot)_(?!take|stand|wait|see|find|remember|even|do_(?:it|this|that)|believe|handle|
         hear|open|think|sleep)(?P<old>[^,;!?]{2,40}?)_any_?more\b
+    change (?:as_of|starting|since)_(?:(?:this|next|last)_)?\w+,?_(?:i|we)(?:'m|'re|_am|_are)?_(?:live|work|use|
+        living|working|studying|at|in)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -39,10 +39,10 @@ WORDS = r"""
         ólogo|óloga|ante|ente|tor|tora|ico|ica)(?!\w)|de_(?!acuerdo|verdad|nada|los_que)|madre_|padre_|musulm\w+|
         judí[oa]|católic[oa]|ate[oa]|una?_(?!poco|idiota|tonto|desastre)|mamá|papá|madre|padre|un_\w+|hij[oa]
         _únic[oa])
-    fleeting (?:una_(?:pregunta|duda|idea|reunión|cita|prisa|entrevista|llamada)|un_(?:problema|momento|minuto|error|
-        examen|resfriado|dolor|catarro|bug|rato)|pregunta|duda|hambre|sueño|sed|frío|calor|miedo|prisa|ganas|tiempo|
-        razón|que_|que|fiebre|dolor|problema\w*|no_idea|ni_idea|claro|suerte|mucho|muchas_ganas|mucha|muchos
-        _problemas|examen|visto|hecho)
+    fleeting (?:una_(?:pregunta|duda|idea|reunión|cita|prisa|entrevista|llamada)|un_(?:tren|vuelo|autobús|avión|
+        problema|momento|minuto|error|examen|resfriado|dolor|catarro|bug|rato)|pregunta|duda|hambre|sueño|sed|frío|
+        calor|miedo|prisa|ganas|tiempo|razón|que_|que|fiebre|dolor|problema\w*|no_idea|ni_idea|claro|suerte|mucho|
+        muchas_ganas|mucha|muchos_problemas|examen|visto|hecho)
     np (?:(?:el|la|los|las|mi|mis|nuestr[oa]s?|su|sus)_(?:[\w/-]+_){1,5}?)
     vague (?!(?:que|no|bien|mal|muy|tan|más|menos|así|aquí|ahí|allí|bueno|buena|malo|genial|verdad|mentira|correcto|
         lo|eso|esto|mejor|peor|igual|claro|todo|nada|raro|difícil|fácil|roto|solo|sólo|por|para|culpa|una?_(?:buena|
@@ -56,7 +56,7 @@ WORDS = r"""
         despliegues|loguees|guardes|abras|sugieras|incluyas|expliques|disculpes|termines_con|acabes|conviertas|
         redondees|asumas|tutees|me_(?:tutees|sugieras|propongas|recomiendes|pongas|hagas))
     is (?:es|son|está|están|empieza|comienza|termina|cuesta|abre|cierra|vive|trabaja|corre|escucha|queda|tiene|se
-        _llama|sale|llega|va|usa|era)
+        _llama|sale|llega|va|usa)
     nobody (?:nadie|todo_el_mundo)
     may (?:debe)
     settled (?:(?:está_|queda_)?(?:decidido|acordado))
@@ -72,6 +72,7 @@ WORDS = r"""
     beg (?P<ask>(?:l[ea]|te|os)_(?:ruego|pido|pediría|agradecería|agradezco|suplico)_que_)
     manner (?:sin|usted|tú|trat\w+)
     inf \w+[aei]r
+    only (?:solo|sólo|únicamente)
 """
 AROUND = r"""
     openers (?:por_favor|porfa|porfis|hola|oye|oiga|vale|bueno|pues|sí|y|pero|ah|por_cierto|la_verdad_es_que|la
@@ -102,11 +103,11 @@ AROUND = r"""
         viviría)\b
     reports ^(?:los_|las_|la_)?(?:niñ[oa]s|gente|personas|hombres|mujeres)_|\b(?:dice|(?<!todos\sme\s)dicen|dijo|
         decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b
-    voids ^(?:por_favor_)?(?:escribe|escríbeme|cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|cada)\b)|^(?:ah_|
-        ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|
-        amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]|\b
-        (?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_(?:cuando|que)|,_(?:dice|
-        dijo)_\w+
+    voids ^no_me_digas_que|^(?:por_favor_)?(?:escribe|escríbeme|cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|
+        cada)\b)|^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b
+        (?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|
+        estupendo)[,_!]|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_
+        (?:cuando|que)|,_(?:dice|dijo)_\w+
     moments (?:(?<!\w)(?:hoy|mañana_por|ahora_mismo|esta_vez|esta_(?:noche|mañana|tarde|semana)|ayer|en_este_momento|
         anoche_))(?!\w)
     remember (?:(?:por_favor|y|también|pues|oye|puedes)[,_]*)*(?:recuerda|recuerde|acuérdate|acordate|apunta|anota|
@@ -132,7 +133,8 @@ PHRASES = r"""
         (?:cambiado|migrado)|migré)_(?:de|desde)_{old}_a_\w
     change (?:yo_)?(?:cambié|he_cambiado|actualicé)_(?:mi|el)_[^,]{2,40}?_(?:del?|desde)_{old}_al?_\w
     change (?:yo_|nosotros_)?ya_no_(?!sé|puedo|quiero|entiendo|me_acuerdo|recuerdo|hay|importa|hace|es\b|está|me
-        _gusta_esto|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+mos|me_\w+|nos_\w+)\b[^,;!?]{2,60}?){end}
+        _gusta_esto|tenemos_|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+mos|me_\w+|nos
+        _\w+)\b[^,;!?]{2,60}?){end}
     change (?:he_dejado|hemos_dejado|dejé|dejamos)_de_(?P<old>\w+r\b[^,;!?]{0,50}?){end}
     change antes_(?P<old>(?:yo_)?\w+(?:ía|aba|íamos|ábamos)\b[^,;!?]{2,60}?),?_(?:y_|pero_)?ahora\b
     change* (?:cambiamos|hemos_cambiado|he_cambiado|cambié|reemplazamos|sustituimos)_{old}_por_\w
@@ -222,5 +224,6 @@ PHRASES = r"""
     preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|
         estos|tus)\w
     rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
+    change desde_(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|usamos)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

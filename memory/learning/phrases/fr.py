@@ -30,17 +30,18 @@ WORDS = r"""
         originaire|une?_(?!peu|idiot|boulet)|fille_unique|fils_unique|freelance|indépendante?|au_chômage|en_
         (?:fauteuil|terminale|licence|master|CDI|alternance)|\w{3,}(?:iste|ière|ier|eur|euse|rice|logue|ienne|ien|
         graphe)(?!\w)|abonnée?|pacsée?|fiancée?|du_(?:soir|matin))
-    fleeting (?:une_(?:question|idée|réunion|urgence|erreur|faveur|minute)|un_(?:problème|souci|bug|doute|rendez-vous|
-        examen|rhume|truc|message|train)|question|faim|soif|froid|chaud|peur|mal_|envie|besoin|hâte|l'impression|
-        raison|tort|oublié|vu|lu|fait|dit|essayé|été|eu|pas_|plus_|rien_|du_mal|la_(?:flemme|tête|grippe)|le_temps|
-        l'air|pensé|reçu|perdu|trouvé|mis|pris|du_(?:boulot|travail|retard)|trop_|tellement_|juste|bien_)
+    fleeting (?:une_(?:question|idée|réunion|urgence|erreur|faveur|minute)|un_(?:vol|bus|avion|problème|souci|bug|
+        doute|rendez-vous|examen|rhume|truc|message|train)|question|faim|soif|froid|chaud|peur|mal_|envie|besoin|hâte|
+        l'impression|raison|tort|oublié|vu|lu|fait|dit|essayé|été|eu|pas_|plus_|rien_|du_mal|la_(?:flemme|tête|
+        grippe)|le_temps|l'air|pensé|reçu|perdu|trouvé|mis|pris|du_(?:boulot|travail|retard)|trop_|tellement_|juste|
+        bien_)
     np (?:(?:(?:le|la|les|mon|ma|mes|notre|nos|son|sa|ses|leur)_|l')(?:[\w'/-]+_){1,5}?)
     vague (?!(?:que|pas|bien|mal|très|trop|si|plus|moins|comme|bon|bonne|nul|super|vrai|faux|ça|là|ici|parti|mieux|
         pire|pareil|tout|rien|bizarre|dur|facile|cassé|juste|seulement|pour|parce|ma_faute|une?_(?:bonne|mauvaise|peu|
         problème|blague|galère)|fait|prêt\w*|fatigué\w*|malade\w*|contente?|triste|occupé\w*|gentil|mort\w*|génial|
         cool|encore|toujours|déjà|quoi|toi|moi|lui|elle)(?!\w))
     is (?:est|sont|commence|débute|finit|coûte|ouvre|ferme|vit|habite|travaille|tourne|écoute|a|s'appelle|arrive|part|
-        va|utilise|était|c'est|se_trouve|passe|tombe)
+        va|utilise|c'est|se_trouve|passe|tombe)
     nobody (?:personne_ne|tout_le_monde)
     may (?:doit)
     settled (?:(?:c'est_)?(?:décidé|acté|tranché))
@@ -57,6 +58,7 @@ WORDS = r"""
         (?:souhaite|souhaiterais|voudrais|aimerais|préférerais)_que_(?:vous|tu)_)
     manner (?:sans|(?:me_)?(?:vouvo|tuto)\w+|ne_plus)
     inf \w+(?:er|ir|re)
+    only (?:que|uniquement|juste|seulement)
 """
 AROUND = r"""
     openers (?:s'il_(?:te|vous)_pla[iî]t|stp|svp|mince|zut|oups|salut|coucou|hello|bonjour|bonsoir|alors|bon|ben|bah|
@@ -87,11 +89,11 @@ AROUND = r"""
         étais|(?:corrige|traduis|réécris|résume)_(?:ce|cette|le|la))\b
     reports ^(?:les_)?(?:enfants|gens|hommes|femmes)_|\b(?:(?<!tout\sle\smonde\s)dit|disent|disait|pense|pensent|
         croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b
-    voids ^(?:écris|rédige|raconte|invente)(?:-moi)?_une?_(?![^.?!]*\b(?:toujours|chaque)\b)|^(?:(?:ah|oh)_oui|(?:ah_|
-        oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo))[,.!_][^?]{0,60}\bj'adore\b|^(?:génial|super|
-        chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|parfait)[,_!]_?(?:j'|je)|\b(?:je_(?:plaisante|
-        rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|hein|pas_vrai|n'est-ce_pas)_?\?|,_(?:dit|
-        disait)(?:-il|-elle)?_?\w*$
+    voids ^ne_me_dis_pas_que|^(?:écris|rédige|raconte|invente)(?:-moi)?_une?_(?![^.?!]*\b(?:toujours|chaque)\b)|^(?:
+        (?:ah|oh)_oui|(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo))[,.!
+        _][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|
+        parfait)[,_!]_?(?:j'|je)|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|
+        hein|pas_vrai|n'est-ce_pas)_?\?|,_(?:dit|disait)(?:-il|-elle)?_?\w*$
     moments (?:(?<!\w)(?:maintenant|aujourd'hui|demain|cette_fois|ce_(?:soir|matin|midi)|hier|en_ce_moment|tout_à
         _l'heure|cette_journée|là_tout_de_suite))(?!\w)
     remember (?:(?:s'il_te_plaît|stp|svp|et|aussi|tu_peux|alors)[,_]*)*(?:souviens-toi|souvenez-vous|retiens|retenez|
@@ -118,8 +120,8 @@ PHRASES = r"""
     change (?:j'ai|on_a|nous_avons)_(?:changé|modifié)_(?:mon|ma|mes|notre|de)_[^,]{2,40}?_(?:du|de)_{old}_(?:au|à|
         pour)_\w
     change {i}n(?:e_|'|')?_?(?!sais|peux|veux|comprends|en_peux|pense|crois|me_souviens|vois|suis_plus_sûr|peut|sait|
-        veut|arrive|ai_plus_(?:le_temps|envie))(?:[mn]ous_|m'|me_)?[\w']+_plus_(?!tard|que\b|jamais_ça|rien|grand|
-        besoin)(?:(?:de|chez|à|en|au|du|pour|dans|avec|le|la)_|d')?{old}{end}
+        veut|arrive|ai_plus_(?:le_temps|envie)|a_plus_|avons_plus_)(?:[mn]ous_|m'|me_)?[\w']+_plus_(?!tard|que\b|
+        jamais_ça|rien|grand|besoin)(?:(?:de|chez|à|en|au|du|pour|dans|avec|le|la)_|d')?{old}{end}
     change (?:j'ai|on_a|nous_avons)_(?:enfin_)?(?:arrêté|cessé)_(?:de_|d'|le_|la_){old}{end}
     change (?:j'ai|on_a|nous_avons)_(?:remplacé|échangé)_{old}_(?:par|contre|pour)_\w
     change avant,?_(?P<old>(?:je_|j'|on_|nous_)[^,;!?]{2,60}?),?_(?:et_|mais_)?(?:maintenant|aujourd'hui)\b
@@ -211,5 +213,6 @@ PHRASES = r"""
     change (?:j'ai|on_a|nous_avons)_(?:enfin_)?vendu_(?:mon|ma|notre|le|la|l')_?{old}(?:{end}|_et_)
     preference (?:les|l')_?(?!gens|voisins)(?:[\w'-]+_){1,3}(?:m'(?:énervent|agacent|ennuient|insupportent)|me_
         (?:gênent|fatiguent|saoulent))
+    change depuis_(?:\w+_){0,2}\w+,?_(?:je_(?:travaille|vis|suis|bosse)|j'habite|j'utilise|on_(?:vit|utilise))_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

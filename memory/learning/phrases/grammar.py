@@ -228,6 +228,7 @@ _SHARED = r"""
     constraint {without}_(?:[\w'-]+_){0,4}?[\w'-]+[.,]?_{always}{end}
     constraint (?:{in}_)?(?:(?!{whom}(?!\w))[\w'/-]+_){1,8}?{must}_(?=[^?!]*(?<!\w){lastingly}(?!\w))
     constraint {in}_(?:(?!{whom}(?!\w))[\w'/-]+_){1,4}?{always}_{inf}_\w
+    constraint {without}_[^,?!]{2,40},_{only}(?!\w)
     constraint {nobody}_(?:[\w'-]+_){0,4}?(?:{must}|{may})_\w
     decision [^?!]{8,80},_{settled}{end}
     correction^* (?:{it}_)?{no}_(?:{it}_)?(?:{articles}_)?{old},_(?!{no}(?!\w)|{whom}(?!\w))[^,?!]{2,60}{end}
