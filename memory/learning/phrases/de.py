@@ -37,9 +37,10 @@ WORDS = r"""
         pensioniert|pensionär\w*|student\w*|azubi|schüler\w*|muslim\w*|jüdisch|christ\w*|katholisch|evangelisch|
         atheist\w*|trocken|single|alleinerziehend\w*|mutter|vater|oma|opa|krankenschwester|krankenpfleger|pfleger\w*|
         arzt|ärztin|lehrer\w*|\d{1,3}(?!_(?:minuten|sekunden|stunden|%|prozent))|aus_(?!dem_haus|versehen)|
-        gelernte\w*|beruflich|nachteule|frühaufsteher\w*|(?:von_beruf_)?(?:eine?_)?\w{3,}(?:er|erin|ist|istin|ant|
-        antin|ent|entin|eur|eurin|or|orin|oge|ogin|frau|mann|kraft)(?!\w)|(?:ein|eine)_(?!bisschen|idiot|wenig|fan|
-        paar)|hier_in|geboren|in_(?:elternzeit|rente|ausbildung)|auf_(?:\w+_)?\w+diät)
+        gelernte\w*|beruflich|nachteule|frühaufsteher\w*|(?:von_beruf_)?(?:eine?_)?(?!opfer|feuer|sicher|lieber|immer|
+        wieder|sauer|locker|munter|leer|länger|später|früher|weiter|hinter|unter|über|dauer|heiser|außer)\w{3,}(?:er|
+        erin|ist|istin|ant|antin|ent|entin|eur|eurin|or|orin|oge|ogin|frau|mann|kraft)(?!\w)|(?:ein|eine)_(?!bisschen|
+        idiot|wenig|fan|paar)|hier_in|geboren|in_(?:elternzeit|rente|ausbildung)|auf_(?:\w+_)?\w+diät)
     fleeting (?:\w+_zug|\w+_flug|\w+_bus|frage|problem|idee|termin|kopfschmerz\w*|fieber|schnupfen|hunger|durst|lust|
         zeit|angst|keine_(?:ahnung|zeit|lust|idee|frage)|meeting|besprechung|fehler|bug|moment|minute|bock|gerade|
         heute|kurz|eben|mal\b|schon|noch|gehört|gesehen|gelesen|vergessen|versucht|gemacht|gedacht|\w*termin|
@@ -51,7 +52,7 @@ WORDS = r"""
         schlechte|tolle|super|frage|bisschen))(?!\w))
     is (?:ist|sind|heißt|läuft|liegt|beginnt|fängt|startet|endet|kostet|wohnt|arbeitet|hat|lautet|findet|steht|kommt|
         geht|hört|hat)
-    nobody (?:niemand|jeder|keiner)
+    nobody (?:niemand|keiner)
     may (?:hat_zu)
     settled (?:(?:das_)?(?:ist_)?(?:entschieden|beschlossen|fix|abgemacht))
     without (?:keine?n?|nie(?:mals)?(?:_mit)?|ohne)
@@ -202,9 +203,10 @@ PHRASES = r"""
         besitze|fahre_(?:einen?|mit)|spiele|spreche|züchte|betreibe|leite|trage|vertrage|esse|trinke|rauche|nutze|
         verwende|sammle|lerne|mache_(?:eine_ausbildung|gerade_mein)|haben?|hab)_(?:(?:übrigens|seit_\w+_\w+|auch|
         eigentlich|derzeit|ja|nämlich)_){0,2}(?!{fleeting}|mich\b|gern|lieber|mir\b|uns\b|nicht_(?!vertragen)|so\b|
-        zu\b|daran)(?:ein\w*|zwei|drei|vier|\d+|kein\w*|in|bei|als|an|im|am|auf|zu|für|mit|nachts|nur|vegan|
-        vegetarisch|glutenfrei|\w*allergie\w*|diabetes|asthma|zöliakie|rheuma|migräne|adhs|laktose\w*|gluten\w*|weder|
-        fließend|\w+isch|python|linux|windows|medizin|jura|informatik|schichten|von)_?(?!{fleeting})\w*
+        zu\b|daran|[^,!?]{2,30}_(?:mehr|ge\w+(?:t|en)){end})(?:ein\w*|zwei|drei|vier|\d+|kein\w*|in|bei|als|an|im|am|
+        auf|zu|für|mit|nachts|nur|vegan|vegetarisch|glutenfrei|\w*allergie\w*|diabetes|asthma|zöliakie|rheuma|migräne|
+        adhs|laktose\w*|gluten\w*|weder|fließend|\w+isch|python|linux|windows|medizin|jura|informatik|schichten|von)
+        _?(?!{fleeting})\w*
     fact (?:mein|meine|meinem|unser|unsere)_(?:[\w-]+_){1,3}?(?:heißt|heißen|wohnt|wohnen|lebt|arbeitet|studiert|geht
         _(?:in|auf)|spricht|hat_(?!heute|gesagt|mich|gerade|angerufen|recht)|ist_(?!heute|kaputt|nicht|gut|toll|weg|
         gerade|müde|krank|so\b|sehr|der_(?:beste|meinung)|echt|total|leer|voll|sauer|super|da\b)|hört_auf|läuft_auf|
@@ -226,7 +228,8 @@ PHRASES = r"""
         nie|nur)_[^?!]{3,60}en{end}?
     fact ich_(?:unterrichte|studiere|spiele|lerne|sammle|züchte|spreche|betreibe|trainiere|verkaufe|repariere)_
         (?-i:[A-ZÄÖÜ])\w+
-    change seit_(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|studiere|bin|nutze)_(?:ich|wir)_\w
+    change seit_(?!heute|gestern|stunden|wann|eben)(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|
+        studiere|bin|nutze)_(?:ich|wir)_\w
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -73,7 +73,7 @@ WORDS = r"""
     is (?:(?:is|are|was|were|should_be|needs_to_be|must_be|starts?|begins?|ends?|costs?|opens?|closes?|lives?|works?|
         runs?|listens?|happens|takes_place|sits|arrives?|leaves?|has|have|lands?|expires?|uses?)_|(?<=\w)'?s_)
     now (?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today))
-    nobody (?:nobody|no_one|everyone|everybody)
+    nobody (?:nobody|no_one)
     may (?:may|shall)
     settled (?:(?:and_)?(?:it's_|that's_)?(?:decided|settled|final))
     without (?:no(?!_(?:more_than|one|idea|problem|way|thanks))|without|never_(?:any|with))
@@ -319,15 +319,15 @@ PHRASES = r"""
     change (?:i|we)_(?:just_|recently_)?(?:adopted|got|bought)_an?_(?:\w+_)?(?:dog|cat|puppy|kitten|house|car|bike|
         flat|horse|baby)\b
     fact our_(?:[\w/-]+_){1,3}?(?:run|live|use|sit|start|meet|work)_(?:on|in|at|with)_\w
-    change (?:i|we)(?:'ve|ve|_have)?_(?:just_|recently_|finally_)?(?:sold|got_rid_of|gave_away)_(?:the|our|my)_{old}
-        (?:{end}|_and_)
+    change (?:i|we)(?:'ve|ve|_have)?_(?:just_|recently_|finally_)?(?:sold|got_rid_of|gave_away)_(?:the|our|my)_
+        (?!soul|heart){old}(?:{end}|_and_)
     preference (?!these|those|they|you|people)(?:[\w'-]+_){1,3}(?:annoy|irritate|bore|drive_me_(?:nuts|crazy|mad)|
         bug)_?(?:me)?{end}
     rule? {ask}(?:always|never|only)_\w+ing_(?!it\b|this|that)\w
     constraint~ nothing_(?!else|to|yet|serious|important|fancy_yet)(?:[\w-]+_?){1,4}{end}
     change (?:i|we)_(?:can'?t|cannot)_(?!take|stand|wait|see|find|remember|even|do_(?:it|this|that)|believe|handle|
         hear|open|think|sleep)(?P<old>[^,;!?]{2,40}?)_any_?more\b
-    change (?:as_of|starting|since)_(?:(?:this|next|last)_)?\w+,?_(?:i|we)(?:'m|'re|_am|_are)?_(?:live|work|use|
-        living|working|studying|at|in)_\w
+    change (?:as_of|starting|since)_(?!today|tomorrow|yesterday)(?:(?:this|next|last)_)?\w+,?_(?:i|we)(?:'m|'re|_am|
+        _are)?_(?:live|work|use|living|working|studying)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -57,7 +57,7 @@ WORDS = r"""
         redondees|asumas|tutees|me_(?:tutees|sugieras|propongas|recomiendes|pongas|hagas))
     is (?:es|son|está|están|empieza|comienza|termina|cuesta|abre|cierra|vive|trabaja|corre|escucha|queda|tiene|se
         _llama|sale|llega|va|usa)
-    nobody (?:nadie|todo_el_mundo)
+    nobody nadie
     may (?:debe)
     settled (?:(?:está_|queda_)?(?:decidido|acordado))
     without (?:sin|nada_de|ning[úu]n\w*)
@@ -224,6 +224,7 @@ PHRASES = r"""
     preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|
         estos|tus)\w
     rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
-    change desde_(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|usamos)_\w
+    change desde_(?!ayer|hoy|hace|anoche|siempre|las?_)(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|
+        usamos)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

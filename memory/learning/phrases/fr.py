@@ -42,7 +42,7 @@ WORDS = r"""
         cool|encore|toujours|déjà|quoi|toi|moi|lui|elle)(?!\w))
     is (?:est|sont|commence|débute|finit|coûte|ouvre|ferme|vit|habite|travaille|tourne|écoute|a|s'appelle|arrive|part|
         va|utilise|c'est|se_trouve|passe|tombe)
-    nobody (?:personne_ne|tout_le_monde)
+    nobody personne_ne
     may (?:doit)
     settled (?:(?:c'est_)?(?:décidé|acté|tranché))
     without (?:sans|jamais_(?:de|d')|pas_(?:de|d')|aucune?)
@@ -119,9 +119,9 @@ PHRASES = r"""
     change (?:je_suis|on_est|nous_sommes)_(?:(?:récemment|enfin)_)?passée?s?_(?:de_|d'|du_){old}_(?:à|au|sur)_\w
     change (?:j'ai|on_a|nous_avons)_(?:changé|modifié)_(?:mon|ma|mes|notre|de)_[^,]{2,40}?_(?:du|de)_{old}_(?:au|à|
         pour)_\w
-    change {i}n(?:e_|'|')?_?(?!sais|peux|veux|comprends|en_peux|pense|crois|me_souviens|vois|suis_plus_sûr|peut|sait|
-        veut|arrive|ai_plus_(?:le_temps|envie)|a_plus_|avons_plus_)(?:[mn]ous_|m'|me_)?[\w']+_plus_(?!tard|que\b|
-        jamais_ça|rien|grand|besoin)(?:(?:de|chez|à|en|au|du|pour|dans|avec|le|la)_|d')?{old}{end}
+    change {i}n(?:e_|'|')?_?(?!a_plus_|avons_plus_|sais|peux|veux|comprends|en_peux|pense|crois|me_souviens|vois|suis
+        _plus_sûr|peut|sait|veut|arrive|ai_plus_(?:le_temps|envie)|a_plus_|avons_plus_)(?:[mn]ous_|m'|me_)?[\w']+
+        _plus_(?!tard|que\b|jamais_ça|rien|grand|besoin)(?:(?:de|chez|à|en|au|du|pour|dans|avec|le|la)_|d')?{old}{end}
     change (?:j'ai|on_a|nous_avons)_(?:enfin_)?(?:arrêté|cessé)_(?:de_|d'|le_|la_){old}{end}
     change (?:j'ai|on_a|nous_avons)_(?:remplacé|échangé)_{old}_(?:par|contre|pour)_\w
     change avant,?_(?P<old>(?:je_|j'|on_|nous_)[^,;!?]{2,60}?),?_(?:et_|mais_)?(?:maintenant|aujourd'hui)\b
@@ -213,6 +213,7 @@ PHRASES = r"""
     change (?:j'ai|on_a|nous_avons)_(?:enfin_)?vendu_(?:mon|ma|notre|le|la|l')_?{old}(?:{end}|_et_)
     preference (?:les|l')_?(?!gens|voisins)(?:[\w'-]+_){1,3}(?:m'(?:énervent|agacent|ennuient|insupportent)|me_
         (?:gênent|fatiguent|saoulent))
-    change depuis_(?:\w+_){0,2}\w+,?_(?:je_(?:travaille|vis|suis|bosse)|j'habite|j'utilise|on_(?:vit|utilise))_\w
+    change depuis_(?!hier|ce_matin|toujours|des_heures|une_heure)(?:\w+_){0,2}\w+,?_(?:je_(?:travaille|vis|suis|
+        bosse)|j'habite|j'utilise|on_(?:vit|utilise))_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -225,11 +225,11 @@ class Grammar:
 
 
 _SHARED = r"""
-    constraint {without}_(?:[\w'-]+_){0,4}?[\w'-]+[.,]?_{always}{end}
+    constraint {without}_?(?:[\w'-]+_){0,4}?[\w'-]+[.,]?_{always}{end}
     constraint (?:{in}_)?(?:(?!{whom}(?!\w))[\w'/-]+_){1,8}?{must}_(?=[^?!]*(?<!\w){lastingly}(?!\w))
     constraint {in}_(?:(?!{whom}(?!\w))[\w'/-]+_){1,4}?{always}_{inf}_\w
-    constraint {without}_[^,?!]{2,40},_{only}(?!\w)
-    constraint {nobody}_(?:[\w'-]+_){0,4}?(?:{must}|{may})_\w
+    constraint~ {without}_?[^,?!]{2,40},_{only}(?!\w)
+    constraint* {nobody}_(?:[\w'-]+_){0,4}?(?:{must}|{may})_\w
     decision [^?!]{8,80},_{settled}{end}
     correction^* (?:{it}_)?{no}_(?:{it}_)?(?:{articles}_)?{old},_(?!{no}(?!\w)|{whom}(?!\w))[^,?!]{2,60}{end}
     correction* {no}_(?:{articles}_)?(?P<old>\S*\d[^\s,]*),_(?:[\w'-]+_){0,2}?\S*\d[^,?!]{0,20}{end}
