@@ -231,5 +231,7 @@ PHRASES = r"""
     change seit_(?!heute|gestern|stunden|wann|eben)(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|
         studiere|bin|nutze)_(?:ich|wir)_\w
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
+    change (?:ich_habe?|wir_haben|ich_bin|wir_sind)_(?:[\w-]+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert
+        _worden|in_rente_gegangen)\b
 """
 TABLE = table(WORDS, AROUND, PHRASES)
