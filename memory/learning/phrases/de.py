@@ -233,5 +233,76 @@ PHRASES = r"""
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
     change (?:ich_habe?|wir_haben|ich_bin|wir_sind)_(?:[\w-]+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert
         _worden|in_rente_gegangen)\b
+    constraint {imperative}_(?:mein\w*|mir)_[^!?]{2,60}?_niemals_\w
+    rule (?:wenn|jedes_mal,?_wenn|immer_wenn)_(?:du|ich)_[^!?]{3,80}?,?_(?:bitte_(?:immer|nie|nur|stets)|(?:dann
+        _)?{imperative}_[^!?]{0,40}\b(?:immer|nie|stets))\b
+    rule? {ask}(?:mich_|mir_|uns_|bitte_|dabei_|beim_\w+_|in_\w+_){0,3}(?:{now}_)?(?:bitte_)?{never}_(?!gern|noch|
+        schon|mehr$|wieder$|aufgeben|sagen)[^!?]{2,90}?\b(?!(?:ge(?!h|b|n)\w+en|gewesen|genommen|gegeben|
+        gegangen)\b)(?:\w{3,}en|\w+eln|\w+ern|tun)(?:_bitte)?\W*(?=$|[,;]|_und_)
+    rule? {ask}(?:mich_)(?:bitte_)?(?:duzen|siezen|\w+_nennen|mit_\w+_(?:\w+_)?(?:anreden|ansprechen))\b
+    rule? (?:hör_auf|hören_sie_auf)_(?!damit|jetzt)[^!?]{3,60}?zu_\w+
+    rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?_(?:jedes_mal|standardmäßig|in_zukunft|künftig)\b
+    rule bitte_{never}_\w
+    rule (?:bitte_)?(?:nur|immer)_(?:noch_)?(?:auf|in|per|mit|metrisch\w*|kurze|vegan\w*|vegetarisch\w*|schriftlich|
+        text)_\w[^?]{2,60}
+    constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht|
+        kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr|
+        wieder)\b)[\w-]+_?){1,5}(?:bitte|für_mich|in_(?:mein|den|der)\w*|mehr_vorschlagen)\b
+    constraint (?:alle|sämtliche|jede[rs]?|kein\w*|unsere?|meine?)_(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|darf|
+        sollen|soll|haben_zu|hat_zu)_(?!wohl|doch|gerade|heute|jetzt|weg|los)\w
+    constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|
+        darf|gehören|gehört|sollen)_(?:[\w/.-]+_){0,5}?(?:immer|stets|nie|niemals|nur|nicht|zwingend|auf_keinen
+        _fall)\b
+    constraint wir_(?:müssen|dürfen|sollten|wollen)_(?:[\w/.-]+_){0,6}?(?:immer|stets|nie|niemals|nur|nicht|kein\w*)
+        _\w
+    constraint wir_\w+en_(?:[\w/.-]+_){0,4}?(?:nie|niemals|immer|grundsätzlich|nur)_(?!mehr$|noch)\w
+    constraint (?:es_ist_)?(?:verboten|tabu|untersagt|nicht_erlaubt|pflicht)(?:_ist)?:?_\w
+    constraint ich_darf_(?:niemals|nie|kein\w*|nicht)_(?!vergessen|jetzt)\w
+    preference (?:mag|hasse|liebe)_(?!ich|es_|es$|dich|das|dein|diese|nicht_mehr|sie\b|ihn\b|(?:die|den|das)_(?:idee|
+        art|erste))(?:keine?n?_|nicht_)?\w{3,}
+    preference [\w-]+(?:_[\w-]+){0,3}_(?:ist|sind)_(?:nicht_)?(?:mein_ding|mein\w*_liebling\w*|nichts_für_mich)
+    decision (?:entscheidung|beschluss|beschlossen|entschieden|abgemacht)(?:_ist)?[:,–—-]+_*\w
+    correction^ (?:es|er|sie|das|ich|wir)_(?:ist|sind|bin|heißt?|heiße|wohnt?|wohne|arbeitet?|liegt|war)_{vague}(?:am
+        _|um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
+    correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
+    correction^* (?!.*\b(?:nicht|danke|bitte|noch|nur|mehr|schon|kein\w*)\b)(?:[\w/.:-]+
+        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_\w+)?{end}
+    correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
+    correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am|
+        im|in|um|auf|bei|der|die|den|das)_)?(?-i:[A-ZÄÖÜ\d]))(?:(?:am|im|in|um|bei|den|der|die|das)_)?{old}{end}
+    fact (?:ich|wir)_(?:gehe|gehen|habe|haben|mache|trainiere|arbeite|esse|stehe)_[^,;!?]{2,50}?_(?:jeden|jede|immer)
+        _\w+
+    fact (?:bei_)?(?:mir|uns)_(?:wurde|ist)_(?:\w+_){0,3}?(?:diagnostiziert|festgestellt)\b
+    fact ich_(?:vertrage|darf|kann)_(?:kein\w*|nicht)_(?!mehr|glauben|sagen|finden|öffnen|sehen|so\b|schlafen)\w+
+    change (?:ich|wir)_(?:habe?n?|bin|sind)_(?:\w+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert_worden|in_rente
+        _gegangen|umgezogen|umgestiegen)\b
+    correction^* (?:ist|sind|heißt|liegt|beginnt|startet|wohnt|arbeitet|kostet|läuft)_(?:der|die|das|mein\w*|unser\w*|
+        sein\w*|ihr\w*)_(?:[\w/-]+_){1,5}?{vague}[^,.?!]{1,40}{end}
+    constraint (?:jede[rs]?)_(?:[\w/-]+_){1,4}?(?:braucht|benötigt|kriegt|bekommt)_\w
+    fact mein\w*_(?:hund|katze|kater|sohn|tochter|mann|frau|mutter|mama|vater|papa|bruder|schwester|oma|opa|freund\w*|
+        chef\w*|partner\w*|kollegin?)_(?-i:[A-ZÄÖÜ])\w+_(?!sagt|meint|hat_gesagt)\w
+    rule (?!\w+_du\b){imperative}_(?:(?:mir|bitte|ab_jetzt|etwas|ein_bisschen|viel)_){0,3}(?:kürzer|knapper|
+        ausführlicher|einfacher|förmlicher|lockerer|höflicher)\b
+    constraint alle_(?:\w+_)?(?:{things}|zeiten|uhrzeiten|maße|berichte)_(?:bitte_)?(?:immer_|nur_)?(?:in|auf|mit|
+        ohne|als|per)_\w+
+    correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)_)?
+        (?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
+    constraint~ (?:keine?|kein|nur)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|du\b|ich\b|
+        das\b)(?:[\w-]+_){0,4}?[\w-]+{end}
+    constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor|
+        nach|in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
+    fact (?:ich_bin|hier_ist)_(?:der|die)_(?-i:[A-ZÄÖÜ])\w+
+    fact ich_bin_(?:\d{4}_)?in_(?-i:[A-ZÄÖÜ])\w+_(?:geboren|aufgewachsen)
+    rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?,?_auch_wenn_
+    constraint~ (?:bei[nm]?|in|im|für|zu[mr]?)_(?:[\w-]+_){1,3}?(?:ohne|nur|keine?n?)_\w
+    fact (?:unsere?|meine?)_(?:[\w-]+_){1,2}?(?:laufen|nutzen|verwenden|liegen|heißen|wohnen|vertragen)_\w
+    correction^ [^,.!?]{2,40}?_nicht_(?:auf_|in_|am_|um_|bei_)?{old},?_sondern_\w
+    change ich_(?:wohne?|lebe?|arbeite?|heiße?|studiere?)_jetzt_\w
+    constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+_){0,4}?
+        (?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
+    rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+
+    constraint (?:nie|niemals)_(?:mit_|ohne_)(?!mir|dir|ihm|ihr|uns)[\w-]+{end}
+    correction^ {np}\w+_(?:um|am|in|auf|mit|bei|über)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÄÖÜ]))[^,?!]{0,20}{end}
+    constraint~ nichts_(?!mehr|anderes|neues|besonderes)(?:[\w-]+_?){1,4}{end}
 """
 TABLE = table(WORDS, AROUND, PHRASES)

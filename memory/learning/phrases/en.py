@@ -329,5 +329,70 @@ PHRASES = r"""
         hear|open|think|sleep)(?P<old>[^,;!?]{2,40}?)_any_?more\b
     change (?:as_of|starting|since)_(?!today|tomorrow|yesterday)(?:(?:this|next|last)_)?\w+,?_(?:i|we)(?:'m|'re|_am|
         _are)?_(?:live|work|use|living|working|studying)_\w
+    change (?:i|we)_now_(?:live|work|use|drive|study|go)_\w
+    constraint (?:our|my)_(?:[\w'/-]+_){1,4}?(?:must|mustn't|shall|ha(?:s|ve)_to|needs?_to)_(?!have_been|be_(?:tired|
+        nice|wrong|crazy|hard|fun|out|in)|go|leave|call|get|see)\w
+    constraint we_(?:must|have_to|can'?t|cannot|mustn'?t|may_not|shall_not|don'?t_ever|never|always|only)_(?:ever_|
+        never_|always_)?(?:{verbs}|encrypt|require|support|comply|store|accept|expose|hardcode|touch|sign|review)_
+        (?!it\b|this\b|that\b|now\b)
+    constraint (?:it_is|it's|its)_(?:mandatory|forbidden|essential|required)_(?:that_you|to)_{verbs}\b
+    constraint (?:for|in|with|on|during|at|when|after|before)_[^,.!?]{2,40}?,?_(?:please_)?(?:so_)?(?:always_{act}|
+        never_{act}|(?:no|only)_(?:[\w'-]+_){0,3}?[\w'-]+(?:{end}|,)|don'?t_{act}_\w)
+    rule? {ask}{verbs}_[^!?]{2,100}?_(?:{from_now}|{after})\b
+    rule? {ask}{verbs}_(?:[\w']+_){1,9}?(?:every_(?:single_)?time|each_time|at_all_times|when(?:ever)?_(?:i|you|u|we)|
+        unless_i|by_default)\b
+    rule? {ask}{verbs}_(?:[\w']+_){0,8}?(?:always|only_ever|for_good)\b(?!_in_a_)
+    rule? {ask}only_(?:ever_)?{verbs}_(?!this\b|that\b|it\b|the_(?:first|second|last))\w
+    rule (?:just_|only_)?(?:write|speak|talk|reply|answer|respond|text|message)_(?:to_me_|me_|back_)?(?:in|with|
+        without|like)_(?:[\w-]+_){1,6}?(?:only|please|pls|always)$
+    preference (?:i|we)(?:'d|d|_would)_(?:really_)?(?:appreciate|like|love|want)_(?:(?:it_)?if_you_|(?:your_|all_|my_|
+        shorter_|longer_|short_|brief_|more_|fewer_|less_|\w+_){0,2}{answers}_(?!to\b))
+    preference (?!it|that|this|he|she|they|you)(?:[\w'-]+_){1,4}?(?:is|are)_(?:just_|still_|by_far_|hands_down_|
+        def\w*_)?(?:my_(?:absolute_|all[-_]time_)?fav\w*|not_my_thing|a_no-?_?go_for_me)
+    correction^ its?'?s?_{vague}(?:[\w'.:/@-]+_){1,4}?(?:with|without|not)_(?:an?_)?\w
+    correction^ (?!.*\b(?:still|only|just|another|got|error|see|least|about|more|than|times|ago|to_go|is_enough|
+        left)\b)(?:[\w'#/-]+_){0,5}?[\w.:/#-]*\d[\w.:/%€$-]*(?:_(?:am|pm|euros?|dollars|kg|km|g|ml|percent|
+        people))?{end}
+    correction^ i_(?:meant|mean)_(?!to\b|that\b|it\b|what\b|the_(?:first|second|third|last|other)|this|like)\w
+    correction i_meant_(?!to\b|that\b|it\b|what\b|well\b|no\b)\w
+    fact (?:my_(?:\w+_)?(?:nick|n|user)?(?:name|nmae)(?:'s|_is|s)|i'?m_(?:called|named)|i_go_by|the_name's|(?:people|
+        friends|everyone|they|folks)_(?:just_|(?:on|at|in)_(?:\w+_){1,2})?calls?_me)_(?!not\b|on_the)\w
+    change (?:i'?m|we'?re|i_am|we_are)_(?:not|no_longer)_{old}_any_?more\b
+    constraint (?:every|each|all_our|all_my)_(?:[\w/-]+_){1,4}?(?:needs?|requires?|gets?|goes_through|go_through)_
+        (?!to_(?:die|stop)|love|help)\w
+    correction (?:it'?s|my_name(?:'s|_is)|that'?s)_(?:spelled|spelt|pronounced)_(?!wrong|like_that)\w
+    rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?(?:in|for|with|on|to)_(?:everything|all_(?:my|our|your|of_my)|every_\w+_
+        (?:you|i|we)|any_\w+_(?:you|i|we))\b
+    fact (?:i|we)_(?!want|need|wish|hope|think|guess|know|hate|could|would|should|had|went)\w+_[^,;!?]{2,50}?_on_
+        (?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|weekdays|weekends)\b
+    constraint [^,.!?;]{3,60},_never_(?:in|on|to|with|from|by|an?|the|via|after|before)_(?!life|way|same)\w
+    constraint all_{things}_(?:always_)?(?:in|as|with|without|by)_\w+(?:_\w+){0,2}{end}
+    correction* (?!you|i\b|he|she|they|we|if|when)(?:[\w'/-]+_){1,3}?(?:is|are|runs|starts|goes|listens)_[^,]{2,40}?,
+        _not_(?!sure|so|too|only|just|that|bad){old}{end}
+    constraint~ no_(?:more_)?(?!its?\b|it's|thanks|thank|problem|idea|way|worries|one|need|rush|i\b|it\b|that|this|
+        you|not)(?:[\w'-]+_){0,4}?[\w'-]+{end}
+    preference (?:i|we)(?:'d|d|_would)?_(?:really_)?(?:want|need|like|love|prefer)_(?:you|u)_to_(?:be|stop|keep|avoid|
+        treat|call|address|speak|talk|use|always|never|not|only)_(?!this|that|it\b)\w
+    decision we(?:'ll|_will)_be_(?!there|back|late|in_touch|ok|fine)\w+ing_(?!to\b|for_you|you\b)\w
+    decision (?:we|it|the|i)\b[^?!]{5,80},_(?:it'?s_)?(?:final|decided|settled)\b
+    correction the_(?:right|correct|proper|actual|real)_[\w' ]{3,40}?_(?:is|was)_{vague}\w
+    fact i_(?:take|eat|drink|use)_[^,]{2,40}?_(?:always|daily|in_my_\w+|with_my_\w+|for_my_\w+|at_\d\S*|before_bed|
+        for_breakfast)\b
+    fact* (?:i'?m|i_am|we'?re)_(?:on|in|with|using|at)_(?-i:[A-Z])\w+
+    rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?even_(?:if|when)_
+    rule~ (?:(?:just|only)_)?(?:metric|celsius|lower_?case|(?:short|brief|shorter|long)_{answers}|{answers}_(?:in|
+        without)_\w+)(?:_[\w-]+){0,3}?{end}
+    constraint everything_[^,.!?]{3,50}?_(?:must|has_to|should_(?:always|never)|needs_to)_(?!have_been)\w
+    constraint (?:it_is|it's|its)_(?:our|my)_(?:policy|rule)_\w
+    correction^ (?:[\w'/-]+_){1,4}?(?:isn'?t|is_not|aren'?t|are_not|wasn'?t)_(?!sure|working|that|so|bad|good){old},?
+        _(?:but|it'?s|they'?re)_\w
+    constraint (?!it|that|this|he|she|they|i|you|we|there)(?:[\w/-]+_){1,4}?(?:is|are|get|gets)_(?:(?:always|never|
+        only)_\w+ed\b|\w+ed_(?:[\w/-]+_){0,5}?only{end})
+    rule i_(?:must_|would_|have_to_|kindly_)?ask_(?:that_)?(?:you|u)_(?:to_)?(?:never|always|not|please|refrain|only|
+        use|keep|address)_?\w
+    decision (?:so_)?going_with_\w[^,?!]{0,40}?(?:_instead|_over_|,_(?:decided|final))
+    constraint so_(?:no|nothing_with)_(?!one|idea|far|problem|need|worries|more_than)\w+
+    rule (?:stop|quit|enough)_(?:with|w)_(?:the|your|all)_\w
+    constraint never_(?:any|anything_with)_\w+(?:_\w+){0,3}{end}
 """
 TABLE = table(WORDS, AROUND, PHRASES)

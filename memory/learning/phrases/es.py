@@ -226,5 +226,58 @@ PHRASES = r"""
     rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
     change desde_(?!ayer|hoy|hace|anoche|siempre|las?_)(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|
         usamos)_\w
+    rule cuando_(?:me_|te_|yo_)[^!?]{3,80}?_{asked}_(?:\w+_)?siempre\b
+    rule? {ask}siempre_(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|un|una|mis|
+        mi)\b|{infinitive})
+    rule? {ask}(?:no_)?(?:me_)?(?:siempre_|nunca_|jamás_)(?!digas_nunca)(?:me_)?(?:\w+(?:ar|er|ir)(?:me|nos|le|lo|
+        la)?|{not})_?\w
+    rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
+    rule {doing}_(?:siempre|solo|sólo|en_(?!cinco|dos|tres|una|un|pocas|el|la|este|esta)\w+|sin_(?:emojis|tecnicismos|
+        rodeos|tildes)|de_tú|de_usted|breve\w*|corto|con_mayúsculas|en_minúsculas)(?!\w)
+    constraint (?:tod[oa]s_l[oa]s|cada|cualquier|ningún|ninguna|nuestr[oa]s?|mis?)_(?:[\w/-]+_){1,5}?(?:deben?|
+        tienen?_que|han?_de|debería\w*|pueden?|puede)_(?!ser_(?:difícil|bonito)|estar_(?:cans|bromeando))\w
+    constraint (?!eso|esto|él|ella|yo|tú|se\b)(?:l[oa]s?_|el_)?(?:[\w/-]+_){1,4}?(?:deben?|tienen?_que)_(?:\w+
+        _){0,3}?(?:siempre|nunca|solo|sólo|obligatoriamente)\b
+    constraint (?:nunca_|jamás_|no_|siempre_)(?:debemos|podemos|tenemos_que|se_(?:debe|puede|hace|sube|usa|permite))
+        _(?!olvidar|hacer_nada|saber)\w
+    constraint (?:está_|queda_)?(?:terminantemente_)?(?:prohibido|prohibida)_\w
+    constraint (?:sin|solo|sólo|únicamente)_(?!embargo|duda|querer|problema|quería|quiero|era|es\b|que\b|una_pregunta|
+        por\b)(?:\w+_){1,4}?(?:por_favor|porfa|para_mí|en_mis)\b
+    preference (?:yo_)?(?:me_va_(?:más|mejor)|soy_más_de|no_soy_(?:muy_)?de|no_me_va|no_me_van|paso_de|no_quiero_
+        (?:que_me|respuestas|mensajes|emojis))_\w
+    preference (?!eso|esto|ese|esta|si|cuando)(?:el_|la_|los_|las_)?[\w-]+(?:_[\w-]+){0,3},?_(?:no_)?(?:me_(?:encanta|
+        encantan|gusta_mucho|da_asco|dan_asco|sienta_mal|sientan_mal)|l[oa]s?_(?:odio|detesto|adoro))\b
+    decision (?:decisión|decidido|queda_decidido|está_decidido)(?:_final|_tomada)?[:,–—-]+_*\w
+    correction^* (?:es|son|era|está|se_llama|me_llamo|se_escribe|vivo|trabajo|soy|fue)_{vague}(?:[\w'.:/@-]+
+        _){0,6}?[\w'.:/@-]+{end}
+    correction^ (?:es|son|se_llama|me_llamo)_{vague}[\w-]+_(?:con|sin|no_con|y_no)_\w
+    correction^ (?!.*\b(?:no|solo|sólo|gracias|más|aún|todavía|quedan?)\b)(?:[\w/.:-]+_){0,4}?[\w/.:-]*\d[\w.:/%€-]*
+        (?:_\w+)?{end}
+    correction^ (?:quería_decir|quise_decir|me_refería_a|digo)_(?!que\b)\w
+    fact a_mi_\w+_(?:le_(?:da_alergia|encanta|gusta)|no_le_)\w*
+    constraint cada_(?:[\w/-]+_){1,4}?(?:necesita|requiere|lleva|pasa_por)_\w
+    fact mi_(?:perr[oa]|gat[oa]|hij[oa]|marido|mujer|espos[oa]|madre|padre|mamá|papá|herman[oa]|abuel[oa]|novi[oa]|
+        jef[ea]|amig[oa])_(?-i:[A-ZÁÉÍÓÚÑ])\w+_(?!dice|dijo)\w
+    rule {asked}_(?:me_)?(?:siempre_)?(?:más|menos)_(?:corto|breve|claro|simple|formal|largo|detallado|sencillo)\b
+    constraint (?:(?:todos_)?los|(?:todas_)?las)_(?:{things}|horas|medidas|precios)_(?:siempre|solo|sólo)_(?:en|con|
+        sin|como)_\w
+    constraint (?:todos_los|todas_las)_(?:{things}|horas|medidas|precios)_(?:en|con|sin)_\w
+    correction* no_es_{old},_(?:sino_)?es_\w
+    constraint~ (?:nada_de|sin|ningún|ninguna|solo|sólo)_(?!duda|problema|eso|esto)(?:\w+_){0,4}?\w+{end}
+    constraint nada_de_(?!eso|esto|nada)\w+_(?:antes|después|en|para|los|por_la|conmigo)_\w
+    fact soy_(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:{end}|_y_)
+    correction* (?:soy|es|son|está|vivo_en|trabajo_en)_[^,]{2,40},_(?:y_)?no_(?:en_)?{old}{end}
+    rule {asked}_[^,!?]{2,60}?,?_aunque_
+    constraint~ (?:en|para|con)_(?:[\w-]+_){1,3}?(?:sin|solo|sólo)_\w
+    fact me_(?:dan?|produce[n]?)_(?:miedo|asco|alergia|pánico|náuseas)_\w
+    constraint no_me_(?!digas_que|jodas|hagas_(?:reír|esto)|tomes|mientas|dejes)\w+(?:es|as)_(?!esto|eso|así|nada\b)\w
+    correction^ [^,.!?]{2,40}?_no_(?:está_|es_|era_)?(?:en_|el_|la_)?{old},?_sino_\w
+    constraint (?:l[oa]s|el|la)_(?:[\w/-]+_){1,3}?se_\w+_(?:solo|sólo|siempre|nunca|únicamente)_\w
+    rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
+    rule (?:tut[eé]ame|tutéeme|trátame_de_(?:tú|usted)|háblame_de_(?:tú|usted|vos)|háblales?_de_usted)\b
+    fact (?:soi|soy)_al[eé]rgic[oa]_\w
+    constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
+    correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
+    constraint~ nada_(?!más|que|nuevo)(?:[\w-]+_?){1,4}{end}
 """
 TABLE = table(WORDS, AROUND, PHRASES)

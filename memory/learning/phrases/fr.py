@@ -215,5 +215,72 @@ PHRASES = r"""
         (?:gênent|fatiguent|saoulent))
     change depuis_(?!hier|ce_matin|toujours|des_heures|une_heure)(?:\w+_){0,2}\w+,?_(?:je_(?:travaille|vis|suis|
         bosse)|j'habite|j'utilise|on_(?:vit|utilise))_\w
+    rule quand_(?:tu|je|on)_[^!?]{3,80}?,?_{asked}(?:-moi)?_toujours\b
+    preference (?!ça|cela|ceci|si|quand|que|comme)[\w']+(?:_[\w']+){0,3},_(?:moi_)?(?:j'adore|je_déteste|j'aime
+        _beaucoup|je_préfère)\b
+    rule? {ask}ne_(?:plus_)?jamais_(?:me_|m'|nous_)?\w+(?:er|ir|re)(?!\w)_\w
+    rule (?:je_vous_saurais_gré|je_(?:te|vous)_prie|merci)_de_(?:bien_vouloir_)?(?:ne_(?:pas|plus|jamais)_|toujours_|
+        privilégier|me_(?:tutoyer|vouvoyer|appeler|répondre_(?:en|par)))_?\w
+    rule (?:arrête|arrêtez|cesse|cessez|évite|évitez)_(?:de_|d')(?!rire|pleurer|mentir|faire_ça)(?:me_|m')?\w+(?:er|
+        ir|re)(?!\w)_?\w*
+    rule {asked}(?:-(?:moi|nous))?_(?:(?:plus|toujours)_)?(?:en_(?!deux|trois|cinq|un|une|cette|ce)\w+|sans_
+        (?:emoji\w*|majuscule\w*|jargon)|court|brièvement|simplement|au_tutoiement)(?:_(?:uniquement|seulement|stp|
+        svp|toujours))
+    rule (?!il|elle|on|ça|je|tu){asked}(?:-moi)?_[^,!?]{2,60}?_(?:à_chaque_fois|systématiquement|par_défaut)\b
+    constraint (?:mets|mettez|utilise|utilisez|écris|envoie|propose|proposez|donne|ajoute|parle|dis|fais)(?:-moi)?_
+        (?:pas|jamais|plus_d|surtout_pas|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore)\w
+    constraint (?:tou(?:te)?s?_l[ea]?s?|chaque|aucun\w*|notre|nos|mes|mon|ma)_(?:[\w'/-]+_){1,5}?(?:doi(?:ven)?t|peu
+        (?:ven)?t|devrai(?:en)?t|(?:ne_|n')(?:doi|peu|est|sont))_?(?!être_(?:dur|sympa|fatigu)|avoir_été)\w
+    constraint (?!ça|cela|il|elle|ils|elles|je|tu|on|si|quand|ce\b)(?:l[ea]s?_|l')?(?:[\w'/-]+_){1,5}?(?:ne_|n')
+        (?:doi(?:ven)?t|peu(?:ven)?t)_(?:jamais|pas|plus|en_aucun_cas)_\w
+    constraint (?!ça|cela|il|elle|ils|elles|je|tu|on|si|quand|ce\b)(?:l[ea]s?_|l')?(?:[\w'/-]+_){1,4}?doi(?:ven)?t_
+        (?:\w+_){0,3}?(?:toujours|impérativement|obligatoirement|uniquement)\b
+    constraint (?:on|nous)_(?:ne_)?(?:doit|devons|peut|pouvons|utilise|déploie|stocke|pousse|merge|met|envoie|fait)_
+        (?:jamais|toujours|pas|uniquement|que)_(?!ça\b|encore|oublier)\w
+    constraint (?:il_est_|c'est_)?(?:interdit|obligatoire|exclu|impératif|défense|hors_de_question)_(?:de_|d'|:_?)\w
+    constraint il_(?:ne_)?faut_(?:jamais|toujours|pas|surtout_pas|impérativement)_(?!dire_jamais|oublier|rêver|croire|
+        juger|exagérer|s'étirer|perdre)\w+(?:er|ir|re)(?!\w)_\w
+    constraint (?:uniquement|que|seulement)_(?:du|des|de_la|en)_\w[^,.?!]{1,40}_(?:s'il_te_plaît|stp|svp|pour_moi)
+    preference (?:je_suis_(?:pas_)?(?:plutôt_|très_|une?_)?(?:fan_de|du_genre|accro|lève-tôt|couche-tard)|j'ai
+        _horreur_(?:de|d')|je_kiffe|je_supporte_pas|j'aime_pas|j'évite|je_suis_(?:plutôt|plus|très)_\w+_que)_?(?!ça\b|
+        quand_il|ton\b|ta\b|l'idée|que_tu)\w
+    preference (?!ça|cela|ce\b|si|quand)(?:les?_|la_|l'|des_)?[\w'-]+(?:_[\w'-]+){0,3},_(?:c'est_(?:pas_)?mon_truc|
+        très_peu_pour_moi|je_(?:n')?(?:aime_pas|supporte_pas|déteste|adore)|j'(?:adore|aime_pas))\b
+    decision (?:on|nous|je)_(?:part(?:ons|s)?_sur|va_(?:utiliser|prendre|rester_sur|partir_sur)|allons_(?:utiliser|
+        prendre)|rest(?:e|ons)_sur|garde(?:ons)?|prends?|passe_(?:à|sur)|opt(?:e|ons)_pour)_(?!ça\b|le_premier|le
+        _temps|l'air|soin|une?_(?:douche|café|pause))\w[^,?!]{1,60}?(?:finalement|définitivement|désormais|pour_le
+        _projet|c'est_décidé|point_final)
+    decision (?:décision|c'est_décidé|décidé|c'est_acté)(?:_(?:prise|finale))?_?[:,–—-]+_*\w
+    correction^ c'est_{vague}[\w'-]+_(?:avec|sans)_\w
+    correction^ (?:je_voulais_dire|je_parlais_de|je_veux_dire)_(?!que\b)\w
+    correction^ (?!seulement|.*\bn(?:e_|'))[^,.!?]{2,60}?,?_(?:et_)?(?:pas|non_pas|non)_(?!seulement|cher|sûr|encore|
+        que\b|de_|mal\b|du_tout|vrai|possible|grave)(?:(?:le|la|à|en)_)?{old}{end}
+    fact (?:le|les|tous_les|chaque)_(?:lundis?|mardis?|mercredis?|jeudis?|vendredis?|samedis?|dimanches?|matins?|
+        soirs?|semaine\w*),?_(?:je|j'|on)_?(?!ai_été|suis_allé)\w+
+    change j'habite_maintenant_\w
+    constraint chaque_(?:[\w'/-]+_){1,4}?(?:nécessite|a_besoin_d|requiert|passe_par)\w*
+    fact (?:mon|ma)_(?:chien\w*|chat\w*|fils|fille|mari|femme|mère|père|maman|papa|frère|sœur|soeur|grand-mère|
+        grand-père|copain|copine|chef\w*|ami\w*)_(?-i:[A-ZÀÉÈ])\w+_(?!dit|pense)\w
+    rule (?!.*\bc(?:e|et|ette|es)_){asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|simple|clair|formel|
+        long|détaillé)
+    constraint (?:tous_les|toutes_les)_(?:{things}|heures|mesures|prix)_(?:en|avec|sans|au_format)_\w
+    correction* ce_n'est_pas_{old},_c'est_\w
+    constraint~ (?:pas_(?:de_|d')|jamais_(?:de_|d')|sans_|uniquement_|que_du_|que_des_)(?!souci|problème|idée)\w+(?:
+        _[\w'-]+){0,4}?{end}
+    constraint pas_d(?:e_|')(?!souci|problème|idée|quoi|chance|panique|nouvelles?)\w+_(?:avant|après|dans|le_|pendant|
+        chez_moi|entre)_?\w
+    rule {asked}(?:-moi)?_[^,!?]{2,60}?,?_même_(?:si|quand)_
+    correction* (?:je_suis|c'est|j'habite|moi_c'est)_[^,]{2,40},_(?:et_)?pas_(?:à_)?{old}{end}
+    constraint~ (?:dans|pour|avec|en)_(?:[\w'-]+_){1,3}?(?:sans|uniquement|que)_\w
+    fact j'ai_(?:peur|horreur)_(?:de_|des_|du_|d')(?!te_|vous_|m'|rater|faire|la_réponse)\w
+    correction^ [^,.!?]{2,40}?_?n'est_pas_(?:sous_|à_|en_|le_|la_)?{old},?_mais_\w
+    change (?:j'habite|je_vis|je_travaille|je_bosse|on_habite)_[^,]{2,40}?_maintenant{end}
+    constraint (?:l[ea]s?_|l')(?:[\w'/-]+_){1,4}?(?:est|sont)_\w+_(?:uniquement|toujours|jamais|seulement|
+        exclusivement)_\w
+    decision (?:on|nous)_(?:part(?:ons)?_sur|rest(?:e|ons)_sur|opt(?:e|ons)_pour)_(?!ça\b|le_premier|la_première)\w
+    fact (?:chui|chuis|jsuis|j'suis|je_suis)_(?:très_)?al+erg\w+_\w
+    rule je_(?:vous|te)_prie_de_(?:ne_plus|ne_pas|ne_jamais|toujours|désormais)_\w
+    correction^ {np}_?\w+_(?:à|en|sur|avec|au|par)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÀÉÈ]))[^,?!]{0,20}{end}
+    constraint~ rien_(?:de_|d')(?!grave|nouveau|spécial)(?:[\w'-]+_?){1,4}{end}
 """
 TABLE = table(WORDS, AROUND, PHRASES)
