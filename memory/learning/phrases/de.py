@@ -122,8 +122,6 @@ AROUND = r"""
 PHRASES = r"""
     change (?:ich_bin|wir_sind)_(?:(?:vor_kurzem|kürzlich|gerade|jetzt|neulich|inzwischen)_)?von_{old}_nach
         _[^,]{2,40}?_?(?:um)?gezogen
-    change (?:ich_bin|wir_sind)_(?:(?:vor_kurzem|kürzlich|gerade|jetzt|neulich|inzwischen)_)?(?:nach|in_die)
-        _[^,]{2,40}?_?(?:um)?gezogen
     change (?:ich_bin|wir_sind)_[^,]{0,20}?_?von_{old}_(?:auf|zu)_[^,]{2,40}?_(?:umgestiegen|gewechselt|umgezogen)
     change (?:mein|unser)\w*_[^,]{2,40}?_hat_sich_von_{old}_(?:auf|in|zu)_[^,]{2,40}?_geändert
     change (?:ich|wir)_(?!bin|sind|kann|können|weiß|wissen|will|wollen|mag|verstehe|glaube|denke|habe_keine|werde|
@@ -150,7 +148,6 @@ PHRASES = r"""
     rule (?!\w+_du\b){imperative}_(?:(?:mich|mir|uns|bitte|dich|dabei|also|dann)_){0,2}(?:[^,!?]{2,40}?_)?(?:{never}
         (?!\W*$)|{now}|nicht_mehr)\b
     rule {now},?_(?!(?:werde|will|möchte|gehe|bin|habe|wird|gibt|sind)\b)\w
-    rule {never}_(?!gern|noch|schon|mehr$)[^!?]{2,90}?\b{infinitive}(?:_bitte)?\W*$
     preference (?:ich|wir)_(?:(?:persönlich|generell|allgemein|wirklich|auch)_)?(?:bevorzugen?|mag|mögen|lieben?|
         hassen?|verabscheuen?|genießen?)(?:_(?:sehr|wirklich|total|eher|lieber|besonders|überhaupt|auch|einfach|am
         _liebsten))?{passing}_+\w
@@ -169,8 +166,6 @@ PHRASES = r"""
         _sondern_(?!auch|dies|das\b|jen)[^,]{2,50}$
     correction* (?:ich_(?:meinte|sagte|meine|heiße?|bin)|(?:sie|er|es)_(?:heißt|ist)|(?:mein|unser)\w*_[^,]{2,30}?_
         (?:heißt|ist))_[^,]{2,60}?,?_(?:und_)?nicht_{old}{end}
-    rule? {ask}(?:mich_|mir_){0,2}{never}_(?:erst|zuerst|nur|auf|in|mit|ohne|die|den|das|per|metrisch|kurz)
-        _[^!?]{2,90}
     rule? (?:bitte_)?(?:duz|siez)(?:e|en_sie)?_mich\b
     rule (?:nenn\w*|ruf\w*|sprich|sprechen_sie)_(?:sie_)?mich_(?!de[nr]_|die_|das_|später|morgen|gleich|an\b|zurück|
         heute|mal_an)\w
@@ -211,7 +206,6 @@ PHRASES = r"""
         _(?:in|auf)|spricht|hat_(?!heute|gesagt|mich|gerade|angerufen|recht)|ist_(?!heute|kaputt|nicht|gut|toll|weg|
         gerade|müde|krank|so\b|sehr|der_(?:beste|meinung)|echt|total|leer|voll|sauer|super|da\b)|hört_auf|läuft_auf|
         liegt_(?:in|bei|auf)|wurde_\d|wird_\d|verträgt|isst_kein)_?\w
-    change ich_(?:heiße|wohne|arbeite|lebe|studiere)_jetzt_\w
     fact (?:ich|wir)_\w+en?_(?:[^,;!?]{2,50}_)?(?:jeden|jede|jedes)_(?!mal)\w+
     fact ich_(?:wohn|leb|arbeit|studier|vertrag|ess|trink|rauch|fahr|komm_aus)_(?!gerade|heute|gleich|jetzt|mal\b|
         schon|dich|das\b)\w
@@ -231,14 +225,9 @@ PHRASES = r"""
     change seit_(?!heute|gestern|stunden|wann|eben)(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|
         studiere|bin|nutze)_(?:ich|wir)_\w
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
-    change (?:ich_habe?|wir_haben|ich_bin|wir_sind)_(?:[\w-]+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert
-        _worden|in_rente_gegangen)\b
     constraint {imperative}_(?:mein\w*|mir)_[^!?]{2,60}?_niemals_\w
     rule (?:wenn|jedes_mal,?_wenn|immer_wenn)_(?:du|ich)_[^!?]{3,80}?,?_(?:bitte_(?:immer|nie|nur|stets)|(?:dann
         _)?{imperative}_[^!?]{0,40}\b(?:immer|nie|stets))\b
-    rule? {ask}(?:mich_|mir_|uns_|bitte_|dabei_|beim_\w+_|in_\w+_){0,3}(?:{now}_)?(?:bitte_)?{never}_(?!gern|noch|
-        schon|mehr$|wieder$|aufgeben|sagen)[^!?]{2,90}?\b(?!(?:ge(?!h|b|n)\w+en|gewesen|genommen|gegeben|
-        gegangen)\b)(?:\w{3,}en|\w+eln|\w+ern|tun)(?:_bitte)?\W*(?=$|[,;]|_und_)
     rule? {ask}(?:mich_)(?:bitte_)?(?:duzen|siezen|\w+_nennen|mit_\w+_(?:\w+_)?(?:anreden|ansprechen))\b
     rule? (?:hör_auf|hören_sie_auf)_(?!damit|jetzt)[^!?]{3,60}?zu_\w+
     rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?_(?:jedes_mal|standardmäßig|in_zukunft|künftig)\b
@@ -248,8 +237,6 @@ PHRASES = r"""
     constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht|
         kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr|
         wieder)\b)[\w-]+_?){1,5}(?:bitte|für_mich|in_(?:mein|den|der)\w*|mehr_vorschlagen)\b
-    constraint (?:alle|sämtliche|jede[rs]?|kein\w*|unsere?|meine?)_(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|darf|
-        sollen|soll|haben_zu|hat_zu)_(?!wohl|doch|gerade|heute|jetzt|weg|los)\w
     constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|
         darf|gehören|gehört|sollen)_(?:[\w/.-]+_){0,5}?(?:immer|stets|nie|niemals|nur|nicht|zwingend|auf_keinen
         _fall)\b
@@ -265,8 +252,6 @@ PHRASES = r"""
     correction^ (?:es|er|sie|das|ich|wir)_(?:ist|sind|bin|heißt?|heiße|wohnt?|wohne|arbeitet?|liegt|war)_{vague}(?:am
         _|um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
     correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
-    correction^* (?!.*\b(?:nicht|danke|bitte|noch|nur|mehr|schon|kein\w*)\b)(?:[\w/.:-]+
-        _){0,4}?[\w/.:-]*\d[\w.:/%€-]*(?:_\w+)?{end}
     correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
     correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am|
         im|in|um|auf|bei|der|die|den|das)_)?(?-i:[A-ZÄÖÜ\d]))(?:(?:am|im|in|um|bei|den|der|die|das)_)?{old}{end}

@@ -203,8 +203,6 @@ PHRASES = r"""
         (?:must_(?:never|always|not|only)|mustn't|(?:can|may|shall|should)_(?:never|only|not_ever)|needs?_to_always|
         has_to_always|(?:is|are)_(?:strictly_)?(?:forbidden|prohibited|mandatory|not_allowed|off[-_]limits|never_to|
         required_to))\b
-    constraint (?:we|everyone|everybody|nobody|no_one|anyone|the_team)_(?:must|have_to|has_to|may|shall|can|should|
-        need_to)_?(?:never|always|not|only|n't)_\w
     constraint (?:[\w'-]+_){1,10}?(?:is|are)_(?:always_)?(?:required|mandatory|obligatory)_(?:for|in|with|at)_
         (?:every|each|all|any|my|our)_(?:[\w'-]+_)?\w
     constraint? {ask}(?:don'?t|do_not|never)_(?:you_|u_)?ever_(?:again_)?{act}
@@ -347,16 +345,9 @@ PHRASES = r"""
         without|like)_(?:[\w-]+_){1,6}?(?:only|please|pls|always)$
     preference (?:i|we)(?:'d|d|_would)_(?:really_)?(?:appreciate|like|love|want)_(?:(?:it_)?if_you_|(?:your_|all_|my_|
         shorter_|longer_|short_|brief_|more_|fewer_|less_|\w+_){0,2}{answers}_(?!to\b))
-    preference (?!it|that|this|he|she|they|you)(?:[\w'-]+_){1,4}?(?:is|are)_(?:just_|still_|by_far_|hands_down_|
-        def\w*_)?(?:my_(?:absolute_|all[-_]time_)?fav\w*|not_my_thing|a_no-?_?go_for_me)
     correction^ its?'?s?_{vague}(?:[\w'.:/@-]+_){1,4}?(?:with|without|not)_(?:an?_)?\w
-    correction^ (?!.*\b(?:still|only|just|another|got|error|see|least|about|more|than|times|ago|to_go|is_enough|
-        left)\b)(?:[\w'#/-]+_){0,5}?[\w.:/#-]*\d[\w.:/%€$-]*(?:_(?:am|pm|euros?|dollars|kg|km|g|ml|percent|
-        people))?{end}
     correction^ i_(?:meant|mean)_(?!to\b|that\b|it\b|what\b|the_(?:first|second|third|last|other)|this|like)\w
     correction i_meant_(?!to\b|that\b|it\b|what\b|well\b|no\b)\w
-    fact (?:my_(?:\w+_)?(?:nick|n|user)?(?:name|nmae)(?:'s|_is|s)|i'?m_(?:called|named)|i_go_by|the_name's|(?:people|
-        friends|everyone|they|folks)_(?:just_|(?:on|at|in)_(?:\w+_){1,2})?calls?_me)_(?!not\b|on_the)\w
     change (?:i'?m|we'?re|i_am|we_are)_(?:not|no_longer)_{old}_any_?more\b
     constraint (?:every|each|all_our|all_my)_(?:[\w/-]+_){1,4}?(?:needs?|requires?|gets?|goes_through|go_through)_
         (?!to_(?:die|stop)|love|help)\w
@@ -380,8 +371,6 @@ PHRASES = r"""
         for_breakfast)\b
     fact* (?:i'?m|i_am|we'?re)_(?:on|in|with|using|at)_(?-i:[A-Z])\w+
     rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?even_(?:if|when)_
-    rule~ (?:(?:just|only)_)?(?:metric|celsius|lower_?case|(?:short|brief|shorter|long)_{answers}|{answers}_(?:in|
-        without)_\w+)(?:_[\w-]+){0,3}?{end}
     constraint everything_[^,.!?]{3,50}?_(?:must|has_to|should_(?:always|never)|needs_to)_(?!have_been)\w
     constraint (?:it_is|it's|its)_(?:our|my)_(?:policy|rule)_\w
     correction^ (?:[\w'/-]+_){1,4}?(?:isn'?t|is_not|aren'?t|are_not|wasn'?t)_(?!sure|working|that|so|bad|good){old},?

@@ -146,10 +146,8 @@ PHRASES = r"""
         _manera)_\w
     constraint (?:jamás|nunca_jamás)_{not}\b
     constraint (?:es_(?:obligatorio|imprescindible)|está_prohibido|queda_prohibido)_(?:siempre_)?{infinitive}\b
-    rule (?:siempre)_{asked}\b
     rule (?!nunca_digas)(?:nunca|no)_{not}_[^!?]{0,80}?(?:nunca|jamás|más)\b(?!_de\b)
     rule nunca_(?:más_)?{not}\b(?!_nunca)
-    rule {asked}_(?:(?:me|el|la|los|las)_)?(?:\w+_){0,2}?(?:siempre|solo_y_siempre)\b
     rule {now},?_(?!(?:voy|vamos|quiero|iré|soy|estoy|no_voy)\b)\w
     rule (?:en_el_futuro|para_el_futuro|en_adelante),?_(?:por_favor,?_)?(?:no_{not}|{asked})\b
     rule (?:cada_vez_que|siempre_que)_[^!?]{3,80}?,_(?:por_favor,?_)?{asked}\b
@@ -159,7 +157,6 @@ PHRASES = r"""
         (?:mucho|muchísimo|más|bastante|nada))?{passing}_+\w
     preference (?:yo_)?no_(?:soporto|soportamos|aguanto){passing}_+\w
     preference mis?_\w[^,.!?]{1,40}?_(?:favorit|preferid)[oa]s?_(?:es|son)_\w
-    correction^* {said}
     correction* (?:es_)?no_(?:es_|era_)?(?!solo|sólo|solamente|tan\b|est[oe]\b|es[oe]\b)(?:(?:el|la|en|de|con|a)
         _)?{old},?_sino_(?!que|también|aquel|es[oe]\b|est[oe]\b)[^,]{2,50}$
     correction* (?:quería_decir|quise_decir|me_refería_a|dije|se_llama|es|mi_\w+_(?:es|se_llama))_[^,]{2,60}?,?_(?:y
@@ -173,7 +170,6 @@ PHRASES = r"""
         siempre|nunca|{doing}_siempre|no_{not})\b
     constraint (?:en|para|con|de|a|al|por)_[^,.!?]{2,40}?,?_(?:nada_de|(?:nunca|jamás|siempre)_(?={not}|{asked})|no
         _{not}|(?<=,_)(?:solo|sólo|sin|ningún|ninguna))_?(?!embargo|duda|más$|problema|que\b|he\b|había|se_me)\w
-    constraint nada_de_(?!eso|esto|nada)\w+(?:_\w+)*?(?:_(?:por_favor|porfa|en|para|que|conmigo))\b
     constraint (?:nunca|jamás)_(?!he|has|ha|había|hemos|me_(?:he|ha|había)|digas_nunca|es_tarde|se_|más\b|lo_|fui|
         vi\b|supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)(?:les?_)?\w+(?:as|es)(?!\w)_\w
     constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada{end}|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
@@ -229,8 +225,6 @@ PHRASES = r"""
     rule cuando_(?:me_|te_|yo_)[^!?]{3,80}?_{asked}_(?:\w+_)?siempre\b
     rule? {ask}siempre_(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|un|una|mis|
         mi)\b|{infinitive})
-    rule? {ask}(?:no_)?(?:me_)?(?:siempre_|nunca_|jamás_)(?!digas_nunca)(?:me_)?(?:\w+(?:ar|er|ir)(?:me|nos|le|lo|
-        la)?|{not})_?\w
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
     rule {doing}_(?:siempre|solo|sólo|en_(?!cinco|dos|tres|una|un|pocas|el|la|este|esta)\w+|sin_(?:emojis|tecnicismos|
         rodeos|tildes)|de_tú|de_usted|breve\w*|corto|con_mayúsculas|en_minúsculas)(?!\w)
@@ -251,8 +245,6 @@ PHRASES = r"""
     correction^* (?:es|son|era|está|se_llama|me_llamo|se_escribe|vivo|trabajo|soy|fue)_{vague}(?:[\w'.:/@-]+
         _){0,6}?[\w'.:/@-]+{end}
     correction^ (?:es|son|se_llama|me_llamo)_{vague}[\w-]+_(?:con|sin|no_con|y_no)_\w
-    correction^ (?!.*\b(?:no|solo|sólo|gracias|más|aún|todavía|quedan?)\b)(?:[\w/.:-]+_){0,4}?[\w/.:-]*\d[\w.:/%€-]*
-        (?:_\w+)?{end}
     correction^ (?:quería_decir|quise_decir|me_refería_a|digo)_(?!que\b)\w
     fact a_mi_\w+_(?:le_(?:da_alergia|encanta|gusta)|no_le_)\w*
     constraint cada_(?:[\w/-]+_){1,4}?(?:necesita|requiere|lleva|pasa_por)_\w

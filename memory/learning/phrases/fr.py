@@ -130,8 +130,6 @@ PHRASES = r"""
     constraint (?:(?:toutes_les|tous_les|les|tes|mes|chaque)_)?(?:\w+_)?{things}_(?:doivent|doit)_(?:toujours_)?
         (?!avoir_été)\w
     constraint (?:(?:ne_|n'){asked}_)?(?:[^,!?]{2,40}_)?(?:en_aucun_cas|sous_aucun_prétexte|en_aucune_circonstance)_\w
-    constraint il_(?:est_(?:obligatoire|impératif|interdit|indispensable)_(?:de_|d')|faut_(?:toujours|impérativement|
-        absolument)_){infinitive}\b
     rule {asked}(?:-(?:moi|nous|le|la|les|lui))?_(?:(?:bien|donc)_)?(?:toujours|systématiquement)\b
     rule (?:ne_|n')(?:(?:me|m'|nous|le|la|les|lui|y|en)_?)?{asked}_(?:plus_)?(?:jamais|plus)\b
     rule {now},?_(?!(?:je|on|nous|il|elle)\b|j')\w
@@ -161,10 +159,6 @@ PHRASES = r"""
         bouge|sais|peux|veux|vous_moquez|te_moque|dis_rien|lâche)(?:(?:me|m'|nous|le|la|les|lui|y|en)_?)?\w+(?:e|es|s|
         ez|ds|ts)_(?:surtout_)?(?:pas|jamais|plus|rien|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore|tout_de
         _suite|trop|si\b)\w
-    constraint (?:pour|dans|avec|en|au|aux|à|chez|sur)_(?!fait)[^,.!?]{2,40}?,_(?:jamais|pas_d(?:e_|')|surtout_pas|
-        rien_de|aucun\w*|uniquement|sans|que_du|que_des)_?(?!problème|souci|doute|que\b|idée|vu\b|eu\b)\w
-    constraint (?:jamais_d(?:e_|')|pas_d(?:e_|'))(?!souci|problème|idée|quoi|chance|bol|panique|soucis|accord|mal\b|
-        nouvelles?|réponse$)\w+(?:_[\w']+){0,6}?_(?:pour_moi|s'il_te_plaît|stp|svp|dans_m\w+|chez_moi|jamais)\b
     constraint je_(?:ne_)?(?:peux|dois)_(?:pas|jamais|plus)_(?:manger|boire|prendre|conduire|consommer|travailler)_
         (?!ça|ce_soir)\w
     preference {i}(?:veux|voudrais|aimerais|souhaite|préférerais)_(?:(?:des|tes|vos|les|de)_)(?:réponses|explications|
@@ -216,11 +210,7 @@ PHRASES = r"""
     change depuis_(?!hier|ce_matin|toujours|des_heures|une_heure)(?:\w+_){0,2}\w+,?_(?:je_(?:travaille|vis|suis|
         bosse)|j'habite|j'utilise|on_(?:vit|utilise))_\w
     rule quand_(?:tu|je|on)_[^!?]{3,80}?,?_{asked}(?:-moi)?_toujours\b
-    preference (?!ça|cela|ceci|si|quand|que|comme)[\w']+(?:_[\w']+){0,3},_(?:moi_)?(?:j'adore|je_déteste|j'aime
-        _beaucoup|je_préfère)\b
     rule? {ask}ne_(?:plus_)?jamais_(?:me_|m'|nous_)?\w+(?:er|ir|re)(?!\w)_\w
-    rule (?:je_vous_saurais_gré|je_(?:te|vous)_prie|merci)_de_(?:bien_vouloir_)?(?:ne_(?:pas|plus|jamais)_|toujours_|
-        privilégier|me_(?:tutoyer|vouvoyer|appeler|répondre_(?:en|par)))_?\w
     rule (?:arrête|arrêtez|cesse|cessez|évite|évitez)_(?:de_|d')(?!rire|pleurer|mentir|faire_ça)(?:me_|m')?\w+(?:er|
         ir|re)(?!\w)_?\w*
     rule {asked}(?:-(?:moi|nous))?_(?:(?:plus|toujours)_)?(?:en_(?!deux|trois|cinq|un|une|cette|ce)\w+|sans_
