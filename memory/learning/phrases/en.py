@@ -103,9 +103,9 @@ AROUND = r"""
         _you_know|clarify)(?:_that)?|(?:you|u)_should_know(?:_that)?|good_(?:morning|evening|afternoon)|morning|dear
         (?:_\w+)?|just|because|cuz|cause|since|then|too|(?:the_)?(?:thing|fact|truth)_is(?:_that)?|let_it_be_known(?:
         _that)?|not_sure_if_i_mentioned(?:_that)?,?_but|tho|ok_so)(?!\w)
-    marks (?:no(?=[,.:!…–—-]|_(?:its?|it's|that|that's|thats|i|i'm|im|my|the|he|she|we|our|they|his|her|this|actually|
-        wait|not|bro|dude|sorry|i_meant)\b)|no+pe|nah+|wrong|incorrect|not_quite|not_exactly|(?:wait|hold_on|hang
-        _on)(?:_wait)*|sorry|oops|whoops|my_bad|my_mistake|scratch_that|correction(?=[:,.])|edit(?=:)|actually|in
+    marks (?:no(?=[,.:!…–—-]|_(?:no|its?|it's|that|that's|thats|i|i'm|im|my|the|he|she|we|our|they|his|her|this|
+        actually|wait|not|bro|dude|sorry|i_meant)\b)|no+pe|nah+|wrong|incorrect|not_quite|not_exactly|(?:wait|hold_on|
+        hang_on)(?:_wait)*|sorry|oops|whoops|my_bad|my_mistake|scratch_that|correction(?=[:,.])|edit(?=:)|actually|in
         _fact|(?:it_)?turns_out(?:_that)?|well_actually|i_misspoke|i_made_a_(?:mistake|typo)|typo(?=[:,.])|(?:that
         (?:'s|s|_is|_was)|this_is)_(?:wrong|incorrect|not_(?:right|true|correct|it))|(?:you(?:'re|_are)|ur|u_are)_
         (?:wrong|mistaken)|(?:you|u)_(?:got|have|mixed|misunderstood)_?(?:it|that|this|me)?_?(?:wrong|up)?|to_correct

@@ -82,8 +82,8 @@ AROUND = r"""
         _que|(?:quería|quiero|debo|olvidé|se_me_olvidó)_(?:decir(?:te|le)?|mencionar|comentar(?:te)?|contarte)_que|
         como_dato(?=,)|dato(?=:)|nota(?=:)|para_el_futuro(?=,)|dicho_esto|che|wey|güey|weon|bro|o_sea|ojo(?=,)|al
         _final(?!_(?:hemos|he|decid))|uf|ay|uy|ups)(?!\w)
-    marks (?:na+(?=[,_])|no+(?=[,.:!…–—-]|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|era)\b(?=.*\b(?:con|no_con|
-        jaja\w*)\b))|nop|en_realidad|de_hecho|más_bien|incorrecto|error(?=[,:])|mentira|te_equivocas|te_has
+    marks (?:na+(?=[,_])|no+(?=[,.:!…–—-]|_no,|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|era)\b(?=.*\b(?:con|no
+        _con|jaja\w*)\b))|nop|en_realidad|de_hecho|más_bien|incorrecto|error(?=[,:])|mentira|te_equivocas|te_has
         _equivocado|se_equivoca|eso_(?:no_es_(?:cierto|correcto|así|verdad)|está_mal|es_(?:falso|incorrecto))|
         correcci[óo]n|espera|perdón(?=,_(?:es|era|el|la|son|quise|quería))|me_equivoqué|me_he_equivocado|qué_va|digo
         (?=,)|fe_de_erratas|mal(?=[,:])|rectifico)(?!\w)
