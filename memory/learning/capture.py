@@ -139,6 +139,8 @@ def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tup
     for clause in _clauses(said, grammar):
         if clause and grammar.doubts.search(said, 0, clause):
             break
+        if clause and grammar.relatives.match(said, clause):
+            continue
         begins = starts(said, clause, grammar, marked=marked and clause == 0)
         if any(grammar.remember.match(said, start) for start, _ in begins):
             break  # it is written down elsewhere

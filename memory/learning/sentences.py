@@ -86,7 +86,8 @@ def _masked(text: str) -> str:
 def _ends(masked: str, grammar: Grammar) -> Iterator[int]:
     for boundary in _BOUNDARY_OR_SMILE.finditer(masked):
         before, after = masked[max(0, boundary.start() - 14) : boundary.start()], masked[boundary.end() :][:14]
-        if boundary.group() != "." or not _is_abbreviated(before, after, grammar):
+        is_open = boundary.group() == "." and (_is_abbreviated(before, after, grammar) or grammar.emphatic.match(after))
+        if not is_open:
             yield boundary.end()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, figures, labelled
 from memory.learning.capture import LONGEST_CAPTURE, MOST_CAPTURES, Captured, captured, is_one_wish
-from memory.learning.phrases.grammar import Pattern
+from memory.learning.phrases.grammar import Pattern, grammar_of
 from memory.learning.sentences import LONGEST_LOOKED_AT
 
 STATED = {
@@ -259,6 +261,22 @@ ALONE = [
     ("tu peux toujours me répondre en anglais stp ?", "toujours me répondre en anglais"),
     ("不，办公室在利沃夫", "办公室在利沃夫"),
     ("我对花生过敏，推荐点吃的", "我对花生过敏"),
+    ("No pork. Ever.", "No pork. Ever."),
+    ("без сахара. всегда", "без сахара. всегда"),
+    ("жодної свинини", "жодної свинини"),
+    ("kein Sellerie. nie", "kein Sellerie. nie"),
+    ("nada de gluten. jamás", "nada de gluten. jamás"),
+    ("jamais de porc", "jamais de porc"),
+    ("From now on, kindly address me as Dr Okonjo", "From now on, address me as Dr Okonjo"),
+    ("Прошу вас в дальнейшем писать без сокращений", "в дальнейшем писать без сокращений"),
+    ("Прошу вас надалі писати без скорочень", "надалі писати без скорочень"),
+    ("Ich bitte Sie, mir künftig ohne Kürzel zu schreiben", "mir künftig ohne Kürzel zu schreiben"),
+    ("Le ruego que en adelante me escriba sin abreviaturas", "en adelante me escriba sin abreviaturas"),
+    ("Je vous prie de ne plus employer d'abréviations", "ne plus employer d'abréviations"),
+    ("nah, the greenhouse sensor reports on channel 12", "the greenhouse sensor reports on channel 12"),
+    ("ні, не субота, базар по неділях", "не субота, базар по неділях"),
+    ("мене звати Орися, але всі кажуть Ося", "мене звати Орися, але всі кажуть Ося"),
+    ("mi suegra no puede tomar pomelo", "mi suegra no puede tomar pomelo"),
 ]
 
 
@@ -295,6 +313,27 @@ REPORTED_OR_SUPPOSED = """
     j'adore quand il pleut le jour du pique-nique
     我婆婆说绝对不能洗头
     要是我住在海边就好了
+    oh yes, i just love unpaid overtime
+    call me the queen of excuses
+    children must always shout
+    Write me a story about a cat that never sleeps
+    о да, просто обожаю понедельники
+    кошка спит там, где нельзя
+    мне нельзя опаздывать, вызови такси
+    напиши стих о коте, который никогда не спит
+    о так, просто обожнюю понеділки
+    діти повинні завжди кричати
+    na toll, ich liebe volle züge
+    schreib mir ein gedicht über einen kater, der nie schläft
+    nenn mich den könig der ausreden
+    uy sí, me encantan los lunes
+    llámame la reina del desastre
+    deja las llaves en la mesa
+    ah oui, j'adore vraiment les lundis
+    appelle-moi le roi de la flemme
+    on a vendu toutes les places en une heure
+    真棒 我最喜欢周末加班了
+    鸡蛋要不要放冰箱
 """
 
 
@@ -335,15 +374,20 @@ def test_a_message_with_anything_else_in_it_is_not_one_wish(text: str) -> None:
 @pytest.mark.parametrize("half", ["tune", "holdout"])
 def test_the_labelled_sentences_are_told_apart(half: str) -> None:
     result = figures(labelled(half))
-    assert result.precision >= 0.95
-    assert result.recall >= 0.7
+    assert result.precision >= 0.995
+    assert result.recall >= 0.995
 
 
 def test_the_sentences_of_several_registers_are_told_apart_and_read_well() -> None:
     result = figures(labelled("tune", path=REGISTERS))
-    assert result.precision >= 0.94
-    assert result.recall >= 0.85
-    assert result.reads_well >= 0.85
+    assert result.precision >= 0.99
+    assert result.recall >= 0.98
+    assert result.reads_well >= 0.98
+
+
+@pytest.mark.parametrize("letter", ["a", "я", "我"])
+def test_each_phrase_names_only_lists_that_its_table_has(letter: str) -> None:
+    assert not [phrase.source for phrase in grammar_of(letter).phrases if re.search(r"\{[a-z]", phrase.source)]
 
 
 def test_labelled_sentences_are_many_and_balanced() -> None:

@@ -58,7 +58,7 @@ class Phrase:
         return compiled(self.source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """What one language has: phrases, and the words around them, each an alternation of expressions."""
 
@@ -73,7 +73,7 @@ class Table:
     """What stands behind a statement and says nothing."""
     courtesies: str
     """How one says please; left out wherever it stands."""
-    fillers: str
+    fillers: str = ""
     """What else is left out wherever it stands."""
     requests: str
     """How a clause begins that asks for something else: what was stated ends before it."""
@@ -87,15 +87,19 @@ class Table:
     """What is of the moment: no liking, duty or fact with it lasts."""
     remember: str
     """How one asks to remember what follows."""
-    abbreviations: str
+    abbreviations: str = ""
     """Words whose full stop ends no sentence, without that stop."""
-    empty: str
+    empty: str = ""
     """Words that mean nothing outside of the talk, beyond the stop words of the index."""
+    emphatic: str
+    """What belongs to the sentence before it where it is one by itself: "No pork. Ever!"."""
+    relatives: str = ""
+    """How a clause begins that is a part of the one before it: "where one must not"."""
     calendar: str
     """Days and months: they count as names also in lower case."""
-    leading: str
+    leading: str = ""
     """What stands before the words that hold no longer and is not a part of them."""
-    since: str
+    since: str = ""
     """When something came to an end, or became what it is: no part of the words that hold no longer, or that do."""
 
 
@@ -146,8 +150,9 @@ class Grammar:
 
     @functools.cached_property
     def left_out(self) -> re.Pattern[str]:
-        """What is left out anywhere, with a comma on one side of it."""
-        return compiled(rf",?_*(?<!\w)(?:{self._any('courtesies')}|{self._any('fillers')})(?!\w),?")
+        """What is left out anywhere, with the comma behind it, and the one before it where both are."""
+        words = rf"(?<!\w)(?:{self._any('courtesies')}|{self._any('fillers')})(?!\w)"
+        return compiled(rf",_*{words}(?:,|$)|_*{words},?")
 
     @functools.cached_property
     def requests(self) -> re.Pattern[str]:
@@ -183,7 +188,17 @@ class Grammar:
     @functools.cached_property
     def empty(self) -> frozenset[str]:
         """Words that mean nothing outside of the talk."""
-        return frozenset(word for table in self.tables for word in table.empty.split())
+        return frozenset(word for table in self.tables for word in table.empty.split("|"))
+
+    @functools.cached_property
+    def emphatic(self) -> re.Pattern[str]:
+        """What belongs to the sentence before it."""
+        return compiled(rf"_*(?:{self._any('emphatic')})_*(?:[.!,]|$)")
+
+    @functools.cached_property
+    def relatives(self) -> re.Pattern[str]:
+        """How a clause begins that is a part of the one before it."""
+        return compiled(rf"(?:{self._any('relatives')})(?!\w)")
 
     @functools.cached_property
     def calendar(self) -> re.Pattern[str]:
@@ -203,33 +218,51 @@ class Grammar:
     @functools.cached_property
     def abbreviations(self) -> frozenset[str]:
         """Words whose full stop ends no sentence."""
-        return frozenset(word for table in self.tables for word in table.abbreviations.split())
+        return frozenset(word for table in self.tables for word in table.abbreviations.split("|"))
 
     def _any(self, part: str) -> str:
-        return "|".join(f"(?:{words})" for table in self.tables if (words := getattr(table, part)))
+        return "|".join(f"(?:{words})" for table in self.tables if (words := getattr(table, part))) or r"(?!)"
 
 
-def phrases(rows: str, **lists: str) -> tuple[Phrase, ...]:
-    """One phrase a line: its kind, where it counts, its expression."""
-    found = []
+_SHARED = r"""
+    constraint {without}_?(?:[\w'-]+_){0,4}?[\w'-]+[.,]?_{always}{end}
+    constraint (?:{in}_)?(?:(?!{whom}(?!\w))[\w'/-]+_){1,8}?{must}_(?=[^?!]*(?<!\w){lastingly}(?!\w))
+    constraint {in}_(?:(?!{whom}(?!\w))[\w'/-]+_){1,4}?{always}_{inf}_\w
+    constraint~ {without}_?[^,?!]{2,40},_{only}(?!\w)
+    constraint* {nobody}_(?:[\w'-]+_){0,4}?(?:{must}|{may})_\w
+    decision [^?!]{8,80},_{settled}{end}
+    correction^* (?:{it}_)?{no}_(?:{it}_)?(?:{articles}_)?{old},_(?!{no}(?!\w)|{whom}(?!\w))[^,?!]{2,60}{end}
+    correction* {no}_(?:{articles}_)?(?P<old>\S*\d[^\s,]*),_(?:[\w'-]+_){0,2}?\S*\d[^,?!]{0,20}{end}
+    rule {beg}(?=[^?!]*(?<!\w)(?:{lastingly}|{now}|{manner})(?!\w))\w
+    """
+"""Ways to say something that differ between languages in their words alone; each counts where a table has them all."""
+
+
+def table(words: str, around: str, rows: str) -> Table:
+    """What one language has: lists of words, the parts of Table beside its phrases, and a phrase a line.
+
+    A line of the first two texts is a name and an expression.
+    """
+    known = {"old": _OLD, "end": _TO_END, **_named(words)}
+    shared = [row for row in _lines(_SHARED) if set(re.findall(r"\{([a-z]\w*)\}", row)) <= known.keys()]
+    return Table(phrases=tuple(_phrase(row, known) for row in [*shared, *_lines(rows)]), **_named(around))
+
+
+def _phrase(row: str, known: dict[str, str]) -> Phrase:
+    kind, _, expression = row.partition(" ")
+    for name, words in known.items():
+        expression = expression.replace("{" + name + "}", words)
+    return Phrase(Pattern(kind.rstrip("*^?~")), expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind)
+
+
+def _named(text: str) -> dict[str, str]:
+    return {name: words for name, _, words in (line.partition(" ") for line in _lines(text))}
+
+
+def _lines(text: str) -> list[str]:
     # a line that is indented once more continues the one before
-    for line in rows.replace("\n" + " " * 8, "").strip().splitlines():
-        kind, _, expression = line.strip().partition(" ")
-        for name, words in {"old": _OLD, "end": _TO_END, **lists}.items():
-            expression = expression.replace("{" + name + "}", words)
-        pattern = Pattern(kind.rstrip("*^?~"))
-        found.append(Phrase(pattern, expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind))
-    return tuple(found)
-
-
-def any_of(words: str) -> str:
-    """An alternation of words that are separated by spaces; an underscore stands for a space within one."""
-    return "(?:" + "|".join(words.split()) + ")"
-
-
-def whole(words: str) -> str:
-    """The same of whole words, for a language that has spaces."""
-    return any_of(words) + r"(?!\w)"
+    lines = text.replace("\n" + " " * 8, "").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def grammar_of(text: str) -> Grammar:
