@@ -414,20 +414,22 @@ async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
 
 @pytest.mark.parametrize("ending", ["answer", "stop", "failure"])
 async def test_the_typing_ends_with_the_answer_with_a_stop_and_with_a_failure(
-    serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch, ending: str
+    serve: Serve, telegram: BotApiServer, model: ModelServer, ending: str
 ) -> None:
-    monkeypatch.setattr("bot.telegram.channel.TYPING_PAUSE", 0.05)
     held = Holds("")
     model.script(*([held] if ending != "failure" else [Fails(400)]))
-    async with serve():
+    async with serve() as app:
         telegram.user_says("hello", chat_id=ANN)
         if ending != "failure":
-            await telegram.wait_for(lambda: len(telegram.calls_to("sendChatAction")) > 1)
+            await telegram.wait_for(lambda: telegram.calls_to("sendChatAction"))
         if ending == "stop":
             telegram.user_says("/stop", chat_id=ANN)
         held.release.set()
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await telegram.wait_for(lambda: "typing" not in {task.get_name() for task in asyncio.all_tasks()})
+        await app.runner.idle(f"telegram:{ANN}")
+        async with asyncio.timeout(5):
+            typing = [task for task in asyncio.all_tasks() if task.get_name() == "typing"]
+            await asyncio.gather(*typing, return_exceptions=True)
 
 
 async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
