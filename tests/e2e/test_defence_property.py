@@ -265,7 +265,7 @@ STEPS = st.lists(
     st.tuples(st.sampled_from(PLACES), st.sampled_from(range(len(ATTACKS)))),
     min_size=2,
     max_size=5,
-    unique_by=lambda step: (step[0], step[1] if step[0].chat > 0 else None),
+    unique_by=lambda step: (step[0].chat, step[1] if step[0].chat > 0 else None),
 )
 
 
