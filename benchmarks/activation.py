@@ -1,4 +1,4 @@
-"""How well layer B ranks on the labelled cases, and how long activation takes among many memories of one owner."""
+"""How well layer B ranks on the labelled cases, and how long search and activation take among many memories."""
 
 from __future__ import annotations
 
@@ -197,9 +197,11 @@ async def _latency(activation: Activating) -> str:
     for _ in range(MESSAGES):
         message = a_query(source)
         started = time.perf_counter()
-        baseline = await activation.baseline("bench:0", BUDGET // 2, count)
+        found = await activation.search.for_message(message, "bench:0", 0)
+        pool = await activation.activation.pool("bench:0", BUDGET // 2, found)
+        baseline = activation.activation.baseline(pool, BUDGET // 2, count)
         left = BUDGET - sum(one.tokens for one in baseline)
-        await activation.contextual("bench:0", message, baseline, left, count)
+        activation.activation.contextual(pool, baseline, left, count)
         times.append(1000 * (time.perf_counter() - started))
     times.sort()
     return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"

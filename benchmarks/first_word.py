@@ -12,13 +12,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.small_learning import with_weights
 from bot.app import open_app
 from bot.console.console import ConsoleChannel, console_address, typed_arrival
 from config.logs import configure_logging
-from config.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from bot.app import App
+    from config.settings import Settings
 
 MESSAGES = (
     "Hi! My name is Olena and I keep bees in Poltava.",
@@ -77,11 +78,7 @@ def main() -> None:
     """Measure with the weights that are here."""
     configure_logging("error", "console")
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder)
-        (data / "models").mkdir()
-        for weights in load_settings().models_dir.glob("*.gguf"):
-            (data / "models" / weights.name).symlink_to(weights)
-        asyncio.run(measure(Settings.model_validate({"mneme_data_dir": data})))
+        asyncio.run(measure(with_weights(Path(folder))))
 
 
 if __name__ == "__main__":

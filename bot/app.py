@@ -24,13 +24,18 @@ from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from config.settings import MemoryScope, Settings
+from memory.backup.soundness import Soundness
 from memory.clock import system_clock
-from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService
+from memory.consolidation.asking import Asking, Contract
+from memory.consolidation.consolidation import ConsolidationService, Patience
+from memory.consolidation.due import DueConversations
+from memory.consolidation.writing import Writing
 from memory.errors import StoreError
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.retrieval.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
+from memory.store.effects import Effects
 from memory.text.tokens import TokenCounter
 from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import Defaults, OpenAIModel
@@ -73,6 +78,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+PART_TOKENS = 8_000
+"""How much of a conversation is made memory of at once: of more than that, models pass over too much."""
+PART_OF_WINDOW = 0.3
+"""The same in a small window, which also holds the instructions, what is known, and the answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class App:
@@ -104,12 +114,16 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Talking:
-    """The model that talks, and what is particular about it. tools None: it can handle all of them."""
+    """The model that talks, and what is particular about it. tools None: it can handle all of them.
+
+    contract: what it is asked for when a conversation is made memory of.
+    """
 
     model: ChatModel
     quiet: Quiet
     style: PromptStyle
     tools: Collection[str] | None
+    contract: Contract
 
 
 @contextlib.asynccontextmanager
@@ -122,16 +136,16 @@ async def open_app(
     """
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         memory = memory_services(settings, database, counter, clock)
-        housekeeping = Housekeeping(memory.pruning, memory.ledger)
+        housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search))
         stack.push_async_callback(housekeeping.close)
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
-        await housekeeping.run()
+        await housekeeping.begin()
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
         models = _models(settings, catalogue, memory, clock, stack)
@@ -159,7 +173,9 @@ def _assemble(
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
-    toolbox = Toolbox(tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered))
+    effects = Effects(memory.database)
+    tools = [tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered)]
+    toolbox = Toolbox(tools, effects)
     graph = _graph(settings, stack)
     if graph is not None:
         memory.forgetting.also(graph.forget)
@@ -174,15 +190,12 @@ def _assemble(
     builder = PromptBuilder(style, sources, budget, clock, zone)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
-        memory.database,
-        memory.sessions,
-        memory.ledger,
+        DueConversations(memory.database, memory.sessions),
+        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, zone),
+        Writing(memory.ledger, memory.facts, settings.memory_max_size),
         memory.history,
-        memory.facts,
-        ModelConsolidator(model, clock),
-        ConsolidationLimits(settings.memory_max_size, settings.consolidation_timeout, enabled=enabled),
+        Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
-        zone,
     )
     notices = memory.notices if tell else None
     background = BackgroundConsolidation(consolidation, notices, talking.quiet)
@@ -229,7 +242,7 @@ def _assemble(
         model=model,
         commands=commands,
         lanes=lanes,
-        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, clock),
+        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, effects, clock),
         background=background,
         schedule=schedule,
         health=Health(memory.database),
@@ -319,10 +332,23 @@ def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter)
     # small models lose their way among many tools and in a long prompt
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
+    contract = _contract(settings, catalogue, router)
     if settings.has_endpoint:
-        return Talking(router, always_quiet, style, tools)
+        return Talking(router, always_quiet, style, tools, contract)
     yielding = YieldingModel(router)
-    return Talking(yielding, yielding.quiet, style, tools)
+    return Talking(yielding, yielding.quiet, style, tools, contract)
+
+
+def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
+    """What the model for quick work can be asked for, by what the catalogue knows of it."""
+    known = catalogue.known_local(settings.llm_fast_model or router.name)
+
+    def part_tokens() -> int:
+        return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
+
+    if known is None:
+        return Contract(part_tokens)
+    return Contract(part_tokens, cited=known.cites, second_look=known.second_look)
 
 
 def _embedded(

@@ -44,8 +44,8 @@ class Arrival:
 class Channel(Protocol):
     """Where arrivals come from and answers go."""
 
-    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
-        """Where the reply to a turn goes that ends with this arrival."""
+    def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
+        """Where the reply to a turn of these arrivals goes; it answers the last one."""
 
     async def say(self, arrival: Arrival, text: str) -> None:
         """Answer an arrival without a turn, and finish it."""
@@ -79,7 +79,7 @@ class ReplyChannel(Protocol):
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
 
     async def deliver_uncommitted(self, text: str) -> None:
-        """Show a reply that could not be committed; nothing else will ever send it."""
+        """Show a reply that could not be committed; nothing else will ever send it. What it answers is finished."""
 
     async def deliver(self, text: str) -> None:
         """Hand over the final reply, after the commit."""

@@ -26,7 +26,7 @@ class RecallOnly:
     async def about(self, session: Session, question: str, reason: str) -> str:
         """Why no model answers, and the lines of memory that fit `question` best."""
         head = f"No model answers, so I can only recall, not think. {reason}"
-        hits = await self._recall.recall(question, session.owner, Filter(superseded=False), LINES + 1)
+        hits = await self._recall.recall(question, session.owner, Filter(current=True), LINES + 1)
         found = [one for one in hits if one.hit.content != question][:LINES]
         if not found:
             return f"{head}\n\nI noted your message; I remember nothing about it yet."

@@ -67,12 +67,11 @@ class Pipeline:
             turn.outcome = Outcome.ANSWERED
 
     async def _reply(self, turn: Turn) -> None:
-        failed_before = turn.failure
         await self._run_phase(turn, Phase.REPLY)
-        if turn.failure is not None and turn.failure != failed_before:
-            # the commit itself failed, a full disk for one: the answer is still worth showing
-            text = f"{turn.reply}\n\n{turn.failure}".strip()
-            await turn.channel.deliver_uncommitted(text)
+        if turn.committed_as is None:
+            # a full disk, for one: the answer is still worth showing
+            said = [turn.reply, turn.failure or _unexpected(turn)]
+            await turn.channel.deliver_uncommitted("\n\n".join(dict.fromkeys(part for part in said if part)))
 
     async def _run_phase(self, turn: Turn, phase: Phase) -> None:
         for place, system in self._chain:

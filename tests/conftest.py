@@ -62,9 +62,9 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def database(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Database]:
     """A fresh database."""
-    opened = await Database.open(tmp_path / "data" / "mneme.db")
+    opened = await Database.open(tmp_path / "data" / "mneme.db", clock=clock)
     yield opened
     await opened.close()
 

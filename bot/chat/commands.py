@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
 
+_NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
+
 
 GUARDED = frozenset(("memory", "confirm", "forget", "undo", "export"))
 """Commands that show or change what a whole group has said: there they are for its administrators and the owner."""
@@ -43,13 +45,17 @@ CommandResult = str | RunAgain
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command. immediate: it answers at once, while a turn runs."""
+    """One slash command. immediate: it answers at once, while a turn runs.
+
+    repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
+    """
 
     name: str
     description: str
     run: Callable[[CommandCall], Awaitable[CommandResult]]
     argument: str = ""
     immediate: bool = False
+    repeatable: bool = False
 
 
 class WrongArgument(MnemeError):
@@ -57,11 +63,18 @@ class WrongArgument(MnemeError):
 
 
 def parse_command(text: str) -> tuple[str, str]:
-    """The name of the command that `text` calls and its argument; two empty strings for other text."""
+    """The name of the command that `text` calls and its argument; two empty strings for other text.
+
+    `/forget_12` is `/forget #12`: Telegram makes such a word something to tap.
+    """
     found = _COMMAND.fullmatch(text.strip())
     if found is None:
         return "", ""
-    return found["name"].lower(), (found["argument"] or "").strip()
+    name, argument = found["name"].lower(), (found["argument"] or "").strip()
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered is not None and not argument:
+        return numbered["name"], f"#{numbered['number']}"
+    return name, argument
 
 
 def help_text(table: Mapping[str, Command]) -> str:

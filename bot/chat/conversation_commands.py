@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memory.log.compaction import CompactionService
     from memory.log.turn_log import TurnLog
 
+STOP = "stop"
 COMPACT_DEFAULT = 10
 """Messages that `/compact` keeps when it is not told how many."""
 COMPACT_MOST = 100
@@ -39,10 +40,16 @@ class ConversationCommands:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("new", "Begin a new conversation; what I remember stays", self.new),
-            Command("compact", "Summarise the conversation but for the last N messages", self.compact, "[N]"),
+            Command("new", "Begin a new conversation; what I remember stays", self.new, repeatable=True),
+            Command(
+                "compact",
+                "Summarise the conversation but for the last N messages",
+                self.compact,
+                "[N]",
+                repeatable=True,
+            ),
             Command("status", "Conversation, memory and model", self.status, immediate=True),
-            Command("stop", "Stop the answer that is being written", self.stop, immediate=True),
+            Command(STOP, "Stop the answer that is being written", self.stop, immediate=True),
             Command("retry", "Answer the last message again", self.retry),
         ]
 

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Lane:
-    """What goes on in one session. current: the newest arrival that the running step answers."""
+    """What goes on in one session. working: the arrivals that the running step answers."""
 
     waiting: deque[Arrival] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
     step: asyncio.Task[None] | None = None
     turn: Turn | None = None
-    current: Arrival | None = None
+    working: list[Arrival] = field(default_factory=list)
+    told_full: bool = False
     stopping: bool = False
 
     @property
@@ -60,14 +61,14 @@ class Lanes:
         lanes = self._lanes.values()
         return sum(lane.step is not None for lane in lanes), sum(len(lane.waiting) for lane in lanes)
 
-    def replace_waiting(self, arrival: Arrival) -> bool:
-        """Put an edited message in the place of its former text, if that has not been started."""
+    def replace_waiting(self, arrival: Arrival) -> Arrival | None:
+        """Put an edited message in the place of its former text, if that has not been started; what waits now."""
         waiting = self.of(arrival.address.session_id).waiting
         for at, former in enumerate(waiting):
             if former.message_id is not None and former.message_id == arrival.message_id:
                 waiting[at] = replace(former, text=arrival.text)
-                return True
-        return False
+                return waiting[at]
+        return None
 
     async def stop(self, session_id: str) -> tuple[bool, int]:
         """Cancel what runs in a session and hold what waits; whether anything ran, and how much waits."""

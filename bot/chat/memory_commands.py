@@ -1,4 +1,4 @@
-"""Commands that change what is remembered: /remember /forget /undo."""
+"""Commands that change what is remembered: /remember /confirm /forget /undo."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class MemoryCommands:
         """The commands."""
         return [
             Command("remember", "Keep a note", self.remember, "TEXT"),
+            Command("confirm", "Have a memory hold that I was not sure of", self.confirm, "NAME"),
             Command("forget", "Delete an entry, or everything", self.forget, "NAME|all"),
             Command("undo", "Take back the last change of memory", self.undo),
         ]
@@ -55,6 +56,15 @@ class MemoryCommands:
             return f"I knew that already as **{known.name}**, and keep it in mind: {known.content}"
         entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
         return f"Remembered as **{entry.name}**: {entry.content}"
+
+    async def confirm(self, call: CommandCall) -> str:
+        """/confirm NAME"""
+        if not call.argument:
+            raise WrongArgument("/confirm takes the name of a memory that I am not sure of: see /memory unsure.")
+        owner = call.session.owner
+        name = await quoted_name(self._entries, owner, call.argument) or call.argument
+        entry = await self._entries.confirm(owner, name)
+        return f"Confirmed: {entry.content} (/undo takes it back)"
 
     async def forget(self, call: CommandCall) -> str:
         """/forget NAME|all"""

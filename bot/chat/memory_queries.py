@@ -25,6 +25,7 @@ PAGE = 10
 RESULTS = 8
 """Results of /recall."""
 WHY = "why"
+UNSURE = "unsure"
 LINE_CHARACTERS = 100
 
 
@@ -42,7 +43,7 @@ class MemoryQueries:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("memory", "What I remember, and why it came up", self.memory, "[KIND|NAME|why] [PAGE]"),
+            Command("memory", "What I remember, and why it came up", self.memory, "[KIND|NAME|unsure|why] [PAGE]"),
             Command("recall", "Search conversations and notes", self.recall, "QUERY"),
         ]
 
@@ -57,7 +58,7 @@ class MemoryQueries:
         return "\n".join(f"- {one.text}" for one in found)
 
     async def memory(self, call: CommandCall) -> str:
-        """/memory [KIND|NAME|why] [PAGE]"""
+        """/memory [KIND|NAME|unsure|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
         owner = call.session.owner
@@ -67,6 +68,8 @@ class MemoryQueries:
         hint = await also_called(self._entries, owner, call.argument, "memory", "shows it")
         if call.argument.lower() == WHY:
             return format_reasons(await self._activation_log.last(call.session.id)) + hint
+        if call.argument.lower() == UNSURE:
+            return format_unsure(await self._entries.unconfirmed(owner, PAGE + 1)) + hint
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
@@ -121,6 +124,18 @@ def format_reasons(reasons: Sequence[Reason]) -> str:
     return "\n".join(lines)
 
 
+def format_unsure(entries: Sequence[Entry]) -> str:
+    """What is not confirmed, each with why, and with what to tap."""
+    if not entries:
+        return "There is nothing that I am not sure of."
+    lines = [
+        f"- {in_line(entry.content)} ({entry.unconfirmed}) /confirm_{entry.id} /forget_{entry.id}"
+        for entry in entries[:PAGE]
+    ]
+    more = ["... and more."] if len(entries) > PAGE else []
+    return "\n".join(["I am not sure of these, and leave them out until you say so:", *lines, *more])
+
+
 def format_source(entry: Entry) -> str:
     """Where an entry came from."""
     facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
@@ -137,12 +152,16 @@ def format_entry(entry: Entry) -> str:
     content = entry.content
     if entry.steps:
         content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
+    if entry.quote:
+        content += f'\n\nSaid: "{in_line(entry.quote)}"'
     if entry.outcome:
         content += f"\n\nOutcome: {entry.outcome}"
     facts = [format_source(entry)]
     facts += [f"priority {entry.priority}"] if entry.kind in TYPED_KINDS else []
     facts += [f"for {entry.scope}"] if entry.scope else []
     facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
+    facts += [f"not confirmed: {entry.unconfirmed}"] if entry.unconfirmed is not None else []
+    facts += [f"until {entry.valid_until:%Y-%m-%d}"] if entry.valid_until is not None else []
     facts += ["superseded"] if entry.superseded_by is not None else []
     facts += ["archived"] if entry.archived_at is not None else []
     return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"

@@ -22,27 +22,35 @@ if TYPE_CHECKING:
     from bot.chat.lanes import Lane, Lanes
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService
+    from memory.store.effects import Effects
     from pipeline.arrival import Arrival
     from pipeline.runner import Pipeline
 
 log = structlog.get_logger(__name__)
 
 QUEUE_LIMIT = 20
-"""Arrivals of one session that may wait; a further one is refused, and the person is told."""
+"""Arrivals of one session that may wait where no inbox keeps them; further ones are refused, and the person is told."""
 
 
 class SessionRunner:
     """Brings arrivals to the pipeline and to the commands, in a lane for each session."""
 
     def __init__(
-        self, lanes: Lanes, commands: Mapping[str, Command], pipeline: Pipeline, sessions: SessionService, clock: Clock
+        self,
+        lanes: Lanes,
+        commands: Mapping[str, Command],
+        pipeline: Pipeline,
+        sessions: SessionService,
+        effects: Effects,
+        clock: Clock,
     ) -> None:
         self.lanes = lanes
         self._commands = commands
         self._pipeline = pipeline
         self._sessions = sessions
+        self._effects = effects
         self._clock = clock
-        self._immediate: set[asyncio.Task[None]] = set()
+        self._immediate: dict[asyncio.Task[None], Arrival] = {}
 
     @property
     def commands(self) -> Mapping[str, Command]:
@@ -68,14 +76,29 @@ class SessionRunner:
                 await arrival.channel.say(arrival, str(error))
             return
         lane = self.lanes.of(address.session_id)
-        room = max(0, QUEUE_LIMIT - lane.ready)
-        lane.waiting.extend(queued[:room])
+        refused = self._queue(lane, queued)
         if lane.worker is None and lane.ready:
             lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
-        for refused in queued[room:]:
-            await refused.channel.say(
-                refused, f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
-            )
+        if refused and not lane.told_full:
+            lane.told_full = True
+            text = f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
+            await refused[0].channel.say(refused[0], text)
+
+    def _queue(self, lane: Lane, arrivals: list[Arrival]) -> list[Arrival]:
+        """Let arrivals wait; those for which there is no room. What an inbox keeps was accepted, and always waits."""
+        refused = []
+        for arrival in arrivals:
+            if arrival.inbox_id is None and lane.ready >= QUEUE_LIMIT:
+                refused.append(arrival)
+            else:
+                lane.waiting.append(arrival)
+        return refused
+
+    def in_hand(self) -> set[int]:
+        """The inbox ids of everything that waits here or is worked on."""
+        lanes = self.lanes.all()
+        held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
+        return {a.inbox_id for a in (*held, *self._immediate.values()) if a.inbox_id is not None}
 
     def _resumes(self, arrival: Arrival) -> bool:
         """Whether a session goes on with an arrival: a message that is not itself held."""
@@ -87,7 +110,7 @@ class SessionRunner:
         if command is None or not command.immediate:
             return False
         task = asyncio.create_task(self._run_command(arrival, command))
-        self._immediate.add(task)
+        self._immediate[task] = arrival
         task.add_done_callback(self._immediate_done)
         return True
 
@@ -101,7 +124,7 @@ class SessionRunner:
 
     async def close(self) -> None:
         """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
-        interrupted = [lane.current for lane in self.lanes.all() if lane.current is not None]
+        interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working]
         workers = [lane.worker for lane in self.lanes.all() if lane.worker is not None]
         for task in (*workers, *self._immediate):
             task.cancel()
@@ -110,7 +133,7 @@ class SessionRunner:
             await channel.interrupted([a for a in interrupted if a.channel is channel])
 
     def _immediate_done(self, task: asyncio.Task[None]) -> None:
-        self._immediate.discard(task)
+        del self._immediate[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("command_failed", exc_info=error)
 
@@ -131,8 +154,8 @@ class SessionRunner:
             lane.worker = None
 
     async def _next_step(self, lane: Lane, session: Session) -> None:
-        merged = self._next(lane)
-        first, lane.current = merged[0], merged[-1]
+        merged = lane.working = self._next(lane)
+        first = merged[0]
         command = self._command_of(first)
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
@@ -148,8 +171,9 @@ class SessionRunner:
         finally:
             if not lane.step.cancelled() and (error := lane.step.exception()) is not None:
                 log.error("step_failed", exc_info=error)
-            lane.step = lane.turn = lane.current = None
-            lane.stopping = False
+            lane.step = lane.turn = None
+            lane.working = []
+            lane.stopping = lane.told_full = False
 
     def _next(self, lane: Lane) -> list[Arrival]:
         """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command."""
@@ -169,7 +193,7 @@ class SessionRunner:
             id=secrets.token_hex(4),
             session=session,
             arrivals=arrivals,
-            channel=last.channel.reply_channel(last),
+            channel=last.channel.reply_channel(arrivals),
             started_at=self._clock(),
             replaces_turn=replaces,
         )
@@ -189,7 +213,7 @@ class SessionRunner:
                 if command.name in GUARDED and not await arrival.channel.may_manage(arrival):
                     result: CommandResult = f"In a group /{name} is for its administrators and for the bot's owner."
                 else:
-                    result = await command.run(CommandCall(session, name, argument))
+                    result = await self._once(arrival, command, CommandCall(session, name, argument))
         except MnemeError as error:
             result = str(error)
         except asyncio.CancelledError:
@@ -217,3 +241,11 @@ class SessionRunner:
             await self._run_turn(turn, arrival)
         else:
             await arrival.channel.say(arrival, result)
+
+    async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
+        """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
+        causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
+        if await self._effects.had_by(causes):
+            return f"/{call.name} was done before I was interrupted, once: /memory shows what I know now."
+        with self._effects.caused_by(causes):
+            return await command.run(call)

@@ -17,6 +17,7 @@ from bot.cli.members_cli import members_cli
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
 from config.errors import ConfigurationError
+from config.handles import ask_for_handles
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ async def _run(settings: Settings) -> None:
     from bot.telegram.service import run_telegram
     from memory.backup.data_lock import only_runner
 
+    ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
         async with open_app(settings) as app, reporting(manager, app.health, app.lanes), _observed(app):
@@ -136,7 +138,7 @@ def _observed(app: App) -> AbstractAsyncContextManager[None]:
 
 
 async def _until_signalled(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
-    """Run `service`; SIGTERM and Ctrl-C cancel it, and it gets the time to end cleanly."""
+    """Run `service`; SIGTERM, Ctrl-C and a terminal that is closed cancel it, and it gets the time to end cleanly."""
     task = asyncio.ensure_future(service)
 
     def stop() -> None:
@@ -144,8 +146,9 @@ async def _until_signalled(service: Coroutine[object, object, None], stopping: C
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it for a closed terminal
+            loop.add_signal_handler(number, stop)
     try:
         await task
     except asyncio.CancelledError:

@@ -174,6 +174,28 @@ def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
 
 
 @memory_cli.command()
+def confirm(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
+    """Have a memory hold that is not confirmed: see `mneme memory unsure`."""
+    _change(lambda entries, whose: entries.confirm(whose, name), owner, as_json=as_json)
+
+
+@memory_cli.command()
+def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
+    """What is not confirmed, with the reason."""
+
+    async def work(shelf: Shelf) -> None:
+        found = await shelf.memory.entries.unconfirmed(owner)
+        if as_json:
+            _print_json([_entry_json(entry) for entry in found])
+        elif not found:
+            typer.echo("Nothing is unsure.", err=True)
+        for entry in () if as_json else found:
+            typer.echo(f"{entry.owner}  {entry.name}  {' '.join(entry.content.split())[:80]}  ({entry.unconfirmed})")
+
+    _with_shelf(work)
+
+
+@memory_cli.command()
 def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
@@ -294,6 +316,9 @@ def _entry_json(entry: Entry) -> dict[str, object]:
         "author": entry.author,
         "created_at": to_text(entry.created_at),
         "superseded_by": entry.superseded_by,
+        "quote": entry.quote,
+        "unconfirmed": entry.unconfirmed,
+        "valid_until": to_text(entry.valid_until) if entry.valid_until else None,
     } | _outcome_json(entry)
 
 

@@ -42,7 +42,7 @@ class ConsoleChannel:
     def __init__(self) -> None:
         self.replies: list[str] = []
 
-    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+    def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """The console itself: there is one conversation on it."""
         return self
 

@@ -1,4 +1,4 @@
-"""What is deleted after a while: at the start of the program, and daily for as long as it runs."""
+"""What is deleted after a while, and looked after: at the start of the program, and daily for as long as it runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import structlog
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
+    from memory.backup.soundness import Soundness
     from memory.ledger.ledger import Ledger
     from memory.service.pruning import Pruning
 
@@ -19,13 +20,20 @@ DAY = 24 * 60 * 60.0
 
 
 class Housekeeping:
-    """Removes old mail, and entries whose undo has run out."""
+    """Removes old mail, and entries whose undo has run out, and looks whether the database is whole."""
 
-    def __init__(self, pruning: Pruning, ledger: Ledger, pause: float = DAY) -> None:
+    def __init__(self, pruning: Pruning, ledger: Ledger, soundness: Soundness, pause: float = DAY) -> None:
         self._pruning = pruning
         self._ledger = ledger
+        self._soundness = soundness
         self._pause = pause
         self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
+        if self._soundness.is_quick:
+            await self._soundness.examine()
+        await self.run()
 
     async def run(self) -> None:
         """Do it once. What goes wrong, such as a full disk, is logged: the next time does it."""
@@ -48,6 +56,15 @@ class Housekeeping:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _daily(self) -> None:
+        if not self._soundness.is_quick:
+            await self._look()
         while True:
             await asyncio.sleep(self._pause)
+            await self._look()
             await self.run()
+
+    async def _look(self) -> None:
+        try:
+            await self._soundness.examine()
+        except StoreError as error:
+            log.error("database_damaged", reason=str(error))  # the sentence says it all

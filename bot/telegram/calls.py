@@ -7,20 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import httpx
 import structlog
-from telegram import ReplyParameters
-from telegram.error import (
-    BadRequest,
-    ChatMigrated,
-    Forbidden,
-    InvalidToken,
-    NetworkError,
-    RetryAfter,
-    TelegramError,
-    TimedOut,
-)
+from telegram import InputFile, ReplyParameters
+from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.rendering import Chunk, plain
+from bot.telegram.rendering import Chunk, plain, unrendered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,13 +20,18 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.telegram.layout import Part
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
 
 
+MOST_INSTEAD = 5
+"""Messages at most that stand for a file that a chat does not take."""
+
+
 class Trouble(StrEnum):
-    """Why a message was not confirmed."""
+    """Why a message was not confirmed: it did not arrive, it may have arrived, it never will."""
 
     LATER = "later"
     IN_DOUBT = "in doubt"
@@ -62,6 +59,26 @@ def chat_of(address: Address) -> int:
 def thread_of(address: Address) -> int | None:
     """The forum topic as the Bot API names it."""
     return int(address.thread_id) if address.thread_id else None
+
+
+async def send_part(bot: Bot, address: Address, part: Part, reply_to: str | None = None) -> str:
+    """Send one part of a reply, a message or a file; its id. Raises SendFailed."""
+    if isinstance(part, Chunk):
+        return await send_chunk(bot, address, part, reply_to)
+    try:
+        message = await bot.send_document(
+            chat_of(address),
+            InputFile(part.text.encode(), filename=part.name),
+            message_thread_id=thread_of(address),
+            reply_parameters=_reply(reply_to),
+        )
+    except BadRequest as error:
+        # a group may let nobody send files: better the beginning as messages than nothing
+        log.warning("file_refused", reason=error.message)
+        return [await send_chunk(bot, address, chunk) for chunk in unrendered(part.text)[:MOST_INSTEAD]][-1]
+    except TelegramError as error:
+        raise explained(error) from error
+    return str(message.message_id)
 
 
 async def send_chunk(bot: Bot, address: Address, chunk: Chunk, reply_to: str | None = None) -> str:
@@ -101,20 +118,31 @@ async def edit_chunk(bot: Bot, address: Address, message_id: str, chunk: Chunk) 
         raise explained(error) from error
 
 
+def in_doubt(error: TelegramError | SendFailed) -> bool:
+    """Whether nobody knows if what failed has arrived."""
+    failure = error if isinstance(error, SendFailed) else explained(error)
+    return failure.trouble is Trouble.IN_DOUBT
+
+
 def explained(error: TelegramError) -> SendFailed:
     """What to do about an error of the Bot API."""
     reason = str(error)
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, _seconds(error.retry_after), reason)
-    if isinstance(error, BadRequest | ChatMigrated | Forbidden | InvalidToken):
+    if isinstance(error, BadRequest | ChatMigrated | Forbidden):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
-    if isinstance(error, TimedOut):
-        return SendFailed(Trouble.IN_DOUBT, 1, reason)
-    if isinstance(error, NetworkError):
-        # PTB wraps every transport error; only one that never got a connection is certain not to have arrived
-        unsent = "ConnectError" in reason
-        return SendFailed(Trouble.LATER if unsent else Trouble.IN_DOUBT, 1, reason)
-    return SendFailed(Trouble.LATER, 1, reason)
+    return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
+
+
+def _unanswered(error: TelegramError) -> bool:
+    """Whether a request may have been received and no answer to it was: an error that came back is an answer.
+
+    What happened on the way is known of the transport's own error, which the library keeps as the cause of its own.
+    """
+    cause = error.__cause__
+    return isinstance(cause, httpx.HTTPError) and not isinstance(
+        cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
+    )
 
 
 async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
@@ -135,6 +163,28 @@ def _seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
+TOKEN_TRIES = 3
+"""How often in a row getMe has to be refused before a token is taken for a wrong one."""
+
+
+async def token_is_refused(bot: Bot) -> bool:
+    """Whether Telegram refuses the token for good.
+
+    A Bot API server of one's own says for a moment, while it starts, that it knows no bot at all.
+    """
+    for tried in range(TOKEN_TRIES):
+        await asyncio.sleep(tried)
+        try:
+            await bot.get_me()
+        except InvalidToken:
+            continue
+        except TelegramError:
+            return False
+        else:
+            return False
+    return True
+
+
 class Backoff:
     """Growing pauses between tries: 1 s, doubled each time up to `longest`; back to 1 s after a success."""
 
@@ -146,10 +196,14 @@ class Backoff:
         """How long the next wait will be, in seconds."""
         return max(at_least, self._next)
 
+    def lengthen(self) -> None:
+        """Make the next pause longer."""
+        self._next = min(self._longest, self._next * 2)
+
     async def wait(self, at_least: float = 0) -> None:
         """Pause, and make the next pause longer."""
         pause = self.pause(at_least)
-        self._next = min(self._longest, self._next * 2)
+        self.lengthen()
         await asyncio.sleep(pause)
 
     def reset(self) -> None:

@@ -1,10 +1,9 @@
-"""The Telegram channel: from the inbox to the sessions, and from the sessions to the outbox."""
+"""The Telegram channel: from the sessions to the outbox, and what a chat shows meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -12,24 +11,23 @@ import structlog
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, send_chunk, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
+from bot.telegram.layout import laid_out
+from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
-from bot.telegram.rendering import render
-from bot.telegram.updates import CHANNEL, letter_of, read_update, write_update
+from bot.telegram.rendering import Chunk, render
+from bot.telegram.updates import CHANNEL
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
-from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator
 
-    from telegram import Bot, Update, User
+    from telegram import Bot
 
-    from bot.chat.session_runner import SessionRunner
     from bot.telegram.door import Door
     from bot.telegram.outbox import OutboxSender
-    from bot.telegram.updates import Letter
-    from memory.service.mailbox import InboxItem, Mailbox
+    from memory.service.mailbox import Mailbox
     from pipeline.arrival import Arrival, ReplyChannel
 
 log = structlog.get_logger(__name__)
@@ -45,45 +43,37 @@ _BROKEN_OFF = "I have to stop for a moment. Your message is kept: I will answer 
 
 
 class TelegramChannel:
-    """Takes updates in, past the door, and gives replies to the outbox."""
+    """Gives replies to the outbox, and shows meanwhile what goes on."""
 
-    def __init__(
-        self, bot: Bot, me: User, mailbox: Mailbox, outbox: OutboxSender, door: Door, runner: SessionRunner
-    ) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: Door) -> None:
         self._bot = bot
-        self._me = me
+        self._door = door
         self._mailbox = mailbox
         self._outbox = outbox
-        self._door = door
-        self._runner = runner
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
+        self._pace = Pace()
+        self._left: dict[str, str] = {}
+        self.shown: set[int] = set()
+        """Inbox ids whose answer was shown and could not be committed: they are only still to be marked as done."""
 
-    async def replay(self) -> None:
-        """Take up what an earlier run received and did not finish."""
-        await self._take_all(await self._mailbox.waiting())
+    async def start(self) -> None:
+        """Learn of the previews that an earlier run left in the chats: its turns' new answers grow out of them."""
+        self._left = await self._mailbox.previews()
 
-    async def receive(self, updates: Sequence[Update]) -> None:
-        """Keep the updates of those who may come in, then take each that is new.
-
-        When this returns they may be confirmed to Telegram. Of strangers, and of talk among others, nothing is kept.
-        """
-        kept = []
-        for update in updates:
-            letter = self._letter(update.update_id, update)
-            if letter is None:
-                await self._door.see_move(update)
-                continue
-            if await self._door.admits(letter):
-                kept.append(Received(update.update_id, letter.arrival.address.session_id, write_update(update)))
-            else:
-                await self._door.turn_away(letter)
-        await self._take_all(await self._mailbox.receive(kept))
-
-    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+    def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """Where a turn's reply goes."""
-        preview = Preview(self._bot, arrival.address, private=arrival.speaker is None)
-        self._previews[arrival.address.session_id] = preview
-        return _TelegramReply(self._bot, self._outbox, arrival, preview)
+        arrival = arrivals[-1]
+        session_id = arrival.address.session_id
+
+        async def keep(message_id: str) -> None:
+            # what can't be kept now only stands twice if the process is killed before the turn ends
+            with contextlib.suppress(StoreError):
+                await self._mailbox.keep_preview(session_id, message_id)
+
+        left = self._left.pop(session_id, None)
+        preview = Preview(self._bot, arrival.address, self._pace, private=arrival.speaker is None, keep=keep, left=left)
+        self._previews[session_id] = preview
+        return _TelegramReply(self, arrivals, preview)
 
     async def say(self, arrival: Arrival, text: str) -> None:
         """Answer an arrival without a turn, through the outbox."""
@@ -123,69 +113,42 @@ class TelegramChannel:
         await asyncio.sleep(TYPING_DELAY)
         while True:
             preview = self._previews.get(arrival.address.session_id)
-            if preview is None or not preview.shown_within(TYPING_PAUSE):
+            if (preview is None or not preview.shown_within(TYPING_PAUSE)) and self._pace.allows():
                 with contextlib.suppress(TelegramError):
                     await self._bot.send_chat_action(
                         chat_of(arrival.address), ChatAction.TYPING, message_thread_id=thread_of(arrival.address)
                     )
             await asyncio.sleep(TYPING_PAUSE)
 
-    async def _take_all(self, items: Iterable[InboxItem]) -> None:
-        """Take items; what came together for one session is submitted together, a long text in parts for one."""
-        together: list[Arrival] = []
-        for item in items:
-            arrival = await self._take(item)
-            if together and (arrival is None or arrival.address != together[0].address):
-                await self._runner.submit(*together)
-                together = []
-            together += [arrival] if arrival is not None else []
-        if together:
-            await self._runner.submit(*together)
+    def stop_sending(self, arrival: Arrival) -> None:
+        """Send no further part of what is being sent to the chat of an arrival."""
+        self._outbox.stop(arrival.address.session_id)
 
-    async def _take(self, item: InboxItem) -> Arrival | None:
-        """The arrival that an item makes, if it is for the sessions; everything else is dealt with here."""
-        letter = self._letter(item.update_id, item.payload)
-        # who was let in then may have been shut out since
-        if letter is None or not await self._door.admits(letter):
-            await self._mailbox.done([item.id])
-            return None
-        arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
-        if arrival.quoted is not None and letter.quoted_reply is not None:
-            made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
-            arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
-        if letter.edited:
-            await self._correct(arrival, item)
-            return None
-        return arrival
+    def kick(self, arrival: Arrival) -> None:
+        """There is something in the outbox for the chat of an arrival."""
+        self._outbox.kick(arrival.address.session_id)
 
-    async def _correct(self, arrival: Arrival, item: InboxItem) -> None:
-        if self._runner.lanes.replace_waiting(arrival):
-            await self._mailbox.done([item.id])
-        else:
-            await self.say(arrival, "I had read that message before you edited it: send it anew if I should answer it.")
-
-    def _letter(self, update_id: int, update: Update | str) -> Letter | None:
-        """The letter in an update, or in the payload that was kept of one."""
+    async def show_uncommitted(self, arrivals: list[Arrival], text: str, preview_id: str | None) -> None:
+        """Send a text past the outbox; once it is confirmed its arrivals are answered."""
+        address, reply_to = arrivals[-1].address, arrivals[-1].reply_to
         try:
-            return letter_of(
-                read_update(update, self._bot) if isinstance(update, str) else update,
-                self._me,
-                self,
-                self._runner.commands,
-            )
-        except Exception:
-            # one update that can't be read must not stop those behind it
-            log.exception("update_unreadable", update=update_id)
-            return None
+            for number, part in enumerate(await laid_out(text)):
+                if number == 0 and preview_id is not None and isinstance(part, Chunk):
+                    await edit_chunk(self._bot, address, preview_id, part)
+                else:
+                    await send_part(self._bot, address, part, reply_to if number == 0 else None)
+        except SendFailed as failure:
+            log.warning("reply_not_shown", reason=failure.reason)
+            return
+        self.shown |= {a.inbox_id for a in arrivals if a.inbox_id is not None}
 
 
 class _TelegramReply:
     """The reply to one turn."""
 
-    def __init__(self, bot: Bot, outbox: OutboxSender, arrival: Arrival, preview: Preview) -> None:
-        self._bot = bot
-        self._outbox = outbox
-        self._arrival = arrival
+    def __init__(self, channel: TelegramChannel, arrivals: list[Arrival], preview: Preview) -> None:
+        self._channel = channel
+        self._arrivals = arrivals
         self._preview = preview
 
     async def show_text(self, text: str) -> None:
@@ -202,15 +165,13 @@ class _TelegramReply:
     async def outgoing(self, text: str) -> OutgoingReply:
         """The reply for the outbox. The preview ends here, and what it leaves behind becomes the reply."""
         await self._preview.close()
-        return OutgoingReply(CHANNEL, text, self._arrival.reply_to, self._preview.message_id)
+        return OutgoingReply(CHANNEL, text, self._arrivals[-1].reply_to, self._preview.message_id)
 
     async def deliver_uncommitted(self, text: str) -> None:
-        """Send past the outbox, which can't be written. The message is still in the inbox and is taken up again."""
+        """Send past the outbox, which can't be written."""
         await self._preview.close()
-        with contextlib.suppress(SendFailed):
-            for chunk in render(text):
-                await send_chunk(self._bot, self._arrival.address, chunk, self._arrival.reply_to)
+        await self._channel.show_uncommitted(self._arrivals, text, self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
         """The reply is in the outbox by now; send it."""
-        self._outbox.kick(self._arrival.address.session_id)
+        self._channel.kick(self._arrivals[-1])

@@ -6,9 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
+from telegram.error import TelegramError
 
-from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, send_chunk
-from bot.telegram.rendering import render
+from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, send_part
+from bot.telegram.layout import laid_out
+from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address
 
 if TYPE_CHECKING:
@@ -16,13 +18,13 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.telegram.rendering import Chunk
+    from bot.telegram.layout import Part
     from memory.service.mailbox import Mailbox, OutboxItem
 
-log = structlog.get_logger(__name__)
+STOPPED = "stopped by its reader"
+"""Why the rest of a reply was not sent."""
 
-DOUBTS = 1
-"""How often a chunk is sent again after a try of which nobody knows whether it arrived."""
+log = structlog.get_logger(__name__)
 
 
 class OutboxSender:
@@ -33,6 +35,8 @@ class OutboxSender:
         self._mailbox = mailbox
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._sending: dict[str, int] = {}
+        self._stopped: set[int] = set()
 
     async def start(self) -> None:
         """Send what an earlier run left unsent."""
@@ -53,6 +57,11 @@ class OutboxSender:
             return
         self._tasks[session_id] = asyncio.create_task(self._drain(session_id), name=f"outbox {session_id}")
 
+    def stop(self, session_id: str) -> None:
+        """Send no further part of the reply that is being sent to a session: its reader has said /stop."""
+        if session_id in self._sending:
+            self._stopped.add(self._sending[session_id])
+
     async def close(self, patience: float = 5) -> None:
         """Give what is being sent `patience` seconds to finish; the rest waits for the next start."""
         tasks = list(self._tasks.values())
@@ -69,6 +78,7 @@ class OutboxSender:
                 self._again.discard(session_id)
                 try:
                     for item in await self._mailbox.unsent(session_id):
+                        self._sending[session_id] = item.id
                         await self._send(item, backoff)
                 except Exception:
                     # a full disk keeps the outbox from being read or written; what it holds is not lost
@@ -78,54 +88,67 @@ class OutboxSender:
                 if session_id not in self._again:
                     return
         finally:
+            self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> None:
         address = address_of(item.session_id)
         sent = list(item.message_ids)
-        chunks = render(item.text)
-        for number, chunk in enumerate(chunks):
+        parts = await laid_out(item.text)
+        for number, part in enumerate(parts):
             if number < len(item.message_ids):
                 continue
+            if number > 0 and item.id in self._stopped:
+                self._stopped.discard(item.id)
+                await self._mailbox.settle(item, tuple(sent), failure=STOPPED)
+                return
             try:
-                sent.append(await self._insist(item, address, chunk, number, backoff))
+                sent.append(await self._insist(item, address, part, number, backoff))
             except SendFailed as failure:
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 return
-            if number + 1 < len(chunks):  # the last one is recorded with the end
+            if number + 1 < len(parts):  # the last one is recorded with the end
                 await self._mailbox.chunk_sent(item, tuple(sent))
         await self._mailbox.settle(item, tuple(sent))
 
-    async def _insist(self, item: OutboxItem, address: Address, chunk: Chunk, number: int, backoff: Backoff) -> str:
-        """Send a chunk, again after a pause where that is safe. Raises SendFailed when it never will be."""
-        doubts = 0
+    async def _insist(self, item: OutboxItem, address: Address, part: Part, number: int, backoff: Backoff) -> str:
+        """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
         while True:
             try:
-                message_id = await self._once(item, address, chunk, number)
+                message_id = await self._once(item, address, part, number)
             except SendFailed as failure:
-                doubts += failure.trouble is Trouble.IN_DOUBT
                 if failure.trouble is Trouble.NEVER:
                     raise
-                if doubts > DOUBTS:
-                    log.warning("chunk_in_doubt", outbox=item.id, chunk=number)
-                    return "in doubt"
+                log.warning("chunk_not_confirmed", outbox=item.id, chunk=number, trouble=str(failure.trouble))
                 await backoff.wait(at_least=failure.pause)
+                if failure.trouble is Trouble.IN_DOUBT:
+                    await self._reachable(backoff)
             else:
                 backoff.reset()
                 return message_id
 
-    async def _once(self, item: OutboxItem, address: Address, chunk: Chunk, number: int) -> str:
-        if number == 0 and item.preview_id:
+    async def _reachable(self, backoff: Backoff) -> None:
+        """Wait until Telegram answers. What is in doubt may show twice, so it is not said again into a dead line."""
+        while True:
             try:
-                await edit_chunk(self._bot, address, item.preview_id, chunk)
+                await self._bot.get_me()
+            except TelegramError as error:
+                await backoff.wait(at_least=explained(error).pause)
+            else:
+                return
+
+    async def _once(self, item: OutboxItem, address: Address, part: Part, number: int) -> str:
+        if number == 0 and item.preview_id and isinstance(part, Chunk):
+            try:
+                await edit_chunk(self._bot, address, item.preview_id, part)
             except SendFailed as failure:
                 if failure.trouble is not Trouble.NEVER:
                     raise
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        return await send_chunk(self._bot, address, chunk, item.reply_to if number == 0 else None)
+        return await send_part(self._bot, address, part, item.reply_to if number == 0 else None)
 
 
 def address_of(session_id: str) -> Address:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import structlog
 from telegram import Update
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
+from telegram.ext import ExtBot
 
-from bot.telegram.calls import Backoff, explained
+from bot.telegram.calls import Backoff, explained, token_is_refused
+from bot.telegram.updates import RawUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-
-    from telegram import Bot
 
     from bot.monitoring.health import Pulse
 
@@ -23,11 +24,30 @@ POLL_SECONDS = 30
 """How long Telegram may keep a poll open."""
 REQUEST_SECONDS = 45
 """How long a request may take besides: to connect, and until Telegram's answer is read."""
+LONGEST_PAUSE = 10
+"""Seconds at most between two polls that fail: whoever writes after an outage is not to wait for a minute."""
+READ_SECONDS = 30
+"""How long Telegram's answer to a poll may take once the poll is over."""
 SLACK = 20
 """How much later than announced a step may come on a busy machine, in seconds."""
 RECEIVE_SECONDS = 120
 """How long it may take to keep a hundred updates on a slow disk and to hand them over."""
 ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE]
+
+
+class PollingBot(ExtBot[int]):
+    """The library's client with a poll that gives updates as they came.
+
+    Its own reads all of a poll or none, so that one that it can't read would hold up those behind it for ever, and
+    logs their text.
+    """
+
+    async def poll(self, offset: int | None, seconds: int) -> list[RawUpdate]:
+        """The updates from `offset` on; waits so many seconds for the first one. Raises TelegramError."""
+        wanted = {"offset": offset, "timeout": seconds, "allowed_updates": ALLOWED_UPDATES}
+        found = await self._post("getUpdates", wanted, read_timeout=seconds + READ_SECONDS)
+        updates = found if isinstance(found, list) else []
+        return [RawUpdate(update["update_id"], json.dumps(update, ensure_ascii=False)) for update in updates]
 
 
 class Poller:
@@ -37,7 +57,9 @@ class Poller:
     update that a crash loses here comes again.
     """
 
-    def __init__(self, bot: Bot, receive: Callable[[Sequence[Update]], Awaitable[None]], pulse: Pulse) -> None:
+    def __init__(
+        self, bot: PollingBot, receive: Callable[[Sequence[RawUpdate]], Awaitable[None]], pulse: Pulse
+    ) -> None:
         self._bot = bot
         self._receive = receive
         self._pulse = pulse
@@ -45,19 +67,21 @@ class Poller:
     async def run(self) -> None:
         """Poll until cancelled. Raises InvalidToken when Telegram no longer knows the bot."""
         offset: int | None = None
-        backoff = Backoff()
+        backoff = Backoff(LONGEST_PAUSE)
         while True:
             # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
             patience = POLL_SECONDS if self._pulse.trouble is None else 0
             try:
                 self._pulse.step(within=patience + REQUEST_SECONDS + SLACK)
-                updates = await self._bot.get_updates(offset=offset, timeout=patience, allowed_updates=ALLOWED_UPDATES)
+                updates = await self._bot.poll(offset, patience)
                 if updates:
                     self._pulse.step(within=RECEIVE_SECONDS)
                     await self._receive(updates)
-                    offset = updates[-1].update_id + 1
-            except InvalidToken:
-                raise
+                    offset = updates[-1].id + 1
+            except InvalidToken as error:
+                if await token_is_refused(self._bot):
+                    raise
+                await self._rest(backoff, str(error))
             except RetryAfter as error:
                 await self._rest(backoff, str(error), at_least=explained(error).pause)
             except Conflict:

@@ -11,30 +11,51 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import RetryAfter, TelegramError
 
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, send_chunk, thread_of
-from bot.telegram.rendering import render
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
+from bot.telegram.rendering import LONGEST_TEXT, render
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from telegram import Bot
 
+    from bot.telegram.pace import Pace
+    from bot.telegram.rendering import Chunk
     from memory.log.sessions import Address
+
+    Keep = Callable[[str], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
 DRAFT_PAUSE = 0.7
 """Seconds between two drafts in a private chat."""
-EDIT_PAUSE = 3.0
-"""Seconds between two edits in a group, which may see 20 messages a minute."""
+EDIT_PAUSE = 5.0
+"""Seconds between two edits in a group, which may see 20 messages a minute: some are left for the replies."""
+CROWDED_PAUSE = 0.2
+"""Seconds until a preview for which there was no room tries again."""
 FIRST_EDIT_CHARACTERS = 40
 """A message that will be edited is sent once there is this much to read."""
 
 
 class Preview:
-    """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest."""
+    """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest.
 
-    def __init__(self, bot: Bot, address: Address, *, private: bool) -> None:
+    keep: is told the id of the message that was sent for it. left: such a message of a run that was killed.
+    """
+
+    def __init__(
+        self,
+        bot: Bot,
+        address: Address,
+        pace: Pace,
+        *,
+        private: bool,
+        keep: Keep | None = None,
+        left: str | None = None,
+    ) -> None:
         self._bot = bot
         self._address = address
+        self._pace = pace
         self._drafts = private
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self._newest = ""
@@ -43,7 +64,8 @@ class Preview:
         self._task: asyncio.Task[None] | None = None
         self._first: asyncio.Task[str] | None = None
         self._shown_at = -math.inf
-        self.message_id: str | None = None
+        self._keep = keep
+        self.message_id = left
 
     def show(self, text: str) -> None:
         """Show `text` as soon as the pace allows."""
@@ -73,15 +95,20 @@ class Preview:
             await self._changed.wait()
             self._changed.clear()
             pause = DRAFT_PAUSE if self._drafts else EDIT_PAUSE
-            if self._newest != self._shown:
+            if self._newest != self._shown and not self._pace.allows():
+                self._changed.set()  # with what is newest then
+                pause = CROWDED_PAUSE
+            elif self._newest != self._shown:
                 try:
                     await self._show_once(self._newest)
                 except (TelegramError, SendFailed) as error:
+                    if self._first is not None and self.message_id is None and in_doubt(error):
+                        return  # it may stand in the chat: a second one beside it would be worse than none
                     pause = max(pause, self._pause_after(error))
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
-        chunks = render(text)
+        chunks = await asyncio.to_thread(render, text[:LONGEST_TEXT])
         if not chunks:
             return
         chunk = chunks[0]
@@ -97,10 +124,16 @@ class Preview:
             await edit_chunk(self._bot, self._address, self.message_id, chunk)
         elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
             # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
-            self._first = asyncio.create_task(send_chunk(self._bot, self._address, chunk), name="first preview")
+            self._first = asyncio.create_task(self._send_first(chunk), name="first preview")
             self.message_id = await asyncio.shield(self._first)
         self._shown = text
         self._shown_at = asyncio.get_running_loop().time()
+
+    async def _send_first(self, chunk: Chunk) -> str:
+        message_id = await send_chunk(self._bot, self._address, chunk)
+        if self._keep is not None:
+            await self._keep(message_id)
+        return message_id
 
     def _pause_after(self, error: TelegramError | SendFailed) -> float:
         """How long to wait after a preview failed: previews are for show, so they are dropped, never insisted on."""

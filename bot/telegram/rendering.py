@@ -9,6 +9,8 @@ import structlog
 from telegram import MessageEntity
 from telegramify_markdown import RenderConfig, convert
 
+from bot.telegram.literal import literal
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -17,6 +19,8 @@ log = structlog.get_logger(__name__)
 LONGEST_TEXT = 4096
 """UTF-16 code units of one message (Bot API)."""
 
+GROWTH = 2
+"""So many times its own length a text may become: deeply nested lists are indented ever further."""
 _SHORTEST_CHUNK = 0.5
 """A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny."""
 
@@ -32,15 +36,35 @@ class Chunk:
 def render(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
     """`markdown` as messages of at most `longest` UTF-16 code units; none for text without a visible character.
 
-    Code that a boundary cuts stays code on both sides. What can't be rendered is shown as it was written.
+    Code that a boundary cuts stays code on both sides. What can't be rendered, would vanish or would grow without
+    measure is shown as it was written.
     """
-    try:
-        text, found = convert(markdown, latex_escape=False, config=_config())
-        entities = [MessageEntity.de_json(entity.to_dict(), None) for entity in found]
-    except Exception:
-        log.exception("rendering_failed")
+    text, entities = _converted(markdown)
+    if not text.strip() or len(text) > GROWTH * len(markdown) + longest:
         text, entities = markdown, []
     return list(_split(text, entities, longest))
+
+
+def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
+    try:
+        said = literal(markdown)
+        if said is None:
+            return markdown, []
+        text, found = convert(said, latex_escape=False, config=_config())
+        return text, [MessageEntity.de_json(entity.to_dict(), None) for entity in found]
+    except Exception:
+        log.exception("rendering_failed")
+        return markdown, []
+
+
+def unrendered(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
+    """`markdown` as messages that show it as it was written."""
+    return list(_split(markdown, [], longest))
+
+
+def cut(text: str, longest: int) -> str:
+    """The beginning of `text` with at most `longest` UTF-16 code units, up to the end of a paragraph or a line."""
+    return text[: _end_of_chunk(text, 0, longest)]
 
 
 def plain(chunk: Chunk) -> Chunk:

@@ -1,4 +1,4 @@
-"""The running Telegram bot: client, outbox, channel and polling, started in this order and stopped in reverse."""
+"""The running Telegram bot: client, outbox, channel, intake, polling, started in this order and stopped in reverse."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram import BotCommand
 from telegram.error import InvalidToken, TelegramError
-from telegram.ext import AIORateLimiter, ExtBot
+from telegram.ext import AIORateLimiter
 from telegram.request import HTTPXRequest
 
-from bot.telegram.calls import Backoff, explained
+from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.door import Door
+from bot.telegram.intake import Intake
 from bot.telegram.outbox import OutboxSender
-from bot.telegram.polling import Poller
+from bot.telegram.polling import Poller, PollingBot
 from bot.telegram.updates import CHANNEL
 from config.errors import ConfigurationError
+from config.handles import connections
 from memory.custody.access import AccessList
 from memory.service.mailbox import Mailbox
 from pipeline.tls import tls_context
@@ -46,7 +48,7 @@ START_SECONDS = 300
 
 def telegram_bot(
     settings: Settings, patience: float = SEND_TIMEOUT, on_response: OnResponse | None = None
-) -> ExtBot[int]:
+) -> PollingBot:
     """The client for the Bot API. Raises ConfigurationError without a usable token.
 
     patience: seconds to wait for an answer; on_response is shown each answer to a call.
@@ -57,12 +59,14 @@ def telegram_bot(
     url = str(settings.telegram_api_url).rstrip("/")
     proxy = settings.telegram_proxy
     try:
-        return ExtBot(
+        return PollingBot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{url}/bot",
             base_file_url=f"{url}/file/bot",
             request=HTTPXRequest(
-                connection_pool_size=64,
+                # those who wait for a connection wait: a request that has none was not sent, and comes again
+                connection_pool_size=connections(64),
+                pool_timeout=patience,
                 read_timeout=patience,
                 write_timeout=patience,
                 proxy=proxy,
@@ -91,24 +95,27 @@ async def run_telegram(app: App) -> None:
         outbox = OutboxSender(bot, mailbox)
         access = AccessList(app.database, CHANNEL, app.clock)
         door = Door(bot, outbox, access, app.settings.telegram_allowed_ids)
-        channel = TelegramChannel(bot, me, mailbox, outbox, door, app.runner)
+        channel = TelegramChannel(bot, mailbox, outbox, door)
+        intake = Intake(channel, bot, me, mailbox, door, app.runner)
         await _warn_if_nobody_may_enter(app, access)
         await _set_menu(bot, list(app.commands.values()))
         await outbox.start()
-        await channel.replay()
+        await channel.start()
+        await intake.start()
         app.begin_background_work()
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await Poller(bot, channel.receive, pulse).run()
+            await Poller(bot, intake.receive, pulse).run()
         except InvalidToken as error:
             raise _wrong_token() from error
         finally:
+            await intake.close()
             await app.runner.close()
             await outbox.close()
 
 
 @contextlib.asynccontextmanager
-async def _introduced(bot: ExtBot[int], pulse: Pulse) -> AsyncIterator[User]:
+async def _introduced(bot: PollingBot, pulse: Pulse) -> AsyncIterator[User]:
     """The bot's own account, as soon as Telegram can be reached."""
     try:
         await _until_known(bot, pulse)
@@ -117,14 +124,15 @@ async def _introduced(bot: ExtBot[int], pulse: Pulse) -> AsyncIterator[User]:
         await bot.shutdown()
 
 
-async def _until_known(bot: ExtBot[int], pulse: Pulse) -> None:
+async def _until_known(bot: PollingBot, pulse: Pulse) -> None:
     backoff = Backoff()
     while True:
         pulse.step(within=START_SECONDS)
         try:
             await bot.initialize()
         except InvalidToken as error:
-            raise _wrong_token() from error
+            if await token_is_refused(bot):
+                raise _wrong_token() from error
         except TelegramError as error:
             log.warning("telegram_unreachable", reason=str(error), remedy="check the network; trying again")
             pulse.failed(str(error))
@@ -135,7 +143,7 @@ async def _until_known(bot: ExtBot[int], pulse: Pulse) -> None:
             return
 
 
-async def _set_menu(bot: ExtBot[int], commands: list[Command]) -> None:
+async def _set_menu(bot: PollingBot, commands: list[Command]) -> None:
     with contextlib.suppress(TelegramError):
         # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
         await bot.delete_webhook(drop_pending_updates=False)

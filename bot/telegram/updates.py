@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from telegram import MessageEntity, Update
@@ -47,15 +48,38 @@ class Letter:
     quoted_reply: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RawUpdate:
+    """An update as it came: its number, and its JSON text, which the inbox keeps."""
+
+    id: int
+    payload: str
+
+
 def read_update(payload: str, bot: Bot) -> Update:
-    """The update that `write_update` wrote."""
+    """The update in a payload. Raises whatever the library does where it can't read it."""
     update: Update = Update.de_json(json.loads(payload), bot)
     return update
 
 
-def write_update(update: Update) -> str:
-    """An update as the inbox keeps it."""
-    return update.to_json()
+def as_new(payload: str) -> str:
+    """The payload of an edit as if its message had been written like that."""
+    update = json.loads(payload)
+    update["message"] = update.pop("edited_message")
+    return json.dumps(update, ensure_ascii=False)
+
+
+def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
+    """An empty letter that tells whose message an unreadable update is; None where not even that can be read."""
+    said = json.loads(update.payload)
+    message = said.get("message") or said.get("edited_message")
+    try:
+        chat, sender = message["chat"], message["from"]
+        address = Address(CHANNEL, str(int(chat["id"])))
+        arrival = Arrival(address, "", Provenance.TYPED, datetime.now(UTC), channel)
+        return Letter(arrival, int(sender["id"]), chat["type"] == ChatType.PRIVATE, edited=False)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def letter_of(update: Update, me: User, channel: Channel, known: Container[str]) -> Letter | None:

@@ -1,4 +1,4 @@
-"""What a model answers to a consolidation: read in three tiers, checked, and only then believed (S2)."""
+"""What a model answers to a consolidation: read in four tiers, used as far as it goes, and only then believed (S2)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from memory.learning.facts import Fact
+from memory.evidence.fact import Citation, Fact
 from memory.messages import storable
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from memory.messages import Completion
 
 MOST_FACTS = 12
 """Facts of one consolidation (more is rarely memory and often noise)."""
 LONGEST_FACT = 300
+LONGEST_QUOTE = 500
 _NOTHING = frozenset(("null", "none", "unknown", "n/a", "-"))
 FEWEST_WORDS = 4
 """A fact of fewer words is shown with its subject."""
@@ -31,26 +34,46 @@ _FENCE = "```"
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
 """What the prompt's own example holds: a model that repeats it has said nothing."""
 _FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"'
+_LIST = r'"{name}"\s*:\s*\['
+_WRAPPERS = frozenset(("result", "response", "answer", "output", "data", "memory", "consolidation"))
+_FIELDS = ("history_entry", "memory_update", "facts", "forget")
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """What the user no longer wants remembered: by its subject, or by its line in MEMORY.md."""
+
+    subject: str | None
+    line: str | None
+    citation: Citation
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationAnswer:
-    """A usable answer. memory_update None: MEMORY.md stays as it is."""
+    """A usable answer. memory_update None: MEMORY.md stays as it is.
 
-    history_entry: str
+    is_whole: whether all of it was read, so that nobody need be asked again for what is missing.
+    """
+
+    history_entry: str | None
     memory_update: str | None
     facts: tuple[Fact, ...] = ()
+    forget: tuple[Forget, ...] = ()
+    is_whole: bool = True
 
 
-def parse_answer(text: str) -> ConsolidationAnswer | None:
-    """The answer in `text`; None when it holds none that is usable.
+def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
+    """The answer in a completion; None when it holds none that is usable.
 
-    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first usable balanced {...} in it is.
-    Tier 3: the fields `history_entry` and `memory_update` are found one by one.
+    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first usable balanced {...} in it is. Tier 3,
+    unless it was cut off: what json-repair makes of it. Tier 4: its fields are found one by one, and of a list the
+    items that are whole.
     """
     for tier in _TIERS:
-        for found in tier(text):
-            answer = _checked(found)
+        if tier is _repaired and not completion.is_whole:
+            continue  # what a repair closes was never said
+        for found in tier(completion.text):
+            answer = _checked(found, is_whole=completion.is_whole and tier is not _by_fields)
             if answer is not None:
                 return answer
     return None
@@ -61,16 +84,14 @@ def _whole(text: str) -> Iterator[object]:
     if inside.startswith(_FENCE) and inside.endswith(_FENCE):
         # the first line names the language
         inside = inside.removesuffix(_FENCE).partition("\n")[2]
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         yield json.loads(inside)
-    except (ValueError, RecursionError):
-        return
 
 
 def _balanced(text: str) -> Iterator[object]:
     start = text.find("{")
     while start >= 0:
-        end = _closing_brace(text, start)
+        end = _closing(text, start)
         if end is None:
             return
         # strict=False: models write line breaks into strings as they are
@@ -79,25 +100,39 @@ def _balanced(text: str) -> Iterator[object]:
         start = text.find("{", end)
 
 
-def _fields(text: str) -> Iterator[object]:
+def _repaired(text: str) -> Iterator[object]:
+    start = text.find("{")
+    if start < 0:
+        return
+    from json_repair import repair_json
+
+    with contextlib.suppress(ValueError, RecursionError):
+        found = repair_json(text[start:], return_objects=True, skip_json_loads=True)
+        # a file is not rewritten by what was guessed
+        yield {**found, "memory_update": None} if isinstance(found, dict) else found
+
+
+def _by_fields(text: str) -> Iterator[object]:
     found: dict[str, object] = {}
     for name in ("history_entry", "memory_update"):
         match = re.search(_FIELD.format(name=name), text, re.DOTALL)
-        if match is None:
-            continue
-        try:
-            found[name] = json.loads(f'"{match["value"]}"', strict=False)
-        except ValueError:
-            continue
+        with contextlib.suppress(ValueError):
+            if match is not None:
+                found[name] = json.loads(f'"{match["value"]}"', strict=False)
+    for name in ("facts", "forget"):
+        match = re.search(_LIST.format(name=name), text)
+        if match is not None:
+            end = _closing(text, match.end() - 1)
+            found[name] = list(_balanced(text[match.end() : end if end is not None else len(text)]))
     if found:
         yield found
 
 
-_TIERS: tuple[Callable[[str], Iterator[object]], ...] = (_whole, _balanced, _fields)
+_TIERS: tuple[Callable[[str], Iterator[object]], ...] = (_whole, _balanced, _repaired, _by_fields)
 
 
-def _closing_brace(text: str, start: int) -> int | None:
-    """Where the brace at `start` is closed, braces in strings and escaped quotes not counted."""
+def _closing(text: str, start: int) -> int | None:
+    """Where the bracket at `start` is closed, brackets in strings and escaped quotes not counted."""
     depth, in_string, escaped = 0, False, False
     for at in range(start, len(text)):
         character = text[at]
@@ -110,51 +145,114 @@ def _closing_brace(text: str, start: int) -> int | None:
                 in_string = False
         elif character == '"':
             in_string = True
-        elif character in "{}":
-            depth += 1 if character == "{" else -1
+        elif character in "{}[]":
+            depth += 1 if character in "{[" else -1
             if depth == 0:
                 return at
     return None
 
 
-def _checked(found: object) -> ConsolidationAnswer | None:
-    if not isinstance(found, dict):
+def _checked(found: object, *, is_whole: bool) -> ConsolidationAnswer | None:
+    found = _unwrapped(found)
+    if not _is_object(found) or not any(found.get(name) for name in _FIELDS):
         return None
     history, update = found.get("history_entry"), found.get("memory_update")
-    if not isinstance(history, str) or not history.strip() or _PLACEHOLDER.fullmatch(history):
-        return None
     if isinstance(update, list) and all(isinstance(line, str) for line in update):
         update = "\n".join(update)
-    if update is not None and (not isinstance(update, str) or _PLACEHOLDER.fullmatch(update)):
+    items = _items(found.get("facts"))
+    facts = [fact for fact in map(_fact, items) if fact is not None]
+    answer = ConsolidationAnswer(
+        storable(history.strip()[:LONGEST_ENTRY]) if _is_said(history) else None,
+        storable(update) if _is_said(update) else None,
+        tuple(facts[:MOST_FACTS]),
+        tuple(one for one in map(_forget, _items(found.get("forget"))) if one is not None),
+        is_whole and len(facts) == sum(not _says_nothing(item) for item in items),
+    )
+    usable = answer.history_entry or answer.memory_update or answer.facts or answer.forget
+    return answer if usable else None
+
+
+def _unwrapped(found: object) -> object:
+    """The object inside `{"result": {...}}`."""
+    if _is_object(found) and not any(name in found for name in _FIELDS):
+        return next((found[key] for key in found if key.casefold() in _WRAPPERS and _is_object(found[key])), found)
+    return found
+
+
+def _is_object(found: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(found, dict)
+
+
+def _is_said(text: object) -> TypeGuard[str]:
+    return isinstance(text, str) and bool(text.strip()) and not _PLACEHOLDER.fullmatch(text)
+
+
+def _items(found: object) -> list[object]:
+    """The items of a list, or what a mapping of subjects says, as a list of objects."""
+    if isinstance(found, list):
+        return found
+    if _is_object(found):
+        if "fact" in found:
+            return [found]
+        return [
+            {**text, "subject": key} if isinstance(text, dict) else {"subject": key, "fact": text}
+            for key, text in found.items()
+        ]
+    return []
+
+
+def _says_nothing(item: object) -> bool:
+    text = item.get("fact") if _is_object(item) else item
+    return text is None or (isinstance(text, str) and text.strip().casefold() in _NOTHING | {""})
+
+
+def _fact(item: object) -> Fact | None:
+    if isinstance(item, str):
+        item = {"fact": item}
+    if not _is_object(item) or _says_nothing(item):
         return None
-    return ConsolidationAnswer(
-        storable(history.strip()[:LONGEST_ENTRY]),
-        None if update is None else storable(update),
-        tuple(_facts(found.get("facts"))),
+    text, subject, person = item.get("fact"), item.get("subject"), item.get("person")
+    if not _is_said(text):
+        return None
+    named = subject.strip()[:LONGEST_SUBJECT] if _is_said(subject) else ""
+    kind = item.get("kind")
+    return Fact(
+        storable(named or " ".join(text.split()[:FEWEST_WORDS])[:LONGEST_SUBJECT]),
+        storable(_readable(named, text.strip())[:LONGEST_FACT]),
+        next((known for known in _FACT_KINDS if known == kind), Kind.FACT),
+        _day(item.get("since")),
+        _day(item.get("until")),
+        _citation(item),
+        storable(person.strip()[:LONGEST_SUBJECT]) if _is_said(person) else None,
     )
 
 
-def _facts(found: object) -> Iterator[Fact]:
-    for item in found[:MOST_FACTS] if isinstance(found, list) else ():
-        if not isinstance(item, dict):
-            continue
-        subject, text = item.get("subject"), item.get("fact")
-        if not isinstance(subject, str) or not isinstance(text, str) or not subject.strip() or not text.strip():
-            continue
-        if text.strip().casefold() in _NOTHING:
-            continue
-        kind = item.get("kind")
-        yield Fact(
-            storable(subject.strip()[:LONGEST_SUBJECT]),
-            storable(_readable(subject.strip(), text.strip())[:LONGEST_FACT]),
-            Kind(kind) if kind in _FACT_KINDS else Kind.FACT,
-            _day(item.get("since")),
-        )
+def _forget(item: object) -> Forget | None:
+    if not _is_object(item):
+        return None
+    subject, line, citation = item.get("subject"), item.get("line"), _citation(item)
+    if citation is None or not (_is_said(subject) or _is_said(line)):
+        return None
+    return Forget(
+        storable(subject.strip()) if _is_said(subject) else None,
+        storable(line.strip()) if _is_said(line) else None,
+        citation,
+    )
+
+
+def _citation(item: Mapping[str, object]) -> Citation | None:
+    quote, number = item.get("quote"), item.get("message")
+    if not _is_said(quote):
+        return None
+    if isinstance(number, str):
+        digits = re.search(r"\d+", number)
+        number = int(digits.group()) if digits else None
+    return Citation(number if isinstance(number, int) else None, storable(quote.strip())[:LONGEST_QUOTE])
 
 
 def _readable(subject: str, text: str) -> str:
     """`text`, with its subject where it says too little alone: `Kyiv` is `home city: Kyiv`."""
-    return text if len(text.split()) >= FEWEST_WORDS else f"{subject}: {text}"
+    return text if not subject or len(text.split()) >= FEWEST_WORDS else f"{subject}: {text}"
 
 
 def _day(value: object) -> date | None:

@@ -3,128 +3,156 @@
 from __future__ import annotations
 
 import itertools
-import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
+from memory.evidence.assent import is_statement
 from memory.learning.capture import is_one_wish
 from memory.messages import Message, Provenance, Role, worst
-from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
+    from memory.consolidation.parts import Part
     from memory.store.entry import Entry
 
-MESSAGE_CHARACTERS = 600
-"""How much of each of the user's messages is processed."""
-ANSWER_CHARACTERS = 80
-"""How much of each answer is: enough to tell what it was about, and a slow machine reads it in time."""
-CONVERSATION_CHARACTERS = 12_000
-STATEMENT_CHARACTERS = 6_000
 FALLBACK_MESSAGES = 10
 """How many of the last messages the fallback keeps (S2)."""
 FALLBACK_CHARACTERS = 200
 """How much of each of them (S2)."""
 FALLBACK_MARK = "[raw-fallback]"
 
-# one sentence that asks for something, and says nothing about who asks
-_REQUEST = re.compile(
-    r"(?:please\s|can you\s|could you\s|пожалуйста,?\s|будь ласка,?\s|bitte\s|por favor,?\s)?"
-    r"(?:(?:tell|show|teach) me|explain|describe|translate|summari[sz]e|list|calculate|compare|recommend|suggest|"
-    r"define|write|(?:рас)?скажи(?:те)?|расскажи(?:те)?|объясни(?:те)?|опиши(?:те)?|переведи(?:те)?|напиши(?:те)?|покажи(?:те)?|"
-    r"розкажи|поясни|опиши|переклади|покажи|erzähl\w*|erklär\w*|beschreib\w*|übersetz\w*|schreib\w*|zeig\w*|"
-    r"cuéntame|dime|explica|describe|traduce|escribe|muéstrame|dis-moi|raconte|explique|décris|traduis|écris|montre)\b"
-    r"[^.!?\n]*[.!]*|请?(?:告诉我|解释|描述|翻译|写)[^。！？\n]*[。！]*",
-    re.IGNORECASE,
-)
-
-_TASK = """\
+_BEGINNING = """\
 You are a memory consolidation agent. Return one JSON object with these fields:
 
 "history_entry": one to four sentences, told in the third person, on what the user and the assistant talked about. \
 It begins with [{now}].
+"""
+_CITED = """\
+"facts": what is worth remembering for months about the user, their people, their things, plans, decisions and \
+wishes; at most 12, [] for none. Each is {{"subject": "<what it is about>", "fact": "<one whole sentence in the third \
+person, in the user's language>", "kind": "fact", "message": <number of the message that says it>, "quote": "<the \
+words of that message that say it, copied exactly>"}}. Only what the user said, asked for, or mentioned in a question \
+counts, and what they said yes to when the assistant said it (then message and quote are the assistant's). The fact \
+says what the quote says and nothing more: no guesses, no reasons nobody gave. "kind" is "preference" for likes and \
+dislikes, "decision" for what was decided. With "since" and "until": "<YYYY-MM-DD>" where a time was said: work out \
+"tomorrow" and "next Friday" from the day of the message, and write the date into the fact too. Where something \
+changes a known fact, write the new state under the known subject. Subjects are short and stay the same for the same \
+thing: "name", "home city", "job".{people}
+"forget": [{{"subject": "<a known subject>", "message": <number>, "quote": "<words>"}}] for what the user wants \
+forgotten, or no longer has or does (sold, ended, moved away from); [] for none. Instead of "subject" it may name a \
+"line" of the long-term memory, copied exactly.
+"""
+_PEOPLE = """ Several people speak: each fact also has "person": "<the name of whom it is about>", and names \
+them instead of saying "the user"."""
+_SHORT = """\
 "facts": what the user's own statements (the last section) say about the user, their people, their things and their \
 wishes, at most 12; [] when they say nothing of the kind. Each is {{"subject": "<what it is about>", "fact": "<one \
 whole sentence in the third person, in the user's language>", "kind": "fact"}}; "kind" is "preference" for likes and \
 dislikes, "decision" for what was decided. With "since": "<YYYY-MM-DD>" only where a date was said. Where a statement \
 changes a known fact, write only the new state, under the known subject: who moved from A to B lives in B. Subjects \
 are short and stay the same for the same thing: "name", "home city", "job".
-{update}
-Write in the language of the user."""
-
-_UPDATE = """\
-"memory_update": the current long-term memory with what is new in it, as lines that begin with "- "; lines stay as \
-they are unless the user corrected them. No small talk, no general knowledge. null when nothing is to be changed.
 """
-# the facts become its lines: to write them twice is what takes a small model longest
-_NO_UPDATE = """\
+_KEEP = """\
 "memory_update": null
 """
-
 _COMPRESS = """\
-The long-term memory is too long ({size} bytes of {limit}). Compress it to less than {limit} bytes: merge lines that \
-say the same, drop what is stale or of little value, keep what the user asked to be remembered."""
+"memory_update": the long-term memory, compressed. It is too long ({size} bytes of {limit}): write it anew in less \
+than {limit} bytes, as lines that begin with "- ": merge lines that say the same, drop what is stale or of little \
+value, keep what the user asked to be remembered.
+"""
+_ENDING = """\
+Write in the language of the user."""
 
 
-def consolidation_prompt(
-    messages: Sequence[Message],
-    memory: str,
-    known: Sequence[tuple[str, Entry]],
-    now: datetime,
-    zone: ZoneInfo,
-    compress_to: int | None,
-) -> str:
-    """What the model is asked. known: current facts by subject. compress_to: bytes, when memory is too long."""
-    update = _UPDATE if memory.strip() else _NO_UPDATE
-    parts = [_TASK.format(now=f"{now.astimezone(zone):%Y-%m-%d %H:%M}", update=update)]
-    if compress_to is not None:
-        parts.append(_COMPRESS.format(size=len(memory.encode()), limit=compress_to))
-    parts.append(f"## Current Long-term Memory\n{memory.strip() or '(empty)'}")
-    if known:
-        parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in known))
-    parts.append(f"## Conversation to Process\n{_formatted(messages, zone)}")
-    stated = [f"- {_one_line(text, MESSAGE_CHARACTERS)}" for text in statements(messages)]
-    parts.append("## The User's Own Statements\n" + ("\n".join(stated)[-STATEMENT_CHARACTERS:] or "(none)"))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a consolidation's prompt is made of.
+
+    known: current facts by subject. candidates: statements that a first look took for worth remembering. compress_to:
+    bytes, when the long-term memory is too long. cited: facts are to be given with their evidence; a small model is
+    asked for less.
+    """
+
+    part: Part
+    memory: str
+    known: Sequence[tuple[str, Entry]]
+    candidates: Sequence[str]
+    now: datetime
+    zone: ZoneInfo
+    compress_to: int | None
+    cited: bool
+
+
+def consolidation_prompt(asked: Asked) -> str:
+    """What the model is asked."""
+    memory = asked.memory.strip()
+    update = _KEEP
+    if asked.compress_to is not None:
+        update = _COMPRESS.format(size=len(asked.memory.encode()), limit=asked.compress_to)
+    facts = _CITED.format(people=_PEOPLE if speakers(asked.part) else "") if asked.cited else _SHORT.format()
+    now = f"{asked.now.astimezone(asked.zone):%Y-%m-%d %H:%M}"
+    parts = [f"{_BEGINNING.format(now=now)}{facts}{update}{_ENDING}"]
+    parts.append(f"## Current Long-term Memory\n{memory or '(empty)'}")
+    if asked.known:
+        parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in asked.known))
+    if asked.part.before and asked.cited:
+        parts.append("## Said Before (only to understand, not to process)\n" + _formatted(asked.part.before, asked))
+    parts.append(f"## Conversation to Process\n{_formatted(asked.part.messages, asked, numbered=asked.cited)}")
+    if asked.cited:
+        if asked.candidates:
+            listed = "\n".join(f"- {_one_line(sentence)}" for sentence in asked.candidates)
+            parts.append(f"## Perhaps Worth Remembering\n{listed}")
+    else:
+        stated = [f"- {_one_line(said_by(message))}" for message in statements(asked.part.messages)]
+        parts.append("## The User's Own Statements\n" + ("\n".join(stated) or "(none)"))
     return "\n\n".join(parts)
 
 
-def statements(messages: Sequence[Message]) -> list[str]:
-    """What the user typed that is no question and no mere request: all that facts may come from.
+def speakers(part: Part) -> set[str]:
+    """Who speaks in a part, where that is told: in a group."""
+    return {message.speaker for message in part.messages if message.role is Role.USER and message.speaker}
+
+
+def said_by(message: Message) -> str:
+    """What was said, with who said it where several people speak."""
+    return f"{message.speaker}: {message.content}" if message.speaker else message.content
+
+
+def statements(messages: Sequence[Message]) -> list[Message]:
+    """What the user typed that is no question and no mere request: all that a small model is to make facts of.
 
     Wishes and rules were captured when they were said, and need not be learned in other words once more; nor when the
     user has undone that.
     """
-    typed = [m.content for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED]
-    stated = (text for text in typed if not text.rstrip().endswith(("?", "？")) and not is_small_talk(text))
-    return [text for text in stated if not _REQUEST.fullmatch(text.strip()) and not is_one_wish(text)]
+    typed = (m for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
+    return [message for message in typed if is_statement(message.content) and not is_one_wish(message.content)]
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:
     """The history entry that is written when there is no usable answer."""
     lines = [
-        f"{m.role.value}{worst([m.provenance]).mark}: {_one_line(m.content, FALLBACK_CHARACTERS)}" for m in messages
+        f"{m.role.value}{worst([m.provenance]).mark}: {_one_line(m.content)[:FALLBACK_CHARACTERS]}" for m in messages
     ]
     return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])
 
 
-def _formatted(messages: Sequence[Message], zone: ZoneInfo) -> str:
+def _formatted(messages: Sequence[Message], asked: Asked, *, numbered: bool = False) -> str:
     """The messages, a line each, under their days: a time before each line would be most of what the model reads."""
     lines: list[str] = []
-    for day, of_day in itertools.groupby(messages, key=lambda message: message.created_at.astimezone(zone).date()):
-        lines.append(f"[{day}]")
-        for message in of_day:
+    counted = enumerate(messages, start=1)
+    for day, of_day in itertools.groupby(counted, key=lambda one: one[1].created_at.astimezone(asked.zone).date()):
+        lines.append(f"[{day:%A} {day}]")
+        for number, message in of_day:
             who = message.speaker or message.role.value
             if message.role is Role.USER and message.provenance is not Provenance.TYPED:
                 who += f" ({message.provenance})"
-            longest = MESSAGE_CHARACTERS if message.role is Role.USER else ANSWER_CHARACTERS
-            lines.append(f"{who}: {_one_line(message.content, longest)}")
-    text = "\n".join(lines)
-    return text if len(text) <= CONVERSATION_CHARACTERS else text[-CONVERSATION_CHARACTERS:]
+            lines.append(f"{f'[{number}] ' if numbered else ''}{who}: {_one_line(message.content)}")
+    return "\n".join(lines)
 
 
-def _one_line(text: str, longest: int) -> str:
-    # masked before it is cut: half a key is no longer known for one
-    return " ".join(without_secrets(text).split())[:longest]
+def _one_line(text: str) -> str:
+    return " ".join(without_secrets(text).split())

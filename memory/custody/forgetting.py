@@ -71,6 +71,7 @@ class Forgetting:
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
+            await connection.execute(f"DELETE FROM set_aside WHERE {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
         left: list[str] = []
         for forget in (self._database.scrub, *self._elsewhere):

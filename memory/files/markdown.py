@@ -163,6 +163,7 @@ def write_atomically(path: Path, text: str) -> None:
         if path.exists():
             shutil.copymode(path, name)
         os.replace(name, path)  # noqa: PTH105  # the pathlib spelling hides that this is the atomic step
+        _sync_folder(path.parent)
     except BaseException:
         os.unlink(name)  # noqa: PTH108  # `name` is a str, as mkstemp gives it
         raise
@@ -171,7 +172,9 @@ def write_atomically(path: Path, text: str) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes of ours (the command line beside the bot) from changing `path` meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _sync_folder(path.parent.parent)
     with (path.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -183,13 +186,27 @@ def _append(path: Path, line: str) -> None:
 
 
 def append(path: Path, text: str) -> None:
-    """Add `text` at the end of a file, on a line of its own. For use while it is locked."""
+    """Add `text` at the end of a file, on a line of its own; afterwards it is on disk. For use while it is locked."""
+    is_new = not path.exists()
     with path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":  # a crash, a full disk or a person's editor left the last line open
                 text = f"\n{text}"
         file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    if is_new:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have on disk which files a folder holds: else a power cut may take a new one, or bring back an old one."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _take_out(path: Path, line: str) -> None:

@@ -1,86 +1,48 @@
-"""What a typed message states to be kept, found without a model: wishes, rules, corrections, changes.
+"""What a typed message states to be kept, found without a model: wishes, rules, corrections, changes, facts.
 
 Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. So a
-sentence is captured only if it begins like one of the phrases of capture_patterns.py, is no question, and still
-means something once the conversation is over.
+clause is captured only if it begins like one of the phrases of its language (memory/learning/phrases), nothing before
+it makes it supposed or reported, it is no question, and it still means something once the conversation is over.
+
+What is kept are the user's own words, from where the statement begins to where something else is asked for, without
+what only the talk needed: "Actually,", "lol", "please".
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.learning.capture_patterns import (
-    ABBREVIATIONS,
-    ACTUALLY,
-    CALENDAR,
-    EMPTY_HAN,
-    EMPTY_WORDS,
-    LEADING_WORDS,
-    MOMENTS,
-    OPENERS,
-    QUESTIONS,
-    REQUESTS,
-    TRAILING_DAY,
-    TRAILING_TIME,
-    Pattern,
-    phrases_in_scripts_of,
-)
+from memory.learning.phrases.grammar import Pattern, grammar_of
+from memory.learning.sentences import MASK, sentences
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memory.learning.capture_patterns import Phrase
-
-__all__ = [
-    "LONGEST_CAPTURE",
-    "MOST_CAPTURES",
-    "Captured",
-    "Pattern",
-    "captured",
-    "first_sentence",
-    "is_one_wish",
-    "restated",
-]
+    from memory.learning.phrases.grammar import Grammar, Phrase
 
 LONGEST_CAPTURE = 500
 """Characters of a captured sentence; the rest of it is left out."""
 MOST_CAPTURES = 3
-LONGEST_LOOKED_AT = 4_000
-"""Characters of a message: what comes later is most likely pasted."""
-MOST_SENTENCES = 12
+_MOST_CLAUSES = 8
+_MOST_OPENERS = 6
 _FEWEST_TELLING = 2
-# Chinese words have about two characters, and a verb of liking is always one of them.
-_FEWEST_HAN = 3
+_EMPTY_HAN = frozenset("我你您他她它们的了是不这那个在也都就吧吗呢啊很太更最再永远总请")
 
-_MASK = "\ue000"
-_LEFT_OUT = re.compile(
-    r"^[ \t]*(?:```|~~~)[\s\S]*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)"  # a fence that is not closed goes on to the end
-    r"|^[ \t]*>[^\n]*$"
-    r"|^(?: {4}|\t)[^\n]*$",
-    re.MULTILINE,
-)
-# An opening quote that nothing closes quotes all that follows.
-_QUOTED = re.compile(
-    r"`[^`\n]*(?:`|$)|«[^»]*(?:»|\Z)|“[^”]*(?:”|\Z)|„[^“”\"]*(?:[“”\"]|\Z)|「[^」]*(?:」|\Z)|『[^』]*(?:』|\Z)|‹[^›]*(?:›|\Z)"
-    r"|(?<![^\s(\[{—–:,-])\"[^\"]*(?:\"|\Z)|(?<![^\s(\[{—–:,-])['‘‚][^'‘’\n]*['‘’](?!\w)",
-    re.MULTILINE,
-)
-_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_BOUNDARY = re.compile(r"\n+|[。！？；…]+[”’」』»)]*|[.!?;]+[\"'”’»)]*(?=\s|$)")
-_LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
-_LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d+$")
-_OPEN_ENDS = (",", ":", "，", "：", "、")
-_LAST_WORD = re.compile(r"[^\s(]{1,12}$")
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _HAN = re.compile("[\u3400-\u9fff]")
 _STRAIGHT = {ord("’"): "'", ord("ʼ"): "'", ord("\u00a0"): " "}
-_TELLING_MARK = re.compile(f"[\\d{_MASK}]")
+_TELLING_MARK = re.compile(f"[\\d{MASK}]")
+_SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+|[:;=][-']?[)(DPp]+|[xX]D+)\\s*$")
 _WISHES = (Pattern.PREFERENCE, Pattern.RULE, Pattern.CONSTRAINT)
-_OF_THE_MOMENT = (Pattern.PREFERENCE, Pattern.CONSTRAINT)
+_LASTING = (Pattern.RULE, Pattern.CHANGE, Pattern.CORRECTION)
+"""What may speak of the moment: "from now on", "since today"."""
+_PLAIN = (Pattern.FACT, Pattern.CHANGE, Pattern.CONSTRAINT, Pattern.CORRECTION, Pattern.RULE)
+"""What one telling word is enough for: "I am deaf"."""
+_OF_OTHERS = (Pattern.FACT, Pattern.CONSTRAINT, Pattern.DECISION, Pattern.RULE)
+"""What may be what somebody else says."""
 _LONGEST_VALUE = 4
 _VALUE = re.compile(r"[^,;:!?，；：。！？]*")
 _EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
@@ -88,22 +50,33 @@ _EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One sentence that states something to be kept."""
+    """One statement that is to be kept."""
 
     pattern: Pattern
     text: str
-    """As typed, whitespace folded, at most LONGEST_CAPTURE characters."""
+    """As typed but for what only the talk needed, whitespace folded, at most LONGEST_CAPTURE characters."""
     corrects: str | None = None
     """The words that hold no longer, as typed; None where the sentence names none."""
     becomes: str | None = None
     """The words that hold instead, as typed; None where it is not clear which they are."""
+    is_answer: bool = False
+    """Whether it takes back what was said or understood before: "no, I prefer coffee"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """Where a phrase was found in a sentence."""
+
+    phrase: Phrase
+    start: int
+    match: re.Match[str]
+    is_answer: bool
 
 
 def captured(text: str) -> list[Captured]:
     """What `text`, one message as typed, states to be kept; in its order, at most MOST_CAPTURES."""
     found: list[Captured] = []
-    for sentence, plain in _sentences(text):
-        capture = _capture(sentence, plain)
+    for _, capture, _ in _read(text):
         if capture is not None and capture not in found:
             found.append(capture)
         if len(found) == MOST_CAPTURES:
@@ -111,23 +84,26 @@ def captured(text: str) -> list[Captured]:
     return found
 
 
-def first_sentence(text: str) -> str:
-    """The beginning of `text` up to the end of its first sentence; a list and its items are one."""
-    masked = _masked(text[:LONGEST_LOOKED_AT])
-    for boundary in _BOUNDARY.finditer(masked):
-        before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
-        in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before)
-        is_open = before.rstrip().endswith(_OPEN_ENDS) if mark[0] == "\n" else mark[0] in ";；"
-        is_short = mark == "." and _is_abbreviated(before[-14:], after[:14])
-        if before.strip() and not (in_list or is_open or is_short):
-            return text[: boundary.end()]
-    return text
-
-
 def is_one_wish(text: str) -> bool:
-    """Whether a message is nothing but one wish or rule, which is captured as it stands: nothing else is in it."""
-    found = captured(text)
-    return len(found) == 1 and found[0].pattern in _WISHES and found[0].text == " ".join(text.split())
+    """Whether a message is nothing but one wish or rule, which is captured: nothing else but courtesies is in it."""
+    telling = [(capture, is_whole) for is_telling, capture, is_whole in _read(text) if is_telling]
+    if len(telling) != 1 or len(text) > LONGEST_CAPTURE:
+        return False
+    capture, is_whole = telling[0]
+    return is_whole and capture is not None and capture.pattern in _WISHES
+
+
+def _read(text: str) -> Iterator[tuple[bool, Captured | None, bool]]:
+    """Each sentence: whether it is more than courtesies, what it states, and whether that is all of it."""
+    marked = False
+    for sentence, plain in sentences(text):
+        said = plain.translate(_STRAIGHT)
+        grammar = grammar_of(said)
+        end, is_mark = starts(said, 0, grammar)[0]
+        is_telling = _WORD.search(without_closers(said[end:], grammar)) is not None
+        capture, is_whole = _capture(sentence, said, grammar, marked=marked)
+        yield is_telling, capture, is_whole
+        marked = is_mark and not is_telling
 
 
 def restated(known: str, corrects: str, becomes: str) -> str | None:
@@ -139,119 +115,145 @@ def restated(known: str, corrects: str, becomes: str) -> str | None:
     return said if times == 1 else None
 
 
-def _sentences(text: str) -> Iterator[tuple[str, str]]:
-    """The first sentences, each as typed and with its quotations masked; both of the same length."""
-    # what is left out ends a sentence, so that no capture joins what stood apart
-    kept = _LEFT_OUT.sub("\n", text[:LONGEST_LOOKED_AT])
-    lines = (" ".join(line.split()) for line in kept.splitlines())
-    shown = "\n".join(line for line in lines if line)
-    masked = _masked(shown)
-    ends = list(itertools.islice(_ends(masked), MOST_SENTENCES))
-    if len(text) <= LONGEST_LOOKED_AT and len(ends) < MOST_SENTENCES:
-        # the last sentence of a message that is cut short would be half a sentence
-        ends.append(len(masked))
-    for start, end in itertools.pairwise([0, *ends]):
-        sentence = shown[start:end].replace("\n", " ").strip()
-        yield sentence[:LONGEST_CAPTURE].rstrip(), masked[start:end].strip()[:LONGEST_CAPTURE].rstrip()
+def without_closers(said: str, grammar: Grammar) -> str:
+    """`said` without the courtesies and smiles at its end."""
+    while True:
+        shorter = _SMILES.sub("", said)
+        shorter = grammar.closers.sub("", shorter, count=1).rstrip(" ,;，；") if shorter else shorter
+        if shorter == said or not shorter:
+            return said
+        said = shorter
 
 
-def _masked(text: str) -> str:
-    """`text` with what it quotes and the addresses in it masked, of the same length."""
-    for hidden in (_QUOTED, _ADDRESS):
-        text = hidden.sub(lambda part: _MASK * len(part.group()), text)
-    return text
+def without_courtesies(text: str, grammar: Grammar) -> str:
+    """`text` without "please" and the like, wherever they stand."""
+    return " ".join(grammar.left_out.sub("", text).split())
 
 
-def _ends(masked: str) -> Iterator[int]:
-    for boundary in _BOUNDARY.finditer(masked):
-        mark = boundary.group()
-        if mark == "." and _is_abbreviated(
-            masked[max(0, boundary.start() - 14) : boundary.start()], masked[boundary.end() : boundary.end() + 14]
-        ):
+def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tuple[Captured | None, bool]:
+    """What one sentence states, and whether nothing else is in it; None for what states nothing that lasts."""
+    if not _tells(said, grammar, 1) or grammar.voids.search(said):
+        return None, False  # before any phrase: most messages of a word or two end here
+    is_courteous = grammar.courtesies.search(said) is not None
+    said = without_closers(said, grammar)
+    for clause in _clauses(said, grammar):
+        if clause and grammar.doubts.search(said, 0, clause):
+            break
+        if clause and grammar.relatives.match(said, clause):
             continue
+        begins = starts(said, clause, grammar, marked=marked and clause == 0)
+        if any(grammar.remember.match(said, start) for start, _ in begins):
+            break  # it is written down elsewhere
+        stated = _stated(said, begins, grammar, is_courteous=is_courteous)
+        if stated is not None:
+            capture, end = _made_of(stated, sentence, said, grammar)
+            return capture, clause == 0 and end == len(said)
+    return None, False
+
+
+def _clauses(said: str, grammar: Grammar) -> Iterator[int]:
+    yield 0
+    for count, boundary in enumerate(grammar.clause.finditer(said), 2):
+        if count > _MOST_CLAUSES:
+            return
         yield boundary.end()
 
 
-def _is_abbreviated(before: str, after: str) -> bool:
-    """Whether a full stop between these words belongs to the first: "Dr. Ann", "J. Ann", "am 4. März"."""
-    last = _LAST_WORD.search(before)
-    if last is None:
-        return False
-    word = last.group().casefold()
-    is_day = word.isdigit() and (after.lstrip()[:1].islower() or CALENDAR.match(after.lstrip()) is not None)
-    return is_day or (len(word) == 1 and word.isalpha() and not _HAN.match(word)) or word in ABBREVIATIONS
+def starts(said: str, start: int, grammar: Grammar, *, marked: bool = False) -> list[tuple[int, bool]]:
+    """Where a statement may begin, the latest first: behind courtesies and marks; and whether a mark stood there."""
+    found = [(start, marked)]
+    for _ in range(_MOST_OPENERS):
+        at, marked = found[-1]
+        mark = grammar.marks.match(said, at)
+        opener = mark or grammar.openers.match(said, at)
+        if opener is None or opener.end() == at:
+            break
+        found.append((len(said) - len(said[opener.end() :].lstrip()), marked or mark is not None))
+    return found[::-1]
 
 
-def _capture(sentence: str, plain: str) -> Captured | None:
-    """What one sentence states; None for nothing, a question, or words that mean nothing later."""
-    said = plain.translate(_STRAIGHT)
-    if not said or QUESTIONS.search(said):
-        return None
-    starts = _starts(said)
-    if any(REQUESTS.match(said, start) for start in starts):
-        return None
-    if not _tells(said):
-        return None  # before any phrase: most messages of a word or two end here
-    for phrase, start in itertools.product(phrases_in_scripts_of(said), starts):
-        found = phrase.expression.match(said, start)
-        if found is not None and _is_lasting(phrase, said, start):
-            corrects = _corrected(sentence, found)
-            return Captured(phrase.pattern, sentence, corrects, _become(sentence, found) if corrects else None)
+def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar, *, is_courteous: bool) -> _Stated | None:
+    for phrase in grammar.phrases:
+        for start, marked in begins:
+            if (phrase.corrects and not marked) or (phrase.courteous and not is_courteous):
+                continue
+            match = phrase.expression.match(said, start)
+            if match is not None and (not phrase.needs_name or _names(said[start:], grammar)):
+                # "can you always ..." states what follows
+                asked = match.end("ask") if "ask" in match.re.groupindex else -1
+                return _Stated(phrase, max(start, asked), match, marked)
     return None
 
 
-def _starts(said: str) -> list[int]:
-    """Where a statement may begin: at once, after courtesies, after an "actually" that follows them."""
-    starts = [0]
-    for words in (OPENERS, ACTUALLY, OPENERS):
-        opener = words.match(said, starts[-1])
-        if opener is not None and opener.end() > starts[-1]:
-            starts.append(opener.end())
-    return starts
+def _made_of(stated: _Stated, sentence: str, said: str, grammar: Grammar) -> tuple[Captured | None, int]:
+    """The capture of what is stated, and its end: where something else is asked for. None if that does not last."""
+    phrase, start, match = stated.phrase, stated.start, stated.match
+    end = _end(stated, said, grammar)
+    kept = without_closers(said[start:end], grammar)
+    if phrase.asks:
+        kept = kept.rstrip(" ?？")
+    if re.search("[?？]", kept):
+        return None, end
+    if phrase.pattern not in _LASTING and grammar.moments.search(kept):
+        return None, end
+    if phrase.pattern in _OF_OTHERS and grammar.reports.search(kept):
+        return None, end
+    if not _tells(kept, grammar, 1 if phrase.pattern in _PLAIN else _FEWEST_TELLING):
+        return None, end
+    text = without_courtesies(sentence[start : start + len(kept)], grammar)[:LONGEST_CAPTURE].rstrip()
+    corrects = _corrected(sentence[:end], match, grammar)
+    becomes = _become(sentence[:end], match, grammar) if corrects else None
+    return Captured(phrase.pattern, text, corrects, becomes, stated.is_answer), end
 
 
-def _is_lasting(phrase: Phrase, said: str, start: int) -> bool:
-    """Whether the sentence means something once the conversation is over."""
-    if phrase.pattern in _OF_THE_MOMENT and MOMENTS.search(said):
-        return False
-    return _tells(said, start) and (not phrase.needs_name or _names(said[start:]))
+def _end(stated: _Stated, said: str, grammar: Grammar) -> int:
+    """Where what is stated ends: before another request, and before a question that follows."""
+    match = stated.match
+    wrong = match.start("old") if "old" in match.re.groupindex else -1
+    least = wrong if wrong > 0 else match.end() - 1
+    request = grammar.requests.search(said, max(least, stated.start + 1))
+    end = request.start() if request else len(said)
+    if stated.phrase.asks or not re.search("[?？]", said[stated.start : end]):
+        return end
+    return max((gap.start() for gap in grammar.clause.finditer(said, match.end(), end)), default=end)
 
 
-def _tells(said: str, start: int = 0) -> bool:
-    """Whether there are enough words that mean something, or a name behind `start`."""
-    names = _names(said[start:])
+def _tells(said: str, grammar: Grammar, fewest: int) -> bool:
+    """Whether there are enough words that mean something, or a name."""
+    if _names(said, grammar):
+        return True
     if _HAN.search(said):
-        telling = len([character for character in _HAN.findall(said) if character not in EMPTY_HAN])
-        return telling >= _FEWEST_HAN or bool(names)
+        # Chinese words have about two characters
+        return len([character for character in _HAN.findall(said) if character not in _EMPTY_HAN]) > 1
     words = {word.casefold() for word in _WORD.findall(said)}
-    return len(words - EMPTY_WORDS - STOP_WORDS) >= _FEWEST_TELLING or bool(names)
+    return len(words - grammar.empty - STOP_WORDS) >= fewest
 
 
-def _names(said: str) -> bool:
+def _names(said: str, grammar: Grammar) -> bool:
     """Whether there is a name, a number, a date or a quotation beyond the first word."""
     _, _, rest = said.partition(" ")
     capitals = (word for word in _WORD.findall(rest) if word[0].isupper() and len(word) > 1)
     return any(not word.startswith("I'") for word in capitals) or bool(
-        _TELLING_MARK.search(said) or CALENDAR.search(said)
+        _TELLING_MARK.search(said) or grammar.calendar.search(said)
     )
 
 
-def _corrected(sentence: str, found: re.Match[str]) -> str | None:
+def _corrected(sentence: str, found: re.Match[str], grammar: Grammar) -> str | None:
     """The words of `sentence` that are said to hold no longer, without what only joins them to it."""
     if found.re.groupindex.get("old") is None or found["old"] is None:
         return None
-    old = sentence[found.start("old") : found.end("old")].strip(_EDGES)
-    old = TRAILING_TIME.sub("", old)
-    joined = LEADING_WORDS.match(old)
+    old = sentence[found.start("old") : min(found.end("old"), len(sentence))].strip(_EDGES)
+    old = grammar.since.sub("", old)
+    joined = grammar.leading.match(old)
     return (old[joined.end() :] if joined else old).strip(_EDGES) or None
 
 
-def _become(sentence: str, found: re.Match[str]) -> str | None:
+def _become(sentence: str, found: re.Match[str], grammar: Grammar) -> str | None:
     """What stands at the end of `sentence` as the new value: what follows a phrase that ends where that begins."""
     if not found.re.pattern.endswith(r"\w"):
         return None
     value = _VALUE.match(sentence, found.end() - 1)
     new = value.group().strip(_EDGES) if value else ""
     for _ in range(2):
-        new = TRAILING_DAY.sub("", TRAILING_TIME.sub("", new)).strip(_EDGES)
+        new = grammar.since.sub("", new).strip(_EDGES)
     return new if new and len(new.split()) <= _LONGEST_VALUE else None

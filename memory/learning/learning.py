@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
+from memory.text.naming import telling_words
 from memory.text.overlap import share, stems, with_forms, wording
 from memory.text.people import names_in, people_in
 
@@ -31,6 +33,12 @@ CLEARLY = 1.5
 """How many times better the memory that is corrected fits than the next one."""
 
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+# a word, or a character where words are not parted
+_PIECE = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W\u3040-\u30ff\u3400-\u9fff]+")
+_SHORTEST_FRAME = 2
+"""Pieces at the beginning that two sentences share where one says otherwise what the other says: "I prefer"."""
+_LONGEST_END = 5
+"""Pieces in which they may then differ."""
 
 
 class Learning:
@@ -101,6 +109,15 @@ class Learning:
             return None
         return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
 
+    async def said_otherwise(self, owner: str, text: str, speaker: str | None = None) -> Entry | None:
+        """The memory that says the same of something else: "I prefer tea" for "I prefer coffee".
+
+        None unless it is the only one. speaker: who says so in a group.
+        """
+        said = f"{speaker}: {text}" if speaker else text
+        alike = [entry for entry in await self._alike(owner, text) if _is_said_alike(entry.content, said)]
+        return alike[0] if len(alike) == 1 else None
+
     async def _known(self, owner: str, new: NewEntry) -> Entry | None:
         saying = await self._saying(owner, new.content)
         return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
@@ -111,7 +128,7 @@ class Learning:
 
     async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
         """The typed memories that still hold and that speak of the same."""
-        only = Filter(kinds=TYPED_KINDS, archived=archived, superseded=False)
+        only = Filter(kinds=TYPED_KINDS, archived=archived, current=True)
         ids = ", ".join(map(str, await self._search.scores(text, owner, only, ALIKE)))
         return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
 
@@ -152,6 +169,17 @@ def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) 
     # in a private chat the user's own name may stand there; what is known of others has them as its subject
     is_of_user = speaker is None and entry.subject is not None
     return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
+
+
+def _is_said_alike(known: str, said: str) -> bool:
+    """Whether two sentences are one but for the few words at their ends, and what they share tells something."""
+    before, after = (_PIECE.findall(text.casefold()) for text in (known, said))
+    shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    longest = max(len(before), len(after)) - shared
+    if shared < _SHORTEST_FRAME or not 0 < longest <= _LONGEST_END:
+        return False
+    # a character is no word: two of them say little
+    return shared > _SHORTEST_FRAME if _UNSPACED.search(after[0]) else bool(telling_words(" ".join(after[:shared]), 1))
 
 
 def _shortest_share(content: str) -> float:

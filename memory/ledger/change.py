@@ -13,6 +13,7 @@ from memory.ledger.page import format_line, line_of
 from memory.messages import storable
 from memory.store.entry import Author, Entry, Kind, Priority
 from memory.store.entry_rows import (
+    CURRENT,
     ENTRY_ROWS,
     bind_name,
     entry_of,
@@ -63,6 +64,11 @@ class Change:
         self._now = to_text(pen.moment)
 
     @property
+    def moment(self) -> datetime:
+        """When the change is made."""
+        return self._pen.moment
+
+    @property
     def has_edited(self) -> bool:
         """Whether MEMORY.md is changed too."""
         return self._page.is_changed
@@ -94,7 +100,14 @@ class Change:
         await write(self._connection, entry)
 
     async def rewrite(
-        self, entry: Entry, content: str, *, steps: Sequence[str] | None = None, valid_from: datetime | None = None
+        self,
+        entry: Entry,
+        content: str,
+        *,
+        steps: Sequence[str] | None = None,
+        valid_from: datetime | None = None,
+        valid_until: datetime | None = None,
+        quote: str | None = None,
     ) -> Entry:
         """Have an entry say something else; it is then by who says so, and trusted as they are."""
         self._refuse_archive(entry)
@@ -102,8 +115,10 @@ class Change:
         columns |= {"author": self._pen.author, "trusted": self._pen.trusted}
         if steps is not None:
             columns["steps"] = json.dumps(steps, ensure_ascii=False)
-        if valid_from is not None:
-            columns["valid_from"] = to_text(valid_from)
+        if quote is not None:
+            columns["quote"] = quote
+        columns |= {"valid_from": to_text(valid_from)} if valid_from is not None else {}
+        columns |= {"valid_until": to_text(valid_until)} if valid_until is not None else {}
         await self._set(entry.id, columns)
         rewritten = await self._by_id(entry.id)
         if rewritten.content != entry.content:
@@ -111,7 +126,12 @@ class Change:
         return await self._by_id(entry.id)
 
     async def supersede(self, former: Entry, new: NewEntry) -> Entry:
-        """Write `new` in the place of `former`, under its names, subject and scope."""
+        """Write `new` in the place of `former`, under its names, subject and scope.
+
+        What is not confirmed takes nothing's place: it raises ValueError.
+        """
+        if new.unconfirmed is not None:
+            raise ValueError("an unconfirmed memory supersedes nothing")
         inherited = Priority(former.priority) if new.kind == former.kind else None
         new = self._usable(
             replace(
@@ -175,6 +195,35 @@ class Change:
         await self._set(entry.id, {"deleted_at": self._now})
         await self._exchange_line(entry, None)
 
+    async def confirm(self, entry: Entry) -> Entry:
+        """Have an entry hold that was not confirmed; it is then by who says so. What it contradicts gives way to it."""
+        await self._set(entry.id, {"unconfirmed": None, "author": self._pen.author, "trusted": self._pen.trusted})
+        former = await self.current_of(entry.subject, but=entry.id) if entry.subject else None
+        if former is not None:
+            await self.supersede_by_known(former, await self._by_id(entry.id))
+        return await self._by_id(entry.id)
+
+    async def current_of(self, subject: str, but: int | None = None) -> Entry | None:
+        """What holds of a subject, other than the entry `but`."""
+        rows = await self.read(
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.subject = ? AND {CURRENT} AND e.deleted_at IS NULL"
+            " AND e.id IS NOT ?",
+            (self.owner_id, name_key(subject), but),
+        )
+        return entry_of(rows[0]) if rows else None
+
+    async def is_current(self, entry: Entry) -> bool:
+        """Whether an entry still holds as the change leaves it."""
+        return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
+
+    async def with_line(self, line: str) -> Entry | None:
+        """The entry that a line of MEMORY.md was written for."""
+        rows = await self.read(
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.line = ? AND {CURRENT} AND e.deleted_at IS NULL",
+            (self.owner_id, line),
+        )
+        return entry_of(rows[0]) if rows else None
+
     async def archive(self, entry: Entry) -> None:
         """Have an entry stand in no prompt any more; it stays searchable."""
         await self._set(entry.id, {"archived_at": self._now})
@@ -234,8 +283,8 @@ class Change:
     def _usable(self, new: NewEntry) -> NewEntry:
         """`new` as it is stored. Raises MemoryRefused for what may not be stored."""
         tags = tuple(storable(tag) for tag in new.tags)
-        outcome = storable(new.outcome or "").strip() or None
-        refuse_secret(f"{json.dumps(tags, ensure_ascii=False)}\n{outcome}")
+        outcome, quote = (storable(text or "").strip() or None for text in (new.outcome, new.quote))
+        refuse_secret(f"{json.dumps(tags, ensure_ascii=False)}\n{outcome}\n{quote}")
         return replace(
             new,
             name=usable_name(new.name) if new.name is not None else None,
@@ -243,6 +292,7 @@ class Change:
             tags=tags,
             scope=usable_scope(new.scope),
             outcome=outcome,
+            quote=quote,
             author=self._pen.author,
             trusted=self._pen.trusted,
         )

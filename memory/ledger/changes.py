@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
 from memory.messages import storable
+from memory.store.effects import keep_causes
 from memory.store.entry import Operation
 from memory.store.entry_rows import bind_name
 
@@ -100,6 +101,7 @@ class ChangeLog:
             rows.append((0, storable(page.former or ""), storable(page.known_text)))
         if not rows:
             return None
+        await keep_causes(connection, self._clock)
         now, batch, record = now_text(self._clock), _NEXT_BATCH, 0
         # one by one, since most changes are of one entry; all that follow the first are in the batch that it began
         for entry_id, state, after in rows:
@@ -181,6 +183,7 @@ class ChangeLog:
 
     async def take_back(self, connection: aiosqlite.Connection, owner_id: int, batch: Batch) -> list[str]:
         """Make entries what they were before a change, and mark it undone; their names. Raises MemoryRefused."""
+        await keep_causes(connection, self._clock)
         # one that was superseded points at its successor until its own turn comes
         await connection.execute("PRAGMA defer_foreign_keys = ON")
         # all names go first: entries of one change may have taken each other's

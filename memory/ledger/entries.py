@@ -1,4 +1,4 @@
-"""The five operations on entries: Add, Rename, Alias, Write, Remove (S1); each can be undone."""
+"""The operations on entries: Add, Rename, Alias, Write, Remove (S1), and Confirm; each can be undone."""
 
 from __future__ import annotations
 
@@ -61,6 +61,23 @@ class EntryStore:
             entry = await change.find(name)
             await change.remove(entry)
             return entry
+
+    async def confirm(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
+        """Have a memory hold that was not confirmed; what it contradicts gives way. Raises MemoryRefused."""
+        async with self._ledger.change(owner, Operation.CONFIRM, author) as change:
+            entry = await change.find(name)
+            if entry.unconfirmed is None:
+                raise MemoryRefused(f"{entry.name} is confirmed already: there is nothing to do.")
+            return await change.confirm(entry)
+
+    async def unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
+        """What is not confirmed, newest first; of one owner or of all."""
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.unconfirmed IS NOT NULL AND e.deleted_at IS NULL AND (? IS NULL OR o.name = ?)"
+            " ORDER BY e.id DESC LIMIT ?",
+            (owner, owner, limit),
+        )
+        return [entry_of(row) for row in rows]
 
     async def get(self, owner: str, name: str) -> Entry:
         """The entry with that name or alias. Raises MemoryRefused with the nearest names."""

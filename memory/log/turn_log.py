@@ -154,6 +154,10 @@ async def _settle_mail(connection: aiosqlite.Connection, turn: FinishedTurn, tur
                 now,
             ),
         )
+        if turn.reply.preview_id is not None:
+            await connection.execute(
+                "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)
+            )
 
 
 def _columns(message: Message) -> tuple[object, ...]:

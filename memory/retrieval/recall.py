@@ -133,7 +133,7 @@ class Recall:
 
         The former by priority and strength, the latter by how well they fit.
         """
-        only = Filter(kinds=kinds, archived=False, superseded=False)
+        only = Filter(kinds=kinds, archived=False, current=True)
         in_scope = await self._search.in_scope(owner, path, kinds, limit)
         words = " ".join(part for part in re.split(r"[\\/._-]+", path) if part)
         speaking = await self._search.find(words, owner, only=only, limit=limit)
@@ -187,8 +187,12 @@ class Recall:
         return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
 
     def _validity(self, hit: Hit) -> str:
-        """Since when an entry holds; of a superseded one also until when."""
+        """Since when an entry holds, of one that does no longer also until when, and whether it is confirmed."""
         since = hit.valid_from or hit.created_at
+        if hit.unconfirmed is not None:
+            return f"unconfirmed, {self._day(since)}"
+        if hit.valid_until is not None and hit.superseded_by is None:
+            return f"{self._day(since)} until {self._day(hit.valid_until)}"
         if hit.superseded_by is None:
             return self._day(since)
         if hit.superseded_at is None:  # its successor was purged

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
 from memory.store.entry import TYPED_KINDS, Kind
-from memory.store.entry_rows import LIVE, kind_of
+from memory.store.entry_rows import CURRENT, LIVE, kind_of
 from memory.store.index import rebuild, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
@@ -65,14 +65,14 @@ _FIRST = 10
 _FOUND = f"""
 SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
 """
-_ENTRIES = """
+_ENTRIES = f"""
 SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
-    e.superseded_by IS NOT NULL AS superseded, (SELECT count(*) FROM found) AS looked_at
+    {CURRENT} AS current, (SELECT count(*) FROM found) AS looked_at
 FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 """
 _MESSAGES = f"""
 SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags,
-    0 AS archived, 0 AS superseded, (SELECT count(*) FROM found) AS looked_at
+    0 AS archived, 1 AS current, (SELECT count(*) FROM found) AS looked_at
 FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
 # Of an entry only is kept whether it can be trusted, not what made it foreign.
@@ -80,7 +80,7 @@ _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
-    m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from,
+    m.conversation_id, m.turn_id, e.outcome, e.superseded_by, e.valid_from, e.valid_until, e.unconfirmed,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
@@ -97,6 +97,7 @@ class Filter:
 
     kinds None: all. path: entries whose scope it lies in. tags: entries that have all of them, whatever their case.
     since and until bound when it was made. archived None: both.
+    current: only what holds, so nothing that was superseded, is past or not confirmed.
     """
 
     kinds: Collection[str] | None = None
@@ -105,7 +106,7 @@ class Filter:
     since: datetime | None = None
     until: datetime | None = None
     archived: bool | None = None
-    superseded: bool = True
+    current: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ class Hit:
     superseded_by: int | None
     valid_from: datetime | None
     superseded_at: datetime | None
+    valid_until: datetime | None
+    unconfirmed: str | None
     provenance: Provenance
     outcome: str | None
 
@@ -163,7 +166,7 @@ class Search:
         """
         limits = [(TYPED_KINDS, MEMORIES), ((Kind.WORKFLOW,), WORKFLOWS), (PASSAGE_KINDS, PASSAGES + visible)]
         found: list[list[Hit]] = [[], [], []]
-        for row in await self._best(message, owner, Filter(archived=False, superseded=False), limits, _DECORATED):
+        for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
             found[row["part"]].append(_hit(row))
         return Found(*found)
 
@@ -261,8 +264,8 @@ def _conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str,
         if value is not None:
             conditions.append(condition)
             parameters[name] = value
-    if not only.superseded:
-        conditions.append("NOT b.superseded")
+    if only.current:
+        conditions.append("b.current")
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 
@@ -283,6 +286,8 @@ def _hit(row: Row) -> Hit:
         superseded_by=row["superseded_by"],
         valid_from=from_text(row["valid_from"]) if row["valid_from"] else None,
         superseded_at=from_text(row["superseded_at"]) if row["superseded_at"] else None,
+        valid_until=from_text(row["valid_until"]) if row["valid_until"] else None,
+        unconfirmed=row["unconfirmed"],
         provenance=Provenance(row["provenance"]),
         outcome=row["outcome"],
     )

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update to keep. `payload` is its JSON text as the channel writes and reads it."""
+    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about."""
 
     update_id: int
     session_id: str
     payload: str
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,14 @@ class Mailbox:
             for update in updates:
                 # Telegram sends again what a crash kept from being confirmed
                 cursor = await connection.execute(
-                    "INSERT INTO inbox (channel, update_id, session_id, payload, received_at) VALUES (?, ?, ?, ?, ?)"
-                    " ON CONFLICT (channel, update_id) DO NOTHING",
+                    "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, received_at)"
+                    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (channel, update_id) DO NOTHING",
                     (
                         self._channel,
                         update.update_id,
                         update.session_id,
                         update.payload,
+                        update.message_id,
                         now_text(self._clock),
                     ),
                 )
@@ -87,6 +89,54 @@ class Mailbox:
         return [
             InboxItem(r["id"], r["update_id"], r["session_id"], r["payload"], held=r["state"] == "held") for r in rows
         ]
+
+    async def said_before(self, item: InboxItem, message_id: str) -> str | None:
+        """The payload of the newest other update about the message that `item` edits; None when there is none."""
+        found = await self._database.value(
+            "SELECT payload FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND id < ?"
+            " ORDER BY id DESC LIMIT 1",
+            (self._channel, item.session_id, message_id, item.id),
+        )
+        return None if found is None else str(found)
+
+    async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
+        """Let a waiting update say what an edit of it says; the edit is finished with that."""
+        async with self._database.transaction() as connection:
+            await connection.execute("UPDATE inbox SET payload = ? WHERE id = ?", (payload, original))
+            await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
+
+    async def set_aside(self, update: Received, answer: str) -> None:
+        """Keep an update that can't be read apart from the others, and put what its sender is told into the outbox.
+
+        Once, however often it comes.
+        """
+        now = now_text(self._clock)
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "INSERT INTO set_aside (channel, update_id, session_id, payload, at) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT DO NOTHING",
+                (self._channel, update.update_id, update.session_id, update.payload, now),
+            )
+            if cursor.rowcount > 0:
+                await connection.execute(
+                    "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
+                    (self._channel, update.session_id, answer, now),
+                )
+
+    async def previews(self) -> dict[str, str]:
+        """By session: the message that shows the beginning of an answer whose turn was never committed."""
+        rows = await self._database.rows(
+            "SELECT session_id, message_id FROM previews WHERE channel = ?", (self._channel,)
+        )
+        return {row["session_id"]: row["message_id"] for row in rows}
+
+    async def keep_preview(self, session_id: str, message_id: str) -> None:
+        """Remember the message that is to become the reply, until a turn of the session is committed with it."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "INSERT OR REPLACE INTO previews (channel, session_id, message_id) VALUES (?, ?, ?)",
+                (self._channel, session_id, message_id),
+            )
 
     async def hold(self, ids: Iterable[int]) -> None:
         """Let updates wait for the user's next message, also over a restart."""

@@ -30,6 +30,8 @@ class Pruning:
                 "inbox WHERE state = 'done' AND received_at < ?",
                 "outbox WHERE state <> 'waiting' AND coalesce(settled_at, created_at) < ?",
                 "usage WHERE at < ?",
+                "set_aside WHERE at < ?",
+                "effects WHERE at < ?",
             ):
                 gone += (await connection.execute(f"DELETE FROM {old}", (before,))).rowcount
         return gone

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiosqlite
 
+from memory.clock import now_text, system_clock
 from memory.errors import StoreError, explain, explained
 from memory.store.decay import decayed_score
 from memory.store.migrations import MIGRATIONS, Migration
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from memory.clock import Clock
+
 FUNCTIONS = (
     ("indexable", 1, indexable),
     ("date_words", 1, date_words),
@@ -31,7 +34,10 @@ FUNCTIONS = (
     ("scope_matches", 2, scope_matches),
     ("has_tags", 2, has_tags),
 )
-"""What views, triggers and queries call, by name and number of arguments; every connection needs them."""
+"""What views, triggers and queries call, by name and number of arguments; every connection needs them.
+
+Beside these there is `present()`, the moment on the clock that the database was opened with.
+"""
 BUSY_TIMEOUT = 10.0
 """Seconds to wait for another process (the command line beside the bot) that is writing."""
 CACHE = 16_000
@@ -48,14 +54,17 @@ class Database:
     connection of its own and sees what was last committed.
     """
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection, clock: Clock) -> None:
         self.path = path
+        self._clock = clock
         self._writer = writer
         self._reader = reader
         self._lock = asyncio.Lock()
 
     @classmethod
-    async def open(cls, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> Database:
+    async def open(
+        cls, path: Path, migrations: Sequence[Migration] = MIGRATIONS, clock: Clock = system_clock
+    ) -> Database:
         """Open the database at `path`, make it if it is not there, and bring it up to date.
 
         Raises StoreError for a database that is newer than this program, damaged or out of reach.
@@ -64,9 +73,9 @@ class Database:
         try:
             await asyncio.to_thread(_make_private, path)
             async with _opening_alone(path):
-                connections.append(await _connect(path))
-                connections.append(await _connect(path))
-                database = cls(path, *connections)
+                connections.append(await _connect(path, clock))
+                connections.append(await _connect(path, clock))
+                database = cls(path, connections[0], connections[1], clock)
                 await database.migrate(migrations)
         except BaseException as error:
             for connection in connections:
@@ -138,7 +147,7 @@ class Database:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
         """One unchanging view of what is committed, for reading much while others write."""
-        connection = await _connect(self.path)
+        connection = await _connect(self.path, self._clock)
         try:
             with explained(self.path.name):
                 await connection.execute("BEGIN")
@@ -207,16 +216,16 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
         os.close(folder)
 
 
-async def _connect(path: Path) -> aiosqlite.Connection:
+async def _connect(path: Path, clock: Clock) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
-        # NORMAL in WAL mode: a killed process loses nothing; a power cut may lose the last moments, never more
         for name, arguments, function in FUNCTIONS:
             await connection.create_function(name, arguments, function, deterministic=True)
+        await connection.create_function("present", 0, lambda: now_text(clock))
         for pragma in (
             "journal_mode = WAL",
-            "synchronous = NORMAL",
+            "synchronous = FULL",  # what was committed is on disk: a power cut loses nothing that was confirmed
             "foreign_keys = ON",
             "secure_delete = ON",  # what is deleted is overwritten: forgetting means that it is gone from the file
             f"cache_size = -{CACHE}",

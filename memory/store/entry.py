@@ -88,13 +88,16 @@ class Operation(StrEnum):
     RECORD = "record"
     CONSOLIDATE = "consolidate"
     EDIT = "edit"
+    CONFIRM = "confirm"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One thing in the memory store. kind is a plain string where this version does not know it.
 
-    line: the line of MEMORY.md that was written for it, word for word.
+    line: the line of MEMORY.md that was written for it, word for word. quote: the words of the message it came from
+    that bear it out. unconfirmed: why it is not confirmed; such a memory is found, and stands in no prompt unasked.
+    valid_until: from when on it is history.
     """
 
     id: int
@@ -121,6 +124,9 @@ class Entry:
     superseded_by: int | None
     archived_at: datetime | None
     line: str | None = None
+    quote: str | None = None
+    unconfirmed: str | None = None
+    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +152,6 @@ class NewEntry:
     trusted: bool = True
     subject: str | None = None
     valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    quote: str | None = None
+    unconfirmed: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ LONGEST_CONTENT = 20_000
 NAME_WORDS = 3
 """Telling words in a generated name."""
 NEAREST_NAMES = 3
+_NUMBER = re.compile(r"#(\d{1,15})")
 Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
 """Reads rows, within a change or from what is committed."""
 
@@ -36,8 +38,13 @@ ENTRY_ROWS = (
     " FROM entries e JOIN owners o ON o.id = e.owner_id"
 )
 """Selects what `entry_of` reads."""
-LIVE = "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL"
-"""What makes an entry `e` one that may stand in a prompt; the index of the strongest has just these."""
+CURRENT = "(e.superseded_by IS NULL AND e.unconfirmed IS NULL AND (e.valid_until IS NULL OR e.valid_until > present()))"
+"""What makes an entry `e` one that holds: confirmed, not past, and nothing has taken its place."""
+LIVE = (
+    "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL AND e.unconfirmed IS NULL"
+    " AND (e.valid_until IS NULL OR e.valid_until > present())"
+)
+"""What makes an entry `e` one that may stand in a prompt; the index of the strongest has all of these and more."""
 
 
 def entry_of(row: Row) -> Entry:
@@ -67,6 +74,9 @@ def entry_of(row: Row) -> Entry:
         superseded_by=row["superseded_by"],
         archived_at=from_text(row["archived_at"]) if row["archived_at"] else None,
         line=row["line"],
+        quote=row["quote"],
+        unconfirmed=row["unconfirmed"],
+        valid_until=from_text(row["valid_until"]) if row["valid_until"] else None,
     )
 
 
@@ -92,9 +102,13 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 
 
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
-    """The entry with that name or alias, if there is one."""
+    """The entry with that name or alias, if there is one; `#12` is also the entry of that number."""
     query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
-    return next((entry_of(row) for row in await read(query, (owner_id, name_key(name)))), None)
+    rows = await read(query, (owner_id, name_key(name)))
+    if not rows and (number := _NUMBER.fullmatch(name.strip())) is not None:
+        numbered = f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.id = ? AND e.deleted_at IS NULL"
+        rows = await read(numbered, (owner_id, int(number[1])))
+    return next((entry_of(row) for row in rows), None)
 
 
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
@@ -111,8 +125,8 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
     """Write a new entry with its name; its id."""
     cursor = await connection.execute(
         "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
-        " source_message_id, author, trusted, created_at, outcome, steps)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " source_message_id, author, trusted, created_at, outcome, steps, quote, unconfirmed, valid_until)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             owner_id,
             new.kind,
@@ -129,6 +143,9 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
             now,
             new.outcome,
             json.dumps(new.steps, ensure_ascii=False) if new.steps else None,
+            new.quote,
+            new.unconfirmed,
+            to_text(new.valid_until) if new.valid_until else None,
         ),
     )
     entry_id = int(cursor.lastrowid or 0)

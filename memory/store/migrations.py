@@ -411,6 +411,44 @@ OUTCOMES: Migration = (
     *REBUILD,
 )
 
+EVIDENCE: Migration = (
+    # why a memory is not confirmed, in the words for a person; NULL: it is
+    "ALTER TABLE entries ADD COLUMN unconfirmed TEXT",
+    # the words of the message it came from that bear it out
+    "ALTER TABLE entries ADD COLUMN quote TEXT",
+    # from when on it is history
+    "ALTER TABLE entries ADD COLUMN valid_until TEXT",
+    "CREATE INDEX unconfirmed_entries ON entries (owner_id) WHERE unconfirmed IS NOT NULL",
+)
+
+DELIVERY: Migration = (
+    # the channel's own id of the message in an update: an edit is about the same one
+    "ALTER TABLE inbox ADD COLUMN message_id TEXT",
+    "CREATE INDEX inbox_of_message ON inbox (channel, session_id, message_id) WHERE message_id IS NOT NULL",
+    # an update that can't be read, as it came
+    """
+    CREATE TABLE set_aside (
+        channel TEXT NOT NULL,
+        update_id INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        payload TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (channel, update_id)
+    ) WITHOUT ROWID
+    """,
+    # the message in a chat that shows the beginning of an answer and is to become it
+    """
+    CREATE TABLE previews (
+        channel TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        PRIMARY KEY (channel, session_id)
+    ) WITHOUT ROWID
+    """,
+    # what an update has done to memory, so that it is not done again when the update is worked on anew
+    "CREATE TABLE effects (cause TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -428,4 +466,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     PROVENANCE,
     NOTES,
     OUTCOMES,
+    EVIDENCE,
+    DELIVERY,
 )

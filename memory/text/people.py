@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 
 _PEOPLE = {
-    "mother": "mother|mom|mum|mama|мам|мать|матер|матір|мат[иі]|mutter|madre|mamá|mère|maman|妈妈|母亲|妈",
-    "father": "father|dad|пап|отец|отц|батьк|тат|vater|padre|papá|père|爸爸|父亲|爸",
+    "mother": (
+        "mother|mom|mum|mama|vieja|мам|мать|матер|матір|мат[иі]|mutter|madre|mamá|mère|maman|妈妈|母亲|妈|媽媽|母親|媽"
+    ),
+    "father": "father|dad|papa|пап|отец|отц|батьк|тат|vater|padre|papá|père|爸爸|父亲|爸|父親",
     "parents": "parent|родител|eltern|padres|父母",
     "sister": "sister|сестр|schwester|hermana|sœur|soeur|姐姐|妹妹|姐|妹",
     "brother": "brother|брат|bruder|hermano|frère|哥哥|弟弟|哥|弟",
     "wife": "wife|жен|дружин|ehefrau|frau|esposa|mujer|femme|épouse|妻子|老婆|太太",
     "husband": "husband|муж|чоловік|ehemann|mann|esposo|marido|mari|丈夫|老公",
     "partner": "partner|партн[её]р|партнер|lebensgefährt|pareja|compagn|girlfriend|boyfriend|fiancé|伴侣",
-    "son": "son|сын|син|sohn|hijo|fils|儿子",
-    "daughter": "daughter|доч|дочк|доньк|tochter|hija|fille|女儿",
+    "son": "son|сын|син|малий|sohn|hijo|fils|儿子|兒子",
+    "daughter": "daughter|доч|дочк|доньк|tochter|hija|fille|女儿|女兒",
     "child": "child|children|kid|реб[её]н|дет|дитин|діт|niñ[oa]|enfant|孩子",
     "grandparent": "grand\\w{2,6}|granny|бабушк|дедушк|бабус|дідус|großmutter|großvater|oma|opa|abuel[oa]|奶奶|爷爷",
     "relative": "aunt|uncle|cousin|nephew|niece|т[её]т|дяд|тіт|tante|onkel|tío|tía|prim[oa]|oncle|阿姨|叔叔",

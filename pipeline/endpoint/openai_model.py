@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import httpx
 import structlog
 
+from config.handles import connections
 from pipeline.endpoint.answer_stream import AnswerStream
 from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.model_errors import explained, loggable
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+MOST_REQUESTS = 1000
+"""Connections to one model at most, where the system has handles for them."""
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
 
@@ -123,12 +127,17 @@ class OpenAIModel:
         endpoint = await while_loading(self._connect(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
+            limits = httpx.Limits(max_connections=connections(MOST_REQUESTS))
+            http = openai.DefaultAsyncHttpxClient(
+                verify=tls_context(),
+                limits=limits,  # type: ignore[arg-type]  # newer SDKs bring an httpx of their own
+            )
             self._client = openai.AsyncOpenAI(
                 api_key=endpoint.api_key,
                 base_url=endpoint.base_url,
                 max_retries=RETRIES,
                 timeout=openai.Timeout(self._timeout, connect=min(5.0, self._timeout)),
-                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
+                http_client=http,
             )
             self._endpoint = endpoint
             await self._known.recall(endpoint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
 EARLIER = "(The conversation began earlier.)"
 """What a server that wants the user to speak first is told where the history begins with an answer."""
+
+
+DEEPEST = 64
+"""How deep a call's arguments may be nested in a request; no tool of ours takes more than two levels."""
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACKETS = re.compile(r"[\[\]{}]")
 
 
 class Part(StrEnum):
@@ -119,11 +126,24 @@ def _message(message: Message, *, with_calls: bool) -> dict[str, Any]:
 
 
 def _object(arguments: str) -> str:
-    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others."""
+    """`arguments` where they are a JSON object, else an empty one: strict servers refuse a history with others.
+
+    The log keeps what the model wrote. What is nested deeper than servers can read would break every later request.
+    """
     try:
-        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+        readable = _depth(arguments) <= DEEPEST and isinstance(json.loads(arguments), dict)
     except ValueError:
-        return "{}"
+        readable = False
+    return arguments if readable else "{}"
+
+
+def _depth(written: str) -> int:
+    """How deep the brackets of a JSON text are nested."""
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub("", written)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 @functools.lru_cache(maxsize=64)

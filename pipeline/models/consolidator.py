@@ -21,8 +21,11 @@ class ModelConsolidator:
         self._model = model
         self._clock = clock
 
-    async def __call__(self, prompt: str) -> Completion:
-        """The model's answer to `prompt`, as it came. Raises ModelError, LimitReached or Postponed."""
+    async def __call__(self, prompt: str, seconds: float) -> Completion:
+        """The model's answer to `prompt`, as it came, in so many seconds for all models that are tried.
+
+        Raises ModelError, LimitReached or Postponed.
+        """
         request = ModelRequest(
             messages=[Message(Role.USER, prompt, self._clock())],
             tier=Tier.FAST,
@@ -31,5 +34,6 @@ class ModelConsolidator:
             json=True,
             background=True,
             whole=True,
+            seconds=max(seconds, 0.0),
         )
         return (await self._model.complete(request)).completion

@@ -135,13 +135,16 @@ class ModelRouter:
         else:
             count = sum(self._counter.text(text, answer.model) for text in texts)
             usage = Usage(count, self._counter.text(answer.text, answer.model))
-        await self._meter.record(
-            TokenUse(
-                model=answer.model,
-                purpose=request.purpose,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                cached_tokens=usage.cached_tokens,
-                session_id=request.session_id,
-            )
+        use = TokenUse(
+            model=answer.model,
+            purpose=request.purpose,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_tokens=usage.cached_tokens,
+            session_id=request.session_id,
         )
+        try:
+            await self._meter.record(use)
+        except Exception:
+            # the answer is there and paid for: a count that can't be written, on a full disk, must not discard it
+            log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)

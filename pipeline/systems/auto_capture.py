@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
-from memory.learning.capture import LONGEST_CAPTURE, Captured, Pattern, captured, first_sentence, restated
+from memory.learning.capture import Captured, captured, restated
+from memory.learning.phrases.grammar import Pattern
+from memory.learning.remembering import requested
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 
@@ -16,18 +17,6 @@ if TYPE_CHECKING:
     from memory.learning.learning import Learning
     from memory.store.entry import Entry
     from pipeline.turn import Turn
-
-
-_REQUEST = re.compile(
-    r"^\s*(?:please[,\s]+|пожалуйста[,\s]+|будь ласка[,\s]+|bitte[,\s]+|por favor[,\s]+|s['’]il te plaît[,\s]+|请|請)?"
-    # a whole word: «запомнил» tells, «запомни» asks
-    r"(?:(?:remember(?:\s+this|\s+that|(?=\s*:)|(?=\s+(?:i['’]m|i\s+(?:am|have|like|love|hate|prefer|live|work|need|can)|"
-    r"(?:my|our|the)\s[^.!?\n]{1,80}?\s(?:is|are|has|have|likes?|lives?))\b))|запомни(?:те)?(?:[,\s]+что\b)?|запам['’]ятай(?:те)?(?:[,\s]+що\b)?|"
-    r"merke? dir(?:[,\s]+dass\b)?|recuerda(?:[,\s]+que\b)?|souviens-toi(?:[,\s]+que\b)?|retiens(?:[,\s]+que\b)?)\b|"
-    r"记住|記住)"
-    r"\s*[:,：，]?\s*(?P<what>\S.{2,})$",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +34,10 @@ _TAKEN = {
     Pattern.CONSTRAINT: _Taken(Kind.POLICY),
     Pattern.CORRECTION: _Taken(Kind.FACT, Priority.HIGH),
     Pattern.CHANGE: _Taken(Kind.FACT),
+    Pattern.DECISION: _Taken(Kind.DECISION),
+    Pattern.FACT: _Taken(Kind.FACT),
 }
-_OF_THE_SPEAKER = (Pattern.PREFERENCE, Pattern.CORRECTION, Pattern.CHANGE)
+_OF_THE_SPEAKER = (Pattern.PREFERENCE, Pattern.CORRECTION, Pattern.CHANGE, Pattern.FACT, Pattern.DECISION)
 """What is said of oneself, so that in a group it matters who says it."""
 _CORRECTING = (Pattern.CORRECTION, Pattern.CHANGE)
 
@@ -74,10 +65,10 @@ class AutoCapture:
             if message.provenance is not Provenance.TYPED:
                 continue
             text = message.content
-            what = requested(text)
-            if what is not None:
-                await self._note(turn, what)
-                text = text[len(first_sentence(text)) :]
+            request = requested(text)
+            if request is not None:
+                await self._note(turn, request.what)
+                text = request.besides
             for found in captured(text):
                 try:
                     told = await self._learn(turn, found, message.speaker)
@@ -102,13 +93,10 @@ class AutoCapture:
 
     async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> str:
         """Make a memory of what was captured; the line that says so, empty for what was known."""
-        owner, former = turn.session.owner, None
-        if found.pattern in _CORRECTING:
-            if await self._is_told_again(owner, found):
-                return ""
-            former = await self._learning.corrected_by(
-                owner, found.text, found.corrects, of_oneself=found.pattern is Pattern.CHANGE, speaker=speaker
-            )
+        owner = turn.session.owner
+        if found.pattern in _CORRECTING and await self._is_told_again(owner, found):
+            return ""
+        former = await self._former(owner, found, speaker)
         new = _made_of(found, former, speaker)
         learned = await self._learning.learn(owner, new, former.name if former is not None else None)
         if not learned.known:
@@ -116,6 +104,19 @@ class AutoCapture:
         if learned.superseded is None:
             return "" if learned.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
         return f"Noted: {new.content} (was: {learned.superseded.content}; /undo takes it back)"
+
+    async def _former(self, owner: str, found: Captured, speaker: str | None) -> Entry | None:
+        """The memory that a capture takes the place of; None where it corrects nothing, or not clearly."""
+        former = None
+        if found.pattern in _CORRECTING:
+            of_oneself = found.pattern is Pattern.CHANGE
+            former = await self._learning.corrected_by(
+                owner, found.text, found.corrects, of_oneself=of_oneself, speaker=speaker
+            )
+        if former is None and found.is_answer:
+            named = speaker if found.pattern in _OF_THE_SPEAKER else None
+            former = await self._learning.said_otherwise(owner, found.text, named)
+        return former
 
     async def _is_told_again(self, owner: str, found: Captured) -> bool:
         """Whether a correction has been made before; what it made of the memory is reinforced."""
@@ -136,12 +137,3 @@ def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewE
     given = taken.priority if former.kind == taken.kind else None
     said = restated(former.content, found.corrects, found.becomes) if found.corrects and found.becomes else None
     return NewEntry(said or text, kind=former.kind, priority=given or Priority(former.priority), author=Author.CAPTURE)
-
-
-def requested(text: str) -> str | None:
-    """What the first sentence of `text` asks to remember in so many words; None when it does not, or is a question."""
-    sentence = first_sentence(text)
-    found = _REQUEST.match(sentence)
-    if found is None or sentence.rstrip().endswith(("?", "？")):
-        return None
-    return " ".join(found["what"].split())[:LONGEST_CAPTURE]

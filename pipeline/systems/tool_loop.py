@@ -166,12 +166,14 @@ class ToolLoop:
             provenance=view,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
+            inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
         )
         calls = answer.tool_calls
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=view.kept, tool_calls=calls)]
         for call in calls:
             await _shown(turn.channel.show_tool(call.name))
-            result = await self._toolbox.run(context, call)
+            earlier = sum(message.speaker == call.name for message in (*turn.produced, *group))
+            result = await self._toolbox.run(context, call, earlier + 1)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
             group.append(
                 Message(

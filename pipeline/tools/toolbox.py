@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from memory.messages import ToolCall
+    from memory.store.effects import Effects
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +35,7 @@ class ToolContext:
     typed: the person typed something in this turn; without that no tool may write memory. provenance: the worst of all
     that the model reads, such as of a forwarded text that could speak through it. written: the entries that
     the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has recalled
-    already, since each counts once a turn.
+    already, since each counts once a turn. inbox_ids: the updates that the turn answers.
     """
 
     owner: str
@@ -43,6 +44,7 @@ class ToolContext:
     provenance: Provenance = Provenance.TYPED
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
+    inbox_ids: tuple[int, ...] = ()
 
     @property
     def trusted(self) -> bool:
@@ -120,7 +122,8 @@ class Tool:
 class Toolbox:
     """The tools that a model may call."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], effects: Effects) -> None:
+        self._effects = effects
         self._tools = {tool.spec.name: tool for tool in tools}
 
     @property
@@ -128,12 +131,22 @@ class Toolbox:
         """The tools as the model is told of them, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
 
-    async def run(self, context: ToolContext, call: ToolCall) -> Passage:
-        """Run one call; an unknown tool is an answer too."""
+    async def run(self, context: ToolContext, call: ToolCall, number: int = 1) -> Passage:
+        """Run one call, the turn's call of this number of its tool; an unknown tool is an answer too.
+
+        What a turn's tools changed before a kill stands, and is not changed again by the turn that takes its place.
+        """
         tool = self._tools.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
-        result = await tool.run(context, call.arguments)
+        causes = [f"{inbox_id}/{call.name}/{number}" for inbox_id in context.inbox_ids]
+        if await self._effects.had_by(causes):
+            return Passage(
+                f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
+                "stands; look at it, and call again only if something is missing."
+            )
+        with self._effects.caused_by(causes):
+            result = await tool.run(context, call.arguments)
         return result if isinstance(result, Passage) else Passage(result)
 
 

@@ -152,7 +152,7 @@ async def test_work_in_the_background_goes_to_the_fallback_too(
     model.consolidation = first(half, Says(answered("They talked.")))
     began = time.monotonic()
     prompt = "You are a memory consolidation agent."
-    assert await ModelConsolidator(router, clock)(prompt) == Completion(answered("They talked."))
+    assert await ModelConsolidator(router, clock)(prompt, PATIENCE) == Completion(answered("They talked."))
     assert time.monotonic() - began < PATIENCE
     assert asked(model) == ["scripted", "spare"]
 
@@ -162,7 +162,7 @@ async def test_half_an_answer_for_memory_is_given_as_such_where_the_fallback_has
 ) -> None:
     model.consolidation = first(Says("half", None), Fails(404))
     prompt = "You are a memory consolidation agent."
-    assert await ModelConsolidator(router, clock)(prompt) == Completion("half", is_whole=False)
+    assert await ModelConsolidator(router, clock)(prompt, PATIENCE) == Completion("half", is_whole=False)
 
 
 async def test_a_person_gets_the_half_of_an_answer_and_not_another_one(router: ModelRouter, model: ModelServer) -> None:

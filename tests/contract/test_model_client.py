@@ -77,7 +77,7 @@ async def test_memory_is_told_whether_an_answer_is_whole(
     answer = '{"history_entry": "They talked.", "memory_update": null}'
     model.consolidation = lambda _: Says(answer, finish)
     asked = "You are a memory consolidation agent."
-    assert await ModelConsolidator(client, FakeClock())(asked) == Completion(answer, is_whole)
+    assert await ModelConsolidator(client, FakeClock())(asked, 20) == Completion(answer, is_whole)
 
 
 async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, model: ModelServer) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from telegram.ext import ExtBot
 
+from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
 from memory.log.sessions import Address
 from tests.support.servers.telegram import BotApiServer
@@ -31,7 +32,7 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 async def preview(telegram: BotApiServer) -> AsyncIterator[Preview]:
     """A preview in the group."""
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
-        yield Preview(bot, Address("telegram", str(GROUP)), private=False)
+        yield Preview(bot, Address("telegram", str(GROUP)), Pace(), private=False)
 
 
 async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_message(
@@ -61,3 +62,16 @@ async def test_a_preview_that_showed_nothing_ends_at_once(preview: Preview) -> N
     preview.show("short")
     await preview.close()
     assert preview.message_id is None
+
+
+async def test_a_preview_whose_message_is_in_doubt_is_not_sent_a_second_time(
+    telegram: BotApiServer, preview: Preview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.telegram.preview.EDIT_PAUSE", 0.01)
+    telegram.fault("sendMessage", drop=True, applied=True)
+    preview.show(LONG)
+    await telegram.wait_for(lambda: telegram.sent(GROUP))
+    preview.show(f"{LONG} And it goes on.")
+    await asyncio.sleep(1.5)  # nothing is to happen
+    await preview.close()
+    assert len(telegram.sent(GROUP)) == 1

@@ -69,7 +69,7 @@ async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
     async with start() as app:
         person = Person(app)
         for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
-            assert await person.says(text) == "I see."
+            assert (await person.says(text)).startswith("I see.")
         assert "summarised" in await person.says("/compact 2")
         assert await person.says("Where do I live?") == "I see."
         assert "conversation" in await person.says("/new")

@@ -94,7 +94,7 @@ async def test_a_cancelled_request_in_the_background_is_cancelled_and_not_postpo
 async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
     database: Database, clock: FakeClock, tmp_path: Path, yielding: YieldingModel, model: ModelServer
 ) -> None:
-    async def prompt(text: str) -> Completion:
+    async def prompt(text: str, seconds: float) -> Completion:
         return (await yielding.complete(request(text, background=True))).completion
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)

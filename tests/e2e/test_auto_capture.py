@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.learning.capture import LONGEST_CAPTURE
+from memory.learning.remembering import requested
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.arrival import Arrival
-from pipeline.systems.auto_capture import requested
 from tests.support.fakes import FakeChannel, FakeClock, Person
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.talk import Store
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.servers.model import ChatRequest, ModelServer
+
+
+def what_of(text: str) -> str | None:
+    """What `text` asks to remember."""
+    request = requested(text)
+    return request.what if request is not None else None
 
 
 @pytest.fixture
@@ -58,13 +64,20 @@ def long_term(tmp_path: Path) -> Path:
         ("Remember: Dr. Ann's number is in the book; ask Ben. Thanks", "Dr. Ann's number is in the book; ask Ben."),
         ('Remember that the motto is "Go. Now." and not else. Ok', 'the motto is "Go. Now." and not else.'),
         ("Remember this:\n1. Milk.\n2. Eggs.\n\nThen say hello", "1. Milk. 2. Eggs."),
-        ("Remember these: see https://example.org/a.b for it. Bye", None),
+        ("Remember these: see https://example.org/a.b for it. Bye", "see https://example.org/a.b for it."),
         ("Запомни, что мою собаку зовут Рекс. Что едят собаки?", "мою собаку зовут Рекс."),
         ("记住我喜欢绿茶。写一首诗", "我喜欢绿茶。"),
+        ("Thanks! Please remember that my dog is Rex", "my dog is Rex"),
+        ("remember that my dog is Rex and can you find me a vet", "my dog is Rex"),
+        ("Remember that my dog is Rex please 🐶", "my dog is Rex"),
+        ("don't forget that we leave on Friday", "we leave on Friday"),
+        ("так запомни пожалуйста что код 4471 и ещё посмотри погоду", "код 4471"),
+        ("acuérdate de que los miércoles no trabajo, vale?", "los miércoles no trabajo"),
+        ("n'oublie pas que je suis végane, merci", "je suis végane"),
     ],
 )
 def test_a_request_to_remember_is_understood_and_nothing_but_that_sentence(text: str, what: str | None) -> None:
-    assert requested(text) == what
+    assert what_of(text) == what
 
 
 @pytest.mark.parametrize(
@@ -98,16 +111,16 @@ def test_a_request_to_remember_is_understood_and_nothing_but_that_sentence(text:
     ],
 )
 def test_other_words_are_no_request(text: str) -> None:
-    assert requested(text) is None
+    assert what_of(text) is None
 
 
 def test_a_word_that_begins_like_the_joining_word_is_part_of_what_is_remembered() -> None:
-    assert requested("Запомни, чтобы купить хлеб") == "чтобы купить хлеб"
-    assert requested("Recuerda quemar el papel") == "quemar el papel"
+    assert what_of("Запомни, чтобы купить хлеб") == "чтобы купить хлеб"
+    assert what_of("Recuerda quemar el papel") == "quemar el papel"
 
 
 def test_what_is_remembered_has_a_bound() -> None:
-    assert len(requested("Remember that " + "x" * 5_000) or "") == LONGEST_CAPTURE
+    assert len(what_of("Remember that " + "x" * 5_000) or "") == LONGEST_CAPTURE
 
 
 async def test_a_request_is_written_down_said_and_in_the_prompt(
@@ -189,6 +202,8 @@ MESSAGES = [
     ("I moved from Kyiv to Lviv", Kind.FACT, "normal"),
     ("Я предпочитаю чёрный кофе без сахара", Kind.PREFERENCE, "medium"),
     ("以后回答都用简体字", Kind.PREFERENCE, "high"),
+    ("I'm allergic to shellfish", Kind.FACT, "normal"),
+    ("We decided to sell the boat", Kind.DECISION, "medium"),
 ]
 SECRET = "Never share my password: hunter2secret!"
 
@@ -219,9 +234,10 @@ async def learn(app: App, content: str, name: str, kind: Kind = Kind.FACT, subje
 async def test_what_is_stated_becomes_a_memory_shown_in_one_quiet_line(
     app: App, person: Person, said: str, kind: Kind, priority: str
 ) -> None:
+    kept = said.removeprefix("No, ")
     told = await person.says(said)
-    assert told == f"You said: {said}\n\n_Noted as a {kind}: {said} (/undo takes it back)_"
-    assert await memories(app) == [(said, kind, priority)]
+    assert told == f"You said: {said}\n\n_Noted as a {kind}: {kept} (/undo takes it back)_"
+    assert await memories(app) == [(kept, kind, priority)]
     row = await app.database.row("SELECT * FROM entries")
     assert row is not None
     assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
@@ -347,12 +363,12 @@ async def test_a_correction_replaces_the_outdated_line_of_memory_md_and_one_undo
     await learn(app, "My sister's name is Olha", "sister")
     long_term.parent.mkdir(parents=True, exist_ok=True)
     long_term.write_text("# Family\n- My sister's name is Olha\n- My brother is Ivan\n")
-    said = "Actually, my sister's name is Olga"
+    said, kept = "Actually, my sister's name is Olga", "my sister's name is Olga"
     assert await person.says(said) == (
-        f"You said: {said}\n\n_Noted: {said} (was: My sister's name is Olha; /undo takes it back)_"
+        f"You said: {said}\n\n_Noted: {kept} (was: My sister's name is Olha; /undo takes it back)_"
     )
-    assert long_term.read_text() == f"# Family\n- {said}\n- My brother is Ivan\n"
-    assert await memories(app) == [(said, "fact", "high")]
+    assert long_term.read_text() == f"# Family\n- {kept}\n- My brother is Ivan\n"
+    assert await memories(app) == [(kept, "fact", "high")]
     assert "Olha" not in model.requests[-1].system()
     assert "Brought back: My sister's name is Olha" in await person.says("/undo")
     assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
@@ -388,6 +404,36 @@ async def test_what_corrects_a_rule_is_a_rule_and_what_corrects_a_wish_is_none(
     said = "I meant the invoices to Odesa, not to Kyiv"
     assert "(was: Invoices are sent to Kyiv;" in await person.says(said)
     assert await memories(app) == [(said, kind, becomes)]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kept"),
+    [
+        ("I prefer tea", "no, I prefer coffee", "I prefer coffee"),
+        ("call me Ann", "No. Call me Anna", "Call me Anna"),
+        ("I live in Kyiv", "actually i live in odesa", "i live in odesa"),
+        ("я люблю чай", "нет, я люблю кофе", "я люблю кофе"),
+        ("我更喜欢喝绿茶", "不，我更喜欢喝咖啡", "我更喜欢喝咖啡"),
+    ],
+)
+async def test_what_is_taken_back_in_the_same_words_takes_the_place_of_what_was_said(
+    app: App, person: Person, first: str, then: str, kept: str
+) -> None:
+    await person.says(first)
+    assert f"_Noted: {kept} (was: {first}; /undo takes it back)_" in await person.says(then)
+    assert [content for content, _, _ in await memories(app)] == [kept]
+    await person.says("/undo")
+    assert [content for content, _, _ in await memories(app)] == [first]
+
+
+async def test_what_is_taken_back_leaves_other_memories_as_they_are(app: App, person: Person) -> None:
+    for said in ("I prefer tea", "I prefer window seats", "no, I prefer coffee"):
+        await person.says(said)
+    assert [content for content, _, _ in await memories(app)] == [
+        "I prefer tea",
+        "I prefer window seats",
+        "I prefer coffee",
+    ]
 
 
 async def test_a_change_that_is_told_again_is_known(app: App, person: Person) -> None:
@@ -435,6 +481,19 @@ async def test_the_consolidation_of_a_captured_change_makes_no_chain_and_its_und
     for expected in (captured, [("The user lives in Kyiv.", "fact", "normal")]):
         while await memories(app) != expected:
             assert await person.says("/undo") != "There is nothing to undo."
+
+
+async def test_a_captured_fact_and_its_consolidation_are_one_memory(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    await person.says("I live in Kyiv")
+    facts = [{"subject": "home city", "fact": "The user lives in Kyiv.", "kind": "fact"}]
+    answer = json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts})
+    model.consolidation = lambda _: Says(answer)
+    await person.says("/new")
+    assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
+    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
 
 
 async def test_what_is_captured_is_the_owners_alone(app: App, person: Person, model: ModelServer) -> None:

@@ -57,11 +57,11 @@ def mneme(environment: dict[str, str]) -> Mneme:
 
 
 async def test_one_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, model: ModelServer) -> None:
-    assert await mneme("chat", "-m", "My name is Olena") == (0, "You said: My name is Olena\n", "")
+    assert await mneme("chat", "-m", "Olena is what they call me") == (0, "You said: Olena is what they call me\n", "")
     await mneme("chat", "-m", "What is my name?")
     assert [m["content"] for m in model.requests[1].messages[1:3]] == [
-        "My name is Olena",
-        "You said: My name is Olena",
+        "Olena is what they call me",
+        "You said: Olena is what they call me",
     ]
     await mneme("chat", "--session", "work", "-m", "What is my name?")
     assert "Olena" not in model.requests[2].prompt

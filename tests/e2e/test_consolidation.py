@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ class Scripted:
     answers: list[str | Exception | Callable[[], str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    async def __call__(self, prompt: str) -> Completion:
+    async def __call__(self, prompt: str, seconds: float) -> Completion:
         self.asked.append(prompt)
         answer = self.answers.pop(0) if self.answers else answered()
         if isinstance(answer, Exception):
@@ -222,7 +221,7 @@ async def test_a_memory_that_is_too_long_is_to_be_compressed_and_is_checked(
     bench.write_memory(OWNER, long)
     prompt.answers = [answered("a", "".join(f"- Friend {n % 100} likes tea.\n" for n in range(lines)))]
     await ended(bench)
-    assert "Compress it to less than 1000 bytes" in prompt.asked[0]
+    assert "write it anew in less than 1000 bytes" in prompt.asked[0]
     assert (memory_of(bench) != long) is taken
     assert bool(await bench.undo.undo(OWNER)) is taken
     assert memory_of(bench) == long
@@ -231,7 +230,7 @@ async def test_a_memory_that_is_too_long_is_to_be_compressed_and_is_checked(
 async def test_a_short_memory_is_not_to_be_compressed(bench: Bench, prompt: Scripted) -> None:
     bench.write_memory(OWNER, TEN)
     await ended(bench)
-    assert "Compress" not in prompt.asked[0]
+    assert "compress" not in prompt.asked[0]
 
 
 # when there is no usable answer
@@ -291,7 +290,7 @@ async def test_asking_again_and_waiting_take_no_more_than_the_timeout_together(
 ) -> None:
     asked = 0
 
-    async def slow(text: str) -> Completion:
+    async def slow(text: str, seconds: float) -> Completion:
         nonlocal asked
         asked += 1
         desk.write_memory(OWNER, f"- The user edits {asked}.\n")
@@ -390,7 +389,7 @@ async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike
 ) -> None:
     files_of(person.app).mkdir(parents=True)
     (files_of(person.app) / "MEMORY.md").write_text("- My own line.\n")
-    await person.says("I live in Kyiv.")
+    await person.says("Kyiv is where I live.")
     model.consolidation = lambda _: Says(answered("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
     assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
     assert await person.says("/undo") == "Taken back: The user lives in Kyiv."
@@ -487,7 +486,7 @@ async def test_fifty_sessions_are_consolidated_one_at_a_time_and_none_is_lost(
     running = most = 0
     order: list[str] = []
 
-    async def prompt(text: str) -> Completion:
+    async def prompt(text: str, seconds: float) -> Completion:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -560,7 +559,6 @@ async def test_questions_and_recalled_text_are_no_statements(bench: Bench, promp
     await bench.store.turn(session, forwarded, assistant("A cat, then."))
     await bench.end_conversation(session)
     assert await bench.facts.current(OWNER, 10) == []
-    assert json.dumps(prompt.asked).count("(none)") == 1
 
 
 async def test_a_fact_of_one_word_is_borne_out_by_that_word(bench: Bench, prompt: Scripted) -> None:

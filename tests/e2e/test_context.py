@@ -133,12 +133,15 @@ async def test_of_the_notes_the_newest_are_kept(start: OpenApp, model: ModelServ
 
 
 async def test_notes_do_not_repeat_what_the_conversation_shows(person: Person, model: ModelServer) -> None:
-    await person.says("My name is Olena")
+    await person.says("Olena is what they call me")
     await person.says("What is my name?")
     assert model.requests[1].prompt.count("Olena") == 2  # what was said, and the answer that repeats it
     await person.says("/new")
     await person.says("What is my name?")
-    assert "[12:15] User: My name is Olena | Assistant: You said: My name is Olena" in model.requests[2].system()
+    assert (
+        "[12:15] User: Olena is what they call me | Assistant: You said: Olena is what they call me"
+        in model.requests[2].system()
+    )
 
 
 async def test_words_that_others_wrote_are_marked(person: Person, model: ModelServer) -> None:

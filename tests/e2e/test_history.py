@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -12,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, MATCH_SECONDS, SHOWN_CHARACTERS, HistoryFiles
+from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, SHOWN_CHARACTERS, HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.messages import Passage
 from pipeline.tools.files import MOST_RESULTS, history_search_tool
@@ -180,20 +179,16 @@ async def test_an_empty_or_endless_query_is_refused(history: HistoryFiles, query
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}b"])
 async def test_a_pattern_that_runs_away_is_cut_off(history: HistoryFiles, pattern: str) -> None:
     await history.append(ANN, NOON, "a" * 3000 + "!", "a")
-    began = time.perf_counter()
     with pytest.raises(MemoryRefused, match="takes too long"):
         await history.search(ANN, pattern, literal=False, limit=10)
-    assert time.perf_counter() - began < MATCH_SECONDS + 2
 
 
 async def test_the_time_of_a_search_is_that_of_all_entries_together(history: HistoryFiles, tmp_path: Path) -> None:
     # each entry alone takes a moment, all of them too long
     for number in range(60):
         await history.append(ANN, NOON, "a" * 16 + "!", str(number))
-    began = time.perf_counter()
     with pytest.raises(MemoryRefused, match="takes too long"):
         await history.search(ANN, r"^(?:## .*\n)?((a|a)+)+$(?<!Z)", literal=False, limit=100)
-    assert time.perf_counter() - began < MATCH_SECONDS + 2
 
 
 async def test_owners_have_histories_of_their_own(history: HistoryFiles) -> None:

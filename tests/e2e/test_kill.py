@@ -125,13 +125,12 @@ async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_tw
     assert {f"message {number}" for number in range(4)} <= set(asked)
 
 
-async def test_sigterm_ends_the_bot_cleanly(
-    run: Run,
-    telegram: BotApiServer,
-) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_a_signal_to_stop_ends_the_bot_cleanly(run: Run, telegram: BotApiServer, number: signal.Signals) -> None:
+    """A terminal that is closed (SIGHUP) is one, too."""
     async with run() as process:
         await telegram.wait_for(lambda: telegram.polled)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         assert await process.wait() == 0
 
 

@@ -89,6 +89,9 @@ def test_the_five_operations_and_undo(shell: Shell) -> None:
         "author": "user",
         "created_at": added["created_at"],
         "superseded_by": None,
+        "quote": None,
+        "unconfirmed": None,
+        "valid_until": None,
     }
     assert shell.json("memory", "rename", "key", "door key")["aliases"] == ["key"]
     assert shell.json("memory", "alias", "key", "spare")["aliases"] == ["key", "spare"]

@@ -52,7 +52,7 @@ async def test_a_plain_turn_reads_the_database_ten_times_at_most(person: Person,
     reads = Reads()
     await reads.begin(app)
     assert await person.says(question)
-    assert 0 < len(reads.statements) <= MOST_READS, reads
+    assert 0 < len(reads.statements) <= MOST_READS, str(reads)
 
 
 async def test_the_conversation_and_the_index_are_read_once_a_turn(person: Person, app: App) -> None:
@@ -60,8 +60,8 @@ async def test_the_conversation_and_the_index_are_read_once_a_turn(person: Perso
     reads = Reads()
     await reads.begin(app)
     await person.says("Where is the harbour of the green boat?")
-    assert sum("LEFT JOIN markers" in statement for statement in reads.statements) == 1, reads
-    assert sum("search MATCH" in statement for statement in reads.statements) == 1, reads
+    assert sum("LEFT JOIN markers" in statement for statement in reads.statements) == 1, str(reads)
+    assert sum("search MATCH" in statement for statement in reads.statements) == 1, str(reads)
 
 
 async def test_reading_entries_waits_for_nobody_who_writes(app: App, person: Person) -> None:

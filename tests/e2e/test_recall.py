@@ -66,14 +66,14 @@ async def test_after_new_the_exchange_is_in_the_request_with_its_date(
     person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     model.script(Says("I will keep that in mind."))
-    await person.says("My locker at the station has the number 4711")
+    await person.says("The number of the locker at the station was 4711")
     assert shown(model.requests[-1].system()) == ""
     await person.says("/new")
     clock.forward(days=20)
     await person.says("What is the number of my locker?")
     request = model.requests[-1]
     assert shown(request.system()).splitlines()[-1] == (
-        "- [2026-02-07 12:15, conversation] User: My locker at the station has the number 4711"
+        "- [2026-02-07 12:15, conversation] User: The number of the locker at the station was 4711"
         " | Assistant: I will keep that in mind."
     )
     assert request.added.startswith("# Relevant Memory\n")
@@ -81,7 +81,7 @@ async def test_after_new_the_exchange_is_in_the_request_with_its_date(
 
 
 async def test_what_stood_there_is_not_kept_in_history(person: Person, model: ModelServer) -> None:
-    await person.says("My locker has the number 4711")
+    await person.says("The number of the locker was 4711")
     await person.says("/new")
     await person.says("Which locker?")
     await person.says("Tell me about penguins")
@@ -92,7 +92,7 @@ async def test_what_stood_there_is_not_kept_in_history(person: Person, model: Mo
 async def test_without_memory_nothing_is_searched(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_enabled=False) as app:
         person = Person(app)
-        await person.says("My locker has the number 4711")
+        await person.says("The number of the locker was 4711")
         await person.says("/new")
         await person.says("Which locker?")
     assert shown(model.requests[-1].system()) == ""

@@ -367,7 +367,7 @@ async def test_a_shutdown_in_the_middle_of_a_turn_commits_nothing(start: OpenApp
 async def test_a_store_that_can_not_be_used_is_said_to_the_user(app: App, person: Person, text: str) -> None:
     async with app.database.transaction() as connection:
         await connection.execute("ALTER TABLE sessions RENAME TO gone")
-    assert await person.says(text) == f"The database {app.database.path} answers: no such table: sessions."
+    assert await person.says(text) == "The database mneme.db answers: no such table: sessions."
     async with app.database.transaction() as connection:
         await connection.execute("ALTER TABLE gone RENAME TO sessions")
     assert await person.says("Better?") == "You said: Better?"

@@ -13,22 +13,16 @@ from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.custody.access import AccessList
 from tests.support.servers.model import Fails, Holds, Says
+from tests.support.serving import ANN, GROUP, STRANGER, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
     from tests.conftest import OpenApp
-    from tests.e2e.conftest import Serve
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
-
-ANN, STRANGER, GROUP = 1001, 2002, -100500
-
-
-def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
-    """What the bot has said in a chat, as it stands now."""
-    return [message.text for message in telegram.sent(chat_id)]
+    from tests.support.serving import Serve
 
 
 async def test_a_message_is_answered_once_and_streamed_as_a_draft(
@@ -283,19 +277,6 @@ async def test_a_message_refused_for_good_is_given_up_and_the_next_one_is_sent(
     assert texts(telegram) == ["You said: two"]
 
 
-async def test_a_connection_lost_before_the_answer_repeats_a_chunk_at_most_once(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
-    telegram.fault("sendMessage", drop=True, applied=True, times=None)
-    async with serve():
-        telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 2)
-        telegram.clear_faults()
-        telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: next" in texts(telegram))
-    assert texts(telegram) == ["You said: hello", "You said: hello", "You said: next"]
-
-
 async def test_polling_goes_on_after_a_conflict_and_after_server_errors(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -429,6 +410,24 @@ async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
         assert typing[0].params["action"] == "typing"
         held.release.set()
         await telegram.wait_for(lambda: telegram.sent(ANN))
+
+
+@pytest.mark.parametrize("ending", ["answer", "stop", "failure"])
+async def test_the_typing_ends_with_the_answer_with_a_stop_and_with_a_failure(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr("bot.telegram.channel.TYPING_PAUSE", 0.05)
+    held = Holds("")
+    model.script(*([held] if ending != "failure" else [Fails(400)]))
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        if ending != "failure":
+            await telegram.wait_for(lambda: len(telegram.calls_to("sendChatAction")) > 1)
+        if ending == "stop":
+            telegram.user_says("/stop", chat_id=ANN)
+        held.release.set()
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: "typing" not in {task.get_name() for task in asyncio.all_tasks()})
 
 
 async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import OpenApp
-    from tests.e2e.conftest import Serve
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.servers.telegram_params import JsonObject
+    from tests.support.serving import Serve
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
 GIF_BOT = {"id": 99, "is_bot": True, "first_name": "Gif", "username": "gif"}

@@ -99,6 +99,18 @@ async def test_a_call_that_makes_no_sense_comes_back_to_the_model(
     assert model.requests[1].last.startswith(told)
 
 
+@pytest.mark.parametrize("depth", [100, 3000])
+async def test_arguments_that_are_nested_too_deep_break_no_later_request(
+    person: Person, model: ModelServer, depth: int
+) -> None:
+    deep = '{"action": ' * depth + '"read"' + "}" * depth
+    model.script(Calls((("memory_file", deep),)), Says("It did not work."))
+    assert await person.says("Look into your memory") == "It did not work."
+    assert await person.says("And now?") == "You said: And now?"
+    sent = [c["function"]["arguments"] for m in model.requests[-1].messages for c in m.get("tool_calls", [])]
+    assert sent == ["{}"]
+
+
 async def test_arguments_that_are_no_object_never_go_back_to_a_server_that_might_refuse_them(
     person: Person, model: ModelServer
 ) -> None:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from memory.consolidation.consolidation import ConsolidationLimits, ConsolidationService, PromptFn
+from memory.consolidation.asking import Asking, Contract, PromptFn
+from memory.consolidation.consolidation import ConsolidationService, Patience
+from memory.consolidation.due import DueConversations
+from memory.consolidation.writing import Writing
 from memory.custody.undo import Undo
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
@@ -15,6 +18,7 @@ from memory.learning.facts import FactStore
 from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
 from memory.service.notices import PendingNotices
+from memory.text.tokens import TokenCounter
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
@@ -23,7 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.consolidation.consolidation import Consolidated
-    from memory.learning.facts import Fact, Learned
+    from memory.evidence.weighing import Weighed
+    from memory.learning.facts import Learned
     from memory.ledger.change import Change
     from memory.log.sessions import Session
     from memory.store.database import Database
@@ -81,7 +86,7 @@ class CrashingFiles(MarkdownFiles):
 class CrashingFacts(FactStore):
     crashes = Crashes()
 
-    async def learn_in(self, change: Change, facts: Sequence[Fact], source_message_id: int) -> list[Learned]:
+    async def learn_in(self, change: Change, facts: Sequence[Weighed], source_message_id: int) -> list[Learned]:
         self.crashes.at("before facts")
         learned = await super().learn_in(change, facts, source_message_id)
         self.crashes.at("after facts")
@@ -111,6 +116,9 @@ class Bench:
         *,
         timeout: float = 20,
         max_size: int = 8192,
+        part_tokens: int = 8_000,
+        cited: bool = True,
+        second_look: bool = False,
     ) -> Bench:
         crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
         files = CrashingFiles(folder, ZONE, recent_days=7, max_memory_size=max_size)
@@ -118,8 +126,15 @@ class Bench:
         facts = CrashingFacts(database, ledger, ZONE)
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
-        limits = ConsolidationLimits(max_size, timeout)
-        service = ConsolidationService(database, store.sessions, ledger, history, facts, prompt, limits, clock, ZONE)
+        contract = Contract(lambda: part_tokens, cited=cited, second_look=second_look)
+        service = ConsolidationService(
+            DueConversations(database, store.sessions),
+            Asking(prompt, contract, facts, TokenCounter(), clock, ZONE),
+            Writing(ledger, facts, max_size),
+            history,
+            Patience(timeout),
+            clock,
+        )
         return cls(
             store,
             files,
@@ -144,7 +159,7 @@ class Bench:
         """What /new does in a program that ends with its answer."""
         due = await self.service.mark_current_due(session)
         done = None if due is None else await self.service.first_try(due)
-        await self.service.end_conversation(session)
+        await self.store.sessions.clear_messages(session.id)
         return done
 
     async def run_pending(self) -> None:

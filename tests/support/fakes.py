@@ -45,7 +45,7 @@ class FakeChannel:
     held: list[str] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def reply_channel(self, arrival: Arrival) -> ReplyChannel:
+    def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         return self
 
     async def say(self, arrival: Arrival, text: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.capture import figures, labelled
-from memory.learning.capture import LONGEST_CAPTURE, LONGEST_LOOKED_AT, MOST_CAPTURES, Captured, Pattern, captured
+from benchmarks.capture import REGISTERS, figures, labelled
+from memory.learning.capture import LONGEST_CAPTURE, MOST_CAPTURES, Captured, captured, is_one_wish
+from memory.learning.phrases.grammar import Pattern, grammar_of
+from memory.learning.sentences import LONGEST_LOOKED_AT
 
 STATED = {
     Pattern.PREFERENCE: """
@@ -30,12 +34,12 @@ STATED = {
     Pattern.RULE: """
         Always use Celsius for temperatures
         never start a reply with a compliment
-        Please, from now on write in lower case
+        Please, from now on write in lower case => from now on write in lower case
         don't use tables any more
         Всегда пиши мне кратко и по делу
         Никогда не обращайся ко мне на вы
         Завжди пиши мені коротко і по суті
-        Schreib mir bitte immer auf Englisch
+        Schreib mir bitte immer auf Englisch => Schreib mir immer auf Englisch
         Ab jetzt nur noch metrische Angaben
         Escribe siempre en minúsculas
         Nunca pongas emojis en los títulos
@@ -45,17 +49,17 @@ STATED = {
         永远不要用缩写
     """,
     Pattern.CORRECTION: """
-        Actually, it's Olga
-        no, my sister's name is Olga
+        Actually, it's Olga => it's Olga
+        no, my sister's name is Olga => my sister's name is Olga
         Not Tuesday but Wednesday
         I meant Springfield in Ohio, not Springfield in Illinois
-        Нет, его зовут Пётр
+        Нет, его зовут Пётр => его зовут Пётр
         не в марте, а в апреле 2024
-        Ні, його звуть Петро
-        Nein, er heißt Peter
-        No, mi hermano se llama Pedro
-        Non, mon frère s'appelle Pierre
-        不对，我弟弟叫小明
+        Ні, його звуть Петро => його звуть Петро
+        Nein, er heißt Peter => er heißt Peter
+        No, mi hermano se llama Pedro => mi hermano se llama Pedro
+        Non, mon frère s'appelle Pierre => mon frère s'appelle Pierre
+        不对，我弟弟叫小明 => 我弟弟叫小明
         不是三楼，是五楼
     """,
     Pattern.CONSTRAINT: """
@@ -187,7 +191,8 @@ def _lines(text: str) -> list[str]:
     ("text", "pattern"), [(text, pattern) for pattern, texts in STATED.items() for text in _lines(texts)]
 )
 def test_what_is_stated_is_captured(text: str, pattern: Pattern) -> None:
-    assert [(one.pattern, one.text) for one in captured(text)] == [(pattern, text)]
+    said, _, kept = text.partition(" => ")
+    assert [(one.pattern, one.text) for one in captured(said)] == [(pattern, kept or said)]
 
 
 @pytest.mark.parametrize("text", _lines(NOT_STATED))
@@ -220,11 +225,169 @@ def test_words_that_hold_no_longer_are_named_as_typed(text: str, corrects: str |
     assert [one.corrects for one in captured(text)] == [corrects]
 
 
+ALONE = [
+    ("Actually, the deadline is Friday", "the deadline is Friday"),
+    ("No, the office is in Lviv", "the office is in Lviv"),
+    ("no, port 8080", "port 8080"),
+    ("All services must use HTTPS", "All services must use HTTPS"),
+    ("We must never log tokens", "We must never log tokens"),
+    ("Don't use ORM for bulk inserts", "Don't use ORM for bulk inserts"),
+    ("hey can you always answer in german", "always answer in german"),
+    ("for the recipes, i have a small oven so never give me two trays", None),
+    ("lol no its Katherine with a K 😂", "its Katherine with a K"),
+    ("my name is Priya btw", "my name is Priya"),
+    (
+        "ok so um my name is Priya and i live in pune and can you find me a plumber",
+        "my name is Priya and i live in pune",
+    ),
+    ("Call me Bee, please", "Call me Bee"),
+    ("i live in cork 🍀", "i live in cork"),
+    ("I'm allergic to shellfish, what can I order?", "I'm allergic to shellfish"),
+    ("We decided to paint the kitchen green. Thanks!", "We decided to paint the kitchen green."),
+    ("No. The office is in Lviv.", "The office is in Lviv."),
+    ("Actually, no, it's Katherine", "it's Katherine"),
+    ("на самом деле срок в пятницу", "срок в пятницу"),
+    ("Нет, офис во Львове", "офис во Львове"),
+    ("меня зовут Аня и посмотри погоду", "меня зовут Аня"),
+    ("у меня аллергия на орехи, что приготовить?", "у меня аллергия на орехи"),
+    ("Всі сервіси мають використовувати HTTPS", "Всі сервіси мають використовувати HTTPS"),
+    ("слухай, називай мене Юра, будь ласка", "називай мене Юра"),
+    ("Nein, das Büro ist in Lviv", "das Büro ist in Lviv"),
+    ("kannst du bitte immer auf Englisch antworten?", "immer auf Englisch antworten"),
+    ("ich wohne übrigens in Kiel lol", "ich wohne in Kiel"),
+    ("No, la oficina está en Lviv", "la oficina está en Lviv"),
+    ("oye, soy alérgica al polen, qué puedo tomar?", "soy alérgica al polen"),
+    ("Non, le bureau est à Lviv", "le bureau est à Lviv"),
+    ("tu peux toujours me répondre en anglais stp ?", "toujours me répondre en anglais"),
+    ("不，办公室在利沃夫", "办公室在利沃夫"),
+    ("我对花生过敏，推荐点吃的", "我对花生过敏"),
+    ("No pork. Ever.", "No pork. Ever."),
+    ("без сахара. всегда", "без сахара. всегда"),
+    ("жодної свинини", "жодної свинини"),
+    ("kein Sellerie. nie", "kein Sellerie. nie"),
+    ("nada de gluten. jamás", "nada de gluten. jamás"),
+    ("jamais de porc", "jamais de porc"),
+    ("From now on, kindly address me as Dr Okonjo", "From now on, address me as Dr Okonjo"),
+    ("Прошу вас в дальнейшем писать без сокращений", "в дальнейшем писать без сокращений"),
+    ("Прошу вас надалі писати без скорочень", "надалі писати без скорочень"),
+    ("Ich bitte Sie, mir künftig ohne Kürzel zu schreiben", "mir künftig ohne Kürzel zu schreiben"),
+    ("Le ruego que en adelante me escriba sin abreviaturas", "en adelante me escriba sin abreviaturas"),
+    ("Je vous prie de ne plus employer d'abréviations", "ne plus employer d'abréviations"),
+    ("nah, the greenhouse sensor reports on channel 12", "the greenhouse sensor reports on channel 12"),
+    ("ні, не субота, базар по неділях", "не субота, базар по неділях"),
+    ("мене звати Орися, але всі кажуть Ося", "мене звати Орися, але всі кажуть Ося"),
+    ("mi suegra no puede tomar pomelo", "mi suegra no puede tomar pomelo"),
+]
+
+
+@pytest.mark.parametrize(("said", "kept"), ALONE)
+def test_what_is_kept_reads_well_alone(said: str, kept: str | None) -> None:
+    (capture,) = captured(said)
+    assert capture.text == (kept or "i have a small oven so never give me two trays")
+
+
+REPORTED_OR_SUPPOSED = """
+    my boss says never ship on fridays
+    she told me to never use bleach
+    if i lived in tokyo i'd eat ramen every day
+    imagine i were allergic to water
+    oh sure, i just love waiting in line
+    i have a meeting at 3
+    i'm so tired of this rain
+    today i hate everyone
+    you live in Berlin, right?
+    i live in Berlin, don't I?
+    do i have to always restart the router
+    don't delete that file yet
+    in this story my name is Zorg and i eat planets
+    начальница сказала никогда не писать клиентам
+    если бы я жил у моря, я бы каждый день плавал
+    у меня вопрос про налоги
+    мы решили задачу, спасибо
+    мама каже завжди носи шапку
+    meine Chefin sagt, wir müssen immer pünktlich sein
+    ich habe gerade keine Zeit
+    mi madre dice que nunca salga sin abrigo
+    tengo hambre
+    mon coach répète qu'il faut toujours s'étirer
+    j'adore quand il pleut le jour du pique-nique
+    我婆婆说绝对不能洗头
+    要是我住在海边就好了
+    oh yes, i just love unpaid overtime
+    call me the queen of excuses
+    children must always shout
+    Write me a story about a cat that never sleeps
+    о да, просто обожаю понедельники
+    кошка спит там, где нельзя
+    мне нельзя опаздывать, вызови такси
+    напиши стих о коте, который никогда не спит
+    о так, просто обожнюю понеділки
+    діти повинні завжди кричати
+    na toll, ich liebe volle züge
+    schreib mir ein gedicht über einen kater, der nie schläft
+    nenn mich den könig der ausreden
+    uy sí, me encantan los lunes
+    llámame la reina del desastre
+    deja las llaves en la mesa
+    ah oui, j'adore vraiment les lundis
+    appelle-moi le roi de la flemme
+    on a vendu toutes les places en une heure
+    真棒 我最喜欢周末加班了
+    鸡蛋要不要放冰箱
+"""
+
+
+@pytest.mark.parametrize("text", _lines(REPORTED_OR_SUPPOSED))
+def test_what_others_say_what_is_supposed_and_what_is_of_the_moment_is_not_captured(text: str) -> None:
+    assert captured(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always use metric units",
+        "hey, always use metric units please!",
+        "Thanks! From now on call me Sasha.",
+        "bitte antworte immer auf Deutsch",
+    ],
+)
+def test_a_message_that_is_one_wish_is_known_for_it(text: str) -> None:
+    assert is_one_wish(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always use metric units. My oven is small.",
+        "Always use metric units, and can you find me a recipe",
+        "I bought an oven so always use metric units",
+        "I live in Cork",
+        "my sister always uses metric units",
+        "Thanks!",
+        "",
+    ],
+)
+def test_a_message_with_anything_else_in_it_is_not_one_wish(text: str) -> None:
+    assert not is_one_wish(text)
+
+
 @pytest.mark.parametrize("half", ["tune", "holdout"])
 def test_the_labelled_sentences_are_told_apart(half: str) -> None:
     result = figures(labelled(half))
-    assert result.precision >= 0.95
-    assert result.recall >= 0.7
+    assert result.precision >= 0.995
+    assert result.recall >= 0.995
+
+
+def test_the_sentences_of_several_registers_are_told_apart_and_read_well() -> None:
+    result = figures(labelled("tune", path=REGISTERS))
+    assert result.precision >= 0.99
+    assert result.recall >= 0.98
+    assert result.reads_well >= 0.98
+
+
+@pytest.mark.parametrize("letter", ["a", "я", "我"])
+def test_each_phrase_names_only_lists_that_its_table_has(letter: str) -> None:
+    assert not [phrase.source for phrase in grammar_of(letter).phrases if re.search(r"\{[a-z]", phrase.source)]
 
 
 def test_labelled_sentences_are_many_and_balanced() -> None:
@@ -244,8 +407,8 @@ def test_labelled_sentences_are_many_and_balanced() -> None:
         ("I prefer Dr. Brandt to Dr. Weiss. Thanks", ["I prefer Dr. Brandt to Dr. Weiss."]),
         ("I prefer version 2.5 over 3.0, e.g. for tests", ["I prefer version 2.5 over 3.0, e.g. for tests"]),
         ("I prefer tea\nalways use metric units", ["I prefer tea", "always use metric units"]),
-        ("Eigentlich habe ich am 4. März Geburtstag. Danke", ["Eigentlich habe ich am 4. März Geburtstag."]),
-        ("你好。我更喜欢喝绿茶。请始终使用公制单位！", ["我更喜欢喝绿茶。", "请始终使用公制单位！"]),
+        ("Eigentlich habe ich am 4. März Geburtstag. Danke", ["habe ich am 4. März Geburtstag."]),
+        ("你好。我更喜欢喝绿茶。请始终使用公制单位！", ["我更喜欢喝绿茶。", "始终使用公制单位！"]),
         ("I   prefer\ttea  over   coffee", ["I prefer tea over coffee"]),
         ("I prefer tea. I prefer tea.", ["I prefer tea."]),
     ],
@@ -327,6 +490,7 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     captures = captured(text)
     assert len(captures) <= MOST_CAPTURES
     for one in captures:
-        assert one.text in " ".join(text.split())
+        said = iter(text.split())
+        assert all(any(word in other for other in said) for word in one.text.split())
         assert len(one.text) <= LONGEST_CAPTURE
         assert one.corrects is None or one.corrects in one.text

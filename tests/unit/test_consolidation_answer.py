@@ -18,7 +18,8 @@ from memory.consolidation.consolidation_answer import (
     ConsolidationAnswer,
     parse_answer,
 )
-from memory.learning.facts import Fact
+from memory.evidence.fact import Fact
+from memory.messages import Completion
 from memory.store.entry import Kind
 
 PLAIN = '{"history_entry": "They met.", "memory_update": "- Ann likes tea"}'
@@ -30,7 +31,7 @@ def answer(**fields: object) -> str:
 
 
 def facts_of(*facts: object) -> tuple[Fact, ...]:
-    parsed = parse_answer(answer(facts=list(facts)))
+    parsed = parse_answer(Completion(answer(facts=list(facts))))
     assert parsed is not None
     return parsed.facts
 
@@ -46,7 +47,7 @@ def facts_of(*facts: object) -> tuple[Fact, ...]:
     ],
 )
 def test_the_whole_text_is_the_object_with_or_without_fences(text: str) -> None:
-    assert parse_answer(text) == MET
+    assert parse_answer(Completion(text)) == MET
 
 
 @pytest.mark.parametrize(
@@ -60,27 +61,27 @@ def test_the_whole_text_is_the_object_with_or_without_fences(text: str) -> None:
     ],
 )
 def test_the_first_usable_balanced_object_is_found_among_other_words(text: str) -> None:
-    assert parse_answer(text) == MET
+    assert parse_answer(Completion(text)) == MET
 
 
 def test_braces_quotes_and_backslashes_in_strings_are_not_counted() -> None:
     entry = 'He wrote "}{" and C:\\dir\\ and a brace } at the end \\'
     text = f"Well: {answer(history_entry=entry)} so."
-    assert parse_answer(text) == ConsolidationAnswer(entry, None)
+    assert parse_answer(Completion(text)) == ConsolidationAnswer(entry, None)
 
 
 def test_line_breaks_that_a_model_left_in_a_string_are_taken() -> None:
     text = '{"history_entry": "They\nmet.", "memory_update": "- one\n- two"}'
-    assert parse_answer(text) == ConsolidationAnswer("They\nmet.", "- one\n- two")
+    assert parse_answer(Completion(text)) == ConsolidationAnswer("They\nmet.", "- one\n- two")
 
 
 def test_the_fields_are_found_in_an_answer_that_was_cut_off() -> None:
     text = '```json\n{"history_entry": "They \\"met\\".", "memory_update": "- Ann", "facts": [{"subject": "n'
-    assert parse_answer(text) == ConsolidationAnswer('They "met".', "- Ann")
+    assert parse_answer(Completion(text, is_whole=False)) == ConsolidationAnswer('They "met".', "- Ann", is_whole=False)
 
 
 def test_an_update_that_was_cut_off_is_no_update() -> None:
-    assert parse_answer('{"history_entry": "They met.", "memory_update": "- Ann li') == ConsolidationAnswer(
+    assert parse_answer(Completion('{"history_entry": "They met.", "memory_update": "- Ann li')) == ConsolidationAnswer(
         "They met.", None
     )
 
@@ -93,44 +94,44 @@ def test_an_update_that_was_cut_off_is_no_update() -> None:
         "[]",
         "null",
         "{}",
-        '{"memory_update": "- Ann"}',
         answer(history_entry=""),
         answer(history_entry=" \n"),
         answer(history_entry=12),
         answer(history_entry=None),
         answer(history_entry=["They met."]),
         answer(memory_update={"a": 1}).replace("They met.", ""),
-        '{"history_entry": "They m',
         "{" * 5000,
         "[" * 200_000,
         '{"a":' * 100_000,
     ],
 )
 def test_what_holds_no_usable_answer_is_none(text: str) -> None:
-    assert parse_answer(text) is None
+    assert parse_answer(Completion(text)) is None
 
 
 @pytest.mark.parametrize("update", [12, {"a": 1}, [1, 2], ["- Ann", None], True])
 def test_an_update_of_another_type_is_never_believed(update: object) -> None:
-    parsed = parse_answer(answer(memory_update=update))
+    parsed = parse_answer(Completion(answer(memory_update=update)))
     # the third tier may still save the history entry
     assert parsed is None or parsed.memory_update is None
 
 
 def test_a_repeated_placeholder_says_nothing() -> None:
-    assert parse_answer(answer(history_entry="<one to four sentences>")) is None
-    parsed = parse_answer(answer(memory_update="<the current memory>"))
+    assert parse_answer(Completion(answer(history_entry="<one to four sentences>"))) is None
+    parsed = parse_answer(Completion(answer(memory_update="<the current memory>")))
     assert parsed is None or parsed.memory_update is None
 
 
 def test_an_update_as_a_list_of_lines_is_joined() -> None:
-    assert parse_answer(answer(memory_update=["- Ann", "- Ben"])) == ConsolidationAnswer("They met.", "- Ann\n- Ben")
+    assert parse_answer(Completion(answer(memory_update=["- Ann", "- Ben"]))) == ConsolidationAnswer(
+        "They met.", "- Ann\n- Ben"
+    )
 
 
 def test_an_entry_that_is_too_long_is_cut() -> None:
-    parsed = parse_answer(answer(history_entry="x" * 50_000))
+    parsed = parse_answer(Completion(answer(history_entry="x" * 50_000)))
     assert parsed is not None
-    assert len(parsed.history_entry) == LONGEST_ENTRY
+    assert len(parsed.history_entry or "") == LONGEST_ENTRY
 
 
 def test_facts_are_read_with_kind_and_day() -> None:
@@ -153,15 +154,11 @@ def test_at_most_twelve_facts_are_taken() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        "a string",
         None,
         [],
         {},
         {"subject": "name"},
-        {"fact": "The user is Ann."},
-        {"subject": " ", "fact": "The user is Ann."},
         {"subject": "name", "fact": ""},
-        {"subject": 1, "fact": "The user is Ann."},
         {"subject": "name", "fact": ["Ann"]},
     ],
 )
@@ -184,7 +181,7 @@ def test_half_an_emoji_becomes_something_that_a_file_can_hold() -> None:
         '{"history_entry": "Hi \\ud83d", "memory_update": "- \\ude00 Ann",'
         ' "facts": [{"subject": "mood \\ud83d", "fact": "The user is \\ud83d glad."}]}'
     )
-    parsed = parse_answer(text)
+    parsed = parse_answer(Completion(text))
     assert parsed is not None
     for said in (parsed.history_entry, parsed.memory_update, parsed.facts[0].subject, parsed.facts[0].text):
         assert said is not None
@@ -193,7 +190,7 @@ def test_half_an_emoji_becomes_something_that_a_file_can_hold() -> None:
 
 def test_a_huge_answer_of_blanks_in_fences_is_read_in_no_time() -> None:
     began = time.perf_counter()
-    assert parse_answer("```json\n" + "\n " * 100_000 + "x") is None
+    assert parse_answer(Completion("```json\n" + "\n " * 100_000 + "x")) is None
     assert time.perf_counter() - began < 2
 
 
@@ -223,12 +220,12 @@ PIECES = st.lists(
     | PIECES.map("".join)
 )
 def test_any_text_at_all_gives_none_or_a_checked_answer(text: str) -> None:
-    parsed = parse_answer(text)
+    parsed = parse_answer(Completion(text))
     if parsed is None:
         return
-    assert parsed.history_entry.strip()
-    assert len(parsed.history_entry) <= LONGEST_ENTRY
-    assert (parsed.history_entry + (parsed.memory_update or "")).encode() is not None
+    history = parsed.history_entry or ""
+    assert len(history) <= LONGEST_ENTRY
+    assert (history + (parsed.memory_update or "")).encode() is not None
     assert len(parsed.facts) <= MOST_FACTS
     for fact in parsed.facts:
         assert fact.subject.strip()

@@ -44,7 +44,7 @@ ROUNDS = st.lists(st.tuples(ANSWERS, ANSWERS, st.sampled_from([None, *CRASH_POIN
 async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) -> None:
     answers = [answer for first, second, _ in rounds for answer in (first, second)]
 
-    async def prompt(text: str) -> Completion:
+    async def prompt(text: str, seconds: float) -> Completion:
         return Completion(answers.pop(0) if answers else "")
 
     clock = FakeClock()

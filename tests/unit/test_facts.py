@@ -11,8 +11,10 @@ import pytest
 
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
+from memory.evidence.fact import Fact
+from memory.evidence.weighing import Weighed
 from memory.files.markdown import MarkdownFiles
-from memory.learning.facts import Fact, FactStore, Learned
+from memory.learning.facts import FactStore, Learned
 from memory.ledger.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
@@ -28,9 +30,15 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 ANN, BEN = "telegram:1", "telegram:2"
-KYIV = Fact("home city", "The user lives in Kyiv.", Kind.FACT)
-LVIV = Fact("Home City", "The user lives in Lviv.", Kind.FACT, date(2026, 2, 1))
-TEA = Fact("drink", "The user likes tea.", Kind.PREFERENCE)
+
+
+def confirmed(subject: str, text: str, kind: Kind, since: date | None = None) -> Weighed:
+    return Weighed(Fact(subject, text, kind, since))
+
+
+KYIV = confirmed("home city", "The user lives in Kyiv.", Kind.FACT)
+LVIV = confirmed("Home City", "The user lives in Lviv.", Kind.FACT, date(2026, 2, 1))
+TEA = confirmed("drink", "The user likes tea.", Kind.PREFERENCE)
 UTC_ZONE = ZoneInfo("UTC")
 
 
@@ -68,7 +76,7 @@ async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: FactSto
 
 async def test_what_is_known_already_is_passed_over(facts: FactStore) -> None:
     await facts.learn(ANN, [TEA], 1)
-    again = Fact("Drink", "the user  likes TEA.", Kind.PREFERENCE)
+    again = confirmed("Drink", "the user  likes TEA.", Kind.PREFERENCE)
     assert await facts.learn(ANN, [TEA, again], 2) == []
     assert len(await facts.current(ANN, 100)) == 1
 
@@ -91,12 +99,12 @@ async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
 
 async def test_a_chain_of_moves_leaves_one_current_fact(facts: FactStore) -> None:
     for city in ("Kyiv", "Lviv", "Odesa", "Kyiv"):
-        await facts.learn(ANN, [Fact("home city", f"The user lives in {city}.", Kind.FACT)], 1)
+        await facts.learn(ANN, [confirmed("home city", f"The user lives in {city}.", Kind.FACT)], 1)
     assert await current(facts) == {"home city": "The user lives in Kyiv."}
 
 
 async def test_two_facts_on_one_subject_at_once_leave_the_later_and_one_undo(facts: FactStore, undo: Undo) -> None:
-    await facts.learn(ANN, [Fact("home city", "The user lives in Odesa.", Kind.FACT)], 1)
+    await facts.learn(ANN, [confirmed("home city", "The user lives in Odesa.", Kind.FACT)], 1)
     await facts.learn(ANN, [KYIV, LVIV], 1)
     assert await current(facts) == {"home city": "The user lives in Lviv."}
     assert await undo.undo(ANN)
@@ -116,7 +124,7 @@ async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the
     await facts.learn(ANN, [KYIV], 1)
     before = await store.entries.get(ANN, "home city")
     clock.forward(days=1)
-    await facts.learn(ANN, [LVIV, TEA, Fact("job", "The user builds boats.", Kind.FACT)], 2)
+    await facts.learn(ANN, [LVIV, TEA, confirmed("job", "The user builds boats.", Kind.FACT)], 2)
     undone = await undo.undo(ANN)
     assert undone is not None
     assert undone.author == Author.CONSOLIDATION
@@ -139,9 +147,9 @@ async def test_what_was_taken_back_can_be_learned_again(facts: FactStore, undo: 
 
 async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> None:
     secrets = [
-        Fact("wifi", "The password is hunter2-secret!", Kind.FACT),
-        Fact("password: hunter2-secret!", "It is kept in a drawer.", Kind.FACT),
-        Fact("card", "The card is 4111 1111 1111 1111 of the user.", Kind.FACT),
+        confirmed("wifi", "The password is hunter2-secret!", Kind.FACT),
+        confirmed("password: hunter2-secret!", "It is kept in a drawer.", Kind.FACT),
+        confirmed("card", "The card is 4111 1111 1111 1111 of the user.", Kind.FACT),
     ]
     learned = await facts.learn(ANN, [*secrets, TEA], 1)
     assert said_by(learned) == [("The user likes tea.", None)]

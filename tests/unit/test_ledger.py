@@ -92,7 +92,7 @@ def says_fact(subject: str, text: str, update: object = None) -> Callable[[objec
 async def test_the_first_undo_takes_back_what_was_learned_fact_and_line_alike(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    await person.says("I live in Kyiv.")
+    await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     assert "Learned: The user lives in Kyiv. (/undo takes it back)" in await person.says("/new")
     assert memory_of(app).read_text() == "- The user lives in Kyiv.\n"
@@ -106,7 +106,7 @@ async def test_the_first_undo_takes_back_what_was_learned_fact_and_line_alike(
 async def test_an_undo_leaves_the_file_that_a_person_has_edited_and_takes_back_the_entries(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    await person.says("I live in Kyiv.")
+    await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     await person.says("/new")
     memory_of(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
@@ -216,7 +216,7 @@ async def test_what_a_note_says_now_stands_in_its_line(ledger: Ledger, entries: 
 async def test_a_memory_whose_line_stands_in_memory_md_does_not_activate_a_second_time(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    await person.says("I live in Kyiv.")
+    await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     await person.says("/new")
     await person.says("Which city do I live in?")

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.jobs.housekeeping import Housekeeping
+from memory.backup.soundness import Soundness
+from memory.retrieval.search import Search
 from memory.service.mailbox import Mailbox, Received
 from memory.service.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
@@ -179,7 +181,9 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: 
         await mailbox.done(item.id for item in await mailbox.receive(updates(2)))
         clock.forward(days=31)
         pruning = Noticed(app.database, clock)
-        keeping = Housekeeping(pruning, ledger_over(app.database, clock), pause=0.01)
+        keeping = Housekeeping(
+            pruning, ledger_over(app.database, clock), Soundness(app.database, Search(app.database)), pause=0.01
+        )
         keeping.start()
         async with asyncio.timeout(20):
             await pruning.done.wait()

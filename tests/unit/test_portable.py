@@ -150,7 +150,15 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
     rows = await database.rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%'"
     )
-    assert {row["name"] for row in rows} - TABLES.keys() == {"claim_codes", "decay", "endpoints", "jobs"}
+    assert {row["name"] for row in rows} - TABLES.keys() == {
+        "claim_codes",
+        "decay",
+        "effects",
+        "endpoints",
+        "jobs",
+        "previews",
+        "set_aside",
+    }
 
 
 async def test_search_and_undo_work_after_an_import(

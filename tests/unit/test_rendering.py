@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,3 +96,63 @@ def test_plain_words_carry_no_entities_and_bold_ones_do() -> None:
 
 def test_nothing_visible_makes_no_message() -> None:
     assert render(" \n ") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "use List<String> and Map<K, V> here",
+        "if a<b and c>d then",
+        "<div>hello</div>",
+        "<script>alert(1)</script>",
+        "<!-- a comment -->",
+        "text <!-- c --> more",
+        "<details>\n<summary>x</summary>\ny\n</details>",
+        "$$$$",
+        "a $$$$ b",
+        "[note]: url",
+        "[note]: http://a.example/b",
+        "[a]: b\n[c]: d\ntext",
+        "a[^1]\n\n[^1]: foot",
+        "[](http://a.example)",
+        "![](http://a.example/b.png)",
+        "see [the list](#list) and [this](src/app)",
+        "#",
+    ],
+)
+def test_nothing_that_was_written_vanishes_in_rendering(said: str) -> None:
+    (chunk,) = render(said)
+    assert chunk.text == said
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "what"),
+    [
+        ("> a quote\n> of two lines", "blockquote", "a quote\nof two lines"),
+        ("see [there](https://a.example)", "text_link", "there"),
+        ("see [there][1]\n\n[1]: https://a.example", "text_link", "there"),
+        ("the type is `List<String>`", "code", "List<String>"),
+        ("a ||secret|| word", "spoiler", "secret"),
+    ],
+)
+def test_what_has_an_entity_is_shown_by_it(said: str, kind: str, what: str) -> None:
+    (chunk,) = render(said)
+    assert shown(chunk, kind) == [what]
+
+
+TAGS = st.sampled_from(
+    ["<b>", "</i>", "<T>", "<!-- ", " -->", "[x]: ", "$$", "$", "<div>\n", "<br/>", "&lt;", "[", "]("]
+)
+
+
+@given(st.lists(st.one_of(TAGS, st.from_regex(r" ?word[a-z]{1,4} ?", fullmatch=True)), max_size=20).map("".join))
+def test_no_word_vanishes_whatever_stands_around_it(said: str) -> None:
+    text = " ".join(chunk.text for chunk in render(said))
+    links = " ".join(str(e.url) for chunk in render(said) for e in chunk.entities if e.url)
+    assert [word for word in re.findall(r"word[a-z]+", said) if word not in text + links] == []
+
+
+@pytest.mark.parametrize("mark", ["1. ", "- ", "> ", "* 1. "])
+def test_a_text_that_nests_ever_deeper_does_not_grow_without_measure(mark: str) -> None:
+    said = mark * (21_000 // len(mark))
+    assert sum(len(chunk.text) for chunk in render(said)) < 3 * len(said)

@@ -280,7 +280,7 @@ async def test_archived_and_superseded_entries_are_found_unless_they_are_left_ou
     assert await found(search, "apple") == ["archived", "former", "now"]
     assert await found(search, "apple", archived=False) == ["former", "now"]
     assert await found(search, "apple", archived=True) == ["archived"]
-    assert await found(search, "apple", superseded=False) == ["archived", "now"]
+    assert await found(search, "apple", current=True) == ["archived", "now"]
 
 
 async def test_owners_find_only_what_is_theirs(store: Store, search: Search) -> None:

@@ -159,6 +159,10 @@ class BotApiServer:
         self._notify()
         return update_id
 
+    def spoil(self, update_id: int, field: str, value: object) -> None:
+        """Let the message in an update that was not fetched yet say something that no client knows."""
+        self._methods.updates.spoil(update_id, field, value)
+
     def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int) -> int:
         """A person presses a button under a message of the bot; the number of the update."""
         update_id = press(self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id)
@@ -196,6 +200,11 @@ class BotApiServer:
         """The bot's messages in the chat as they stand now: edits applied, deleted ones gone."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.bot_messages()
+
+    @property
+    def documents(self) -> list[bytes]:
+        """What the files hold that the bot has sent, in order."""
+        return list(self._methods.documents.values())
 
     def drafts(self, chat_id: int) -> list[str]:
         """The texts the bot streamed into the chat, in order."""

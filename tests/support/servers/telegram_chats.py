@@ -167,7 +167,7 @@ def _bot_message(message: JsonObject) -> BotMessage:
     reply = message.get("reply_to_message")
     return BotMessage(
         message_id=message["message_id"],
-        text=message["text"],
+        text=message.get("text", ""),
         entities=tuple(entity_from_json(entity) for entity in message.get("entities", [])),
         thread_id=message.get("message_thread_id"),
         reply_to_message_id=reply["message_id"] if reply else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_text
-from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
+from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, bad_request, integer
 from tests.support.servers.telegram_text import FormattedText, check_text, parse_entities, trimmed, utf16_length
 from tests.support.servers.telegram_updates import UpdateQueue
 
@@ -56,6 +56,7 @@ class Methods:
         self.updates = UpdateQueue()
         self.callback_queries: set[str] = set()
         self.commands: dict[tuple[str, str], list[Command]] = {}
+        self.documents: dict[str, bytes] = {}
         self.drafts_supported = True
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
@@ -70,6 +71,7 @@ class Methods:
             "getMyCommands": self._get_my_commands,
             "getWebhookInfo": self._get_webhook_info,
             "sendChatAction": self._send_chat_action,
+            "sendDocument": self._send_document,
             "sendMessage": self._send_message,
             "sendMessageDraft": self._send_message_draft,
             "setMyCommands": self._set_my_commands,
@@ -101,6 +103,17 @@ class Methods:
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)
         return chat.put(fill_text(message, check_text(formatted), markup))
+
+    def _send_document(self, params: JsonObject) -> JsonObject:
+        document = params.get("document")
+        if not isinstance(document, Upload) or not document.content:
+            raise bad_request("file must be non-empty")
+        chat = self.chats.named_by(params)
+        message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
+        file_id = f"BQACAgIAAx-{message['message_id']}"
+        shown = {"file_id": file_id, "file_unique_id": file_id, "file_name": document.name}
+        self.documents[file_id] = document.content
+        return chat.put(message | {"document": shown | {"file_size": len(document.content)}})
 
     def _send_message_draft(self, params: JsonObject) -> bool:
         formatted = _formatted(params, may_be_empty=True)

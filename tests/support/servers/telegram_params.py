@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from email.parser import BytesParser
 from email.policy import HTTP
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -51,6 +52,14 @@ _JSON = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that came with a request."""
+
+    name: str
+    content: bytes
+
+
 class ApiError(Exception):
     """An answer of the Bot API that is not ok."""
 
@@ -84,7 +93,7 @@ def read_params(request: Request) -> JsonObject:
         raw = _from_query(request) | _from_body(request)
         params = {name: _decode(name, value) for name, value in raw.items()}
         # json.loads lets lone surrogates through; encoding finds them wherever they are
-        json.dumps(params, ensure_ascii=False).encode()
+        json.dumps(params, ensure_ascii=False, default=str).encode()
     except UnicodeError as error:
         raise bad_request("strings must be encoded in UTF-8") from error
     return params
@@ -125,9 +134,11 @@ def _from_multipart(request: Request) -> JsonObject:
     for part in form.iter_parts():
         name = part.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True)
-        if isinstance(name, str) and isinstance(content, bytes) and part.get_filename() is None:
-            fields[name] = content.decode()
-    return fields
+        if isinstance(name, str) and isinstance(content, bytes):
+            file_name = part.get_filename()
+            fields[name] = content.decode() if file_name is None else Upload(file_name, content)
+    # what is attached stands in a part of its own, to which the parameter refers
+    return {name: fields.get(str(value).removeprefix("attach://"), value) for name, value in fields.items()}
 
 
 def _decode(name: str, value: Any) -> Any:

@@ -42,6 +42,12 @@ class UpdateQueue:
             self._wake()
         return update_id
 
+    def spoil(self, update_id: int, field: str, value: object) -> None:
+        """Change one field of the content of a pending update."""
+        update = self._pending[update_id]
+        kind = next(name for name in update if name != "update_id")
+        self._pending[update_id] = update | {kind: update[kind] | {field: value}}
+
     def drop(self) -> None:
         """Forget every update."""
         self._pending.clear()

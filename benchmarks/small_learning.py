@@ -1,0 +1,168 @@
+"""What the embedded model learns of a conversation: facts confirmed, unconfirmed and wrong, and the seconds it takes.
+
+Five conversations of ten turns, each with five facts; the answers are the real model's. Whether a fact is right is
+told by words that must stand in it. `python -m benchmarks.small_learning` works in data directories of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app import open_app
+from config.logs import configure_logging
+from config.settings import Settings, load_settings
+from tests.support.fakes import Person
+
+if TYPE_CHECKING:
+    from bot.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Ten messages, and for each of the five facts in them the words of which one must stand in a memory of it."""
+
+    messages: tuple[str, ...]
+    facts: tuple[tuple[str, ...], ...]
+
+
+TALKS = (
+    Talk(
+        (
+            "Hi! My name is Olena and I keep bees in Poltava.",
+            "How many legs does a bee have?",
+            "My sister Oksana helps me with the honey every August.",
+            "What is honey made of?",
+            "I'm allergic to peanuts, by the way.",
+            "What could I plant for the bees?",
+            "I sold 40 jars of honey last week.",
+            "When does lavender bloom?",
+            "Tell me one thing about wax.",
+            "Thanks, that helps.",
+        ),
+        (("olena",), ("poltava", "bees"), ("oksana",), ("peanut",), ("40", "jars")),
+    ),
+    Talk(
+        (
+            "Good morning, I work as a nurse in Leeds.",
+            "What is a good breakfast before a night shift?",
+            "I don't eat eggs though.",
+            "And something quick for two?",
+            "My husband Mark drives a bus.",
+            "How long should I nap before the shift?",
+            "We have a cat called Pepper.",
+            "Do cats like oats?",
+            "My birthday is on the 3rd of June.",
+            "Good to know, bye.",
+        ),
+        (("nurse",), ("egg",), ("mark", "bus"), ("pepper",), ("june",)),
+    ),
+    Talk(
+        (
+            "I'm learning Italian for a trip to Rome in October.",
+            "How do I say good evening?",
+            "My teacher is called Paola.",
+            "What is the past tense of andare?",
+            "I practise every Tuesday at seven.",
+            "Give me a short sentence with it.",
+            "My brother lives in Milan.",
+            "Is Milan far from Rome?",
+            "I can't stand olives, so no olive dishes please.",
+            "Grazie!",
+        ),
+        (("italian", "rome"), ("paola",), ("tuesday",), ("milan",), ("olive",)),
+    ),
+    Talk(
+        (
+            "We bought a house in Ghent last year.",
+            "What should I check before winter?",
+            "The roof is from 1974.",
+            "How often should gutters be cleaned?",
+            "I work from home on Fridays.",
+            "Any tips against draughts?",
+            "My daughter Lise is seven.",
+            "What colour suits a child's room?",
+            "Our neighbour Jan is a plumber.",
+            "Perfect, thank you.",
+        ),
+        (("ghent",), ("1974", "roof"), ("friday",), ("lise",), ("jan", "plumber")),
+    ),
+    Talk(
+        (
+            "I run a small bakery called Crumb.",
+            "How long does sourdough rise?",
+            "My oven only takes two trays.",
+            "What can I bake for thirty people?",
+            "My business partner is Dana.",
+            "How do I price a cake?",
+            "I moved here from Lisbon in 2019.",
+            "What is a pastel de nata?",
+            "I prefer short answers.",
+            "See you tomorrow.",
+        ),
+        (("crumb", "bakery"), ("tray",), ("dana",), ("lisbon",), ("short",)),
+    ),
+)
+
+
+async def learned(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], float]:
+    """The entries that a talk leaves, each with its doubt, and how many seconds /new and the work after it take."""
+    person = Person(app)
+    for message in talk.messages:
+        await person.says(message)
+    began = time.monotonic()
+    await person.says("/new")
+    await app.background.run_pending()
+    rows = await app.database.rows(
+        "SELECT e.content, e.unconfirmed FROM entries e WHERE e.deleted_at IS NULL AND e.superseded_by IS NULL"
+    )
+    return [(row["content"], row["unconfirmed"]) for row in rows], time.monotonic() - began
+
+
+def with_weights(folder: Path) -> Settings:
+    """Settings of a data directory of its own, with the weights that are here."""
+    (folder / "models").mkdir()
+    for weights in load_settings().models_dir.glob("*.gguf"):
+        (folder / "models" / weights.name).symlink_to(weights)
+    return Settings.model_validate({"mneme_data_dir": folder})
+
+
+async def measure() -> None:
+    """Play the talks, and print a line for each."""
+    total: Counter[str] = Counter()
+    print(f"{'talk':6}{'found':>7}{'confirmed':>11}{'unconfirmed':>13}{'wrong or idle':>15}{'seconds':>9}")
+    for number, talk in enumerate(TALKS, start=1):
+        with tempfile.TemporaryDirectory() as folder:
+            async with open_app(with_weights(Path(folder))) as app:
+                entries, seconds = await learned(app, talk)
+        kept = [(content.lower(), unconfirmed) for content, unconfirmed in entries]
+        found = sum(
+            any(word in content for content, doubt in kept if doubt is None for word in fact) for fact in talk.facts
+        )
+        idle = sum(not any(word in content for fact in talk.facts for word in fact) for content, _ in kept)
+        row = Counter(
+            found=found,
+            confirmed=sum(doubt is None for _, doubt in kept),
+            unconfirmed=sum(doubt is not None for _, doubt in kept),
+            idle=idle,
+        )
+        total.update(row)
+        print(f"{number:<6}{found:>5}/5{row['confirmed']:>11}{row['unconfirmed']:>13}{idle:>15}{seconds:>9.1f}")
+        for content, doubt in entries:
+            print(f"      {'?' if doubt else '+'} {content}")
+    print(f"{'all':6}{total['found']:>4}/25{total['confirmed']:>11}{total['unconfirmed']:>13}{total['idle']:>15}")
+
+
+def main() -> None:
+    """Measure, with what the bot logs out of the way."""
+    configure_logging("error", "console")
+    asyncio.run(measure())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""Nothing lost, nothing doubled: `mneme run` is killed at random moments, with faults besides, and all is counted.
+
+    python -m benchmarks.storm                      1,000 kills; some 25 minutes
+    python -m benchmarks.storm --kills 100 --faults with errors, resets, lost answers and stalls of Telegram
+
+The real program talks to a Bot API server and a scripted model in this process, which streams its answers, calls
+tools, and says in each answer which messages it has read. People write in five chats and a group, remember and undo,
+begin conversations anew and compact them. At the end the program may finish; then every message must have been
+worked on in one turn and answered, every note stand once, every /undo have undone one change. A message that Telegram
+showed twice, since its confirmation was lost with the process or with the line, is counted apart: nobody can know.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import os
+import random
+import re
+import sqlite3
+import sys
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.processes import running_bot
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from tests.support.servers.model import ChatRequest, Reply
+
+ROOT = Path(__file__).parent.parent
+CHATS = [1001, 1002, 1003, 1004, 1005]
+UNDOING, GROUP = 1006, -100500
+END = "so it is."
+"""How each answer of the model ends: what is shown without it is the half of one."""
+PATIENCE = 180
+_SAID = re.compile(r"\b[mtru]\d+\b")
+
+
+@dataclass(slots=True)
+class Sent:
+    """What people have sent: the marks of their messages, by chat."""
+
+    marks: dict[str, int] = field(default_factory=dict)
+    undos: int = 0
+    commands: int = 0
+
+    def new(self, kind: str, chat: int) -> str:
+        """A mark for one more message in a chat."""
+        mark = f"{kind}{len(self.marks)}"
+        self.marks[mark] = chat
+        return mark
+
+
+def answer(chat: ChatRequest) -> Reply:
+    """What the model says: which messages it has read; a note first where one asks for it."""
+    newest = []
+    for message in reversed(chat.messages):
+        if message["role"] == "assistant" and not message.get("tool_calls"):
+            break
+        newest.append(message)
+    read = [mark for m in reversed(newest) if m["role"] == "user" for mark in _SAID.findall(asked(m["content"]))]
+    wanted = [mark for mark in read if mark.startswith("t")]
+    done = sum(len(m.get("tool_calls") or []) for m in newest)
+    if wanted[done:] and chat.body.get("tools"):
+        return Calls((("note_add", {"name": wanted[done], "content": f"the boat {wanted[done]} lies in port"}),))
+    return Says(f"I have read {' '.join(dict.fromkeys(read))} and {'thought about it, ' * 12}{END}")
+
+
+def asked(content: str) -> str:
+    """What the person has said in a message, without what was put behind it."""
+    return content.partition("<context>")[0]
+
+
+def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> None:
+    """Somebody does something."""
+    chat = chance.choice([*CHATS, UNDOING, GROUP])
+    if chat == GROUP:
+        mark = sent.new("m", chat)
+        telegram.user_says(f"@mneme_test_bot {mark}", chat_id=chat, user_id=CHATS[0], chat_type="supergroup")
+    elif chat == UNDOING:
+        if chance.random() < 0.4 and len([m for m in sent.marks if m.startswith("u")]) > sent.undos:
+            sent.undos += 1
+            telegram.user_says("/undo", chat_id=chat)
+        else:
+            telegram.user_says(f"/remember the boat {sent.new('u', chat)} sails tomorrow", chat_id=chat)
+    else:
+        kind = chance.choices(["m", "t", "r", "/new", "/compact", "/status"], [10, 4, 3, 1, 1, 1])[0]
+        if kind.startswith("/"):
+            sent.commands += 1
+            telegram.user_says(kind, chat_id=chat)
+        elif kind == "r":
+            telegram.user_says(f"/remember the boat {sent.new(kind, chat)} is for sale", chat_id=chat)
+        else:
+            telegram.user_says(f"Please look at {sent.new(kind, chat)}", chat_id=chat)
+
+
+def trouble(telegram: BotApiServer, chance: random.Random) -> None:
+    """Something goes wrong at Telegram, or on the way there."""
+    method = chance.choice(["sendMessage", "sendMessage", "editMessageText", "getUpdates", "sendMessageDraft"])
+    match chance.randrange(6):
+        case 0:
+            telegram.fault(method, error_code=chance.choice([500, 502]), html=True, times=2)
+        case 1:
+            telegram.fault(method, drop=True)
+        case 2:
+            telegram.fault(method, drop=True, applied=True)
+        case 3:
+            telegram.fault(method, error_code=429, retry_after=1)
+        case 4:
+            telegram.fault(method, error_code=404)
+        case _:
+            telegram.fault(method, stall=True)
+
+
+async def storm(kills: int, *, faults: bool, seed: int) -> int:
+    """Run it and print what came of it; how much was lost, doubled or left half."""
+    chance, sent = random.Random(seed), Sent()
+    # a connection that the killed program leaves is no news
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
+    async with ModelServer() as model, BotApiServer() as telegram:
+        model.otherwise = answer
+        model.pace = 0.002
+        with tempfile.TemporaryDirectory(prefix="mneme-storm-") as name:
+            folder = Path(name)
+            environment = _environment(telegram, model, folder)
+            began = time.monotonic()
+            for number in range(kills):
+                async with running_bot(environment, folder):
+                    await _live(telegram, sent, chance, faults=faults)
+                if number % 50 == 49:
+                    print(
+                        f"{number + 1} kills, {len(sent.marks)} messages, {time.monotonic() - began:.0f} s", flush=True
+                    )
+            telegram.clear_faults()
+            async with running_bot(environment, folder) as process:
+                await _quiet(telegram, folder)
+                process.terminate()
+                await process.wait()
+            return _count(telegram, sent, folder)
+
+
+async def _live(telegram: BotApiServer, sent: Sent, chance: random.Random, *, faults: bool) -> None:
+    """Let the program live for a moment: mostly until it works, and then for the length of a turn."""
+    for _ in range(chance.randrange(4)):
+        people_write(telegram, sent, chance)
+    if chance.random() < 0.15:
+        await asyncio.sleep(chance.uniform(0, 1.5))
+        return
+    polls = len(telegram.calls_to("getUpdates"))
+    await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls, timeout=PATIENCE)
+    for _ in range(chance.randrange(3)):
+        if faults and chance.random() < 0.5:
+            trouble(telegram, chance)
+        people_write(telegram, sent, chance)
+        await asyncio.sleep(chance.uniform(0, 0.25))
+    await asyncio.sleep(chance.uniform(0, 0.3))
+
+
+async def _quiet(telegram: BotApiServer, folder: Path) -> None:
+    """Wait until everything that was received is worked on and sent."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        await asyncio.sleep(0.5)
+        left = _rows(folder, "SELECT count(*) FROM inbox WHERE state <> 'done'")[0][0]
+        left += _rows(folder, "SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0]
+        if not left and not telegram.pending_update_ids:
+            return
+    print("it did not come to rest")
+
+
+def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:  # whatever the columns hold
+    with closing(sqlite3.connect(folder / "data" / "mneme.db", timeout=30)) as connection:
+        return list(connection.execute(sql))
+
+
+def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
+    worked = collections.Counter[str]()
+    for (content,) in _rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
+        worked.update(_SAID.findall(str(content)))
+    shown, half = collections.Counter[str](), []
+    for chat in {*sent.marks.values()}:
+        for message in telegram.sent(chat):
+            shown.update(set(_SAID.findall(message.text)))
+            if message.text.startswith("I have read") and END not in message.text:
+                half.append(message.text)
+    live = "SELECT content FROM entries WHERE deleted_at IS NULL AND kind <> 'archive'"
+    stands = collections.Counter[str]()
+    for (content,) in _rows(folder, live):
+        stands.update(_SAID.findall(str(content)))
+    asked_for = [mark for mark in sent.marks if mark[0] in "mt"]
+    noted = [mark for mark in sent.marks if mark[0] in "tr"]
+    remembered = [mark for mark in sent.marks if mark[0] == "u"]
+    undone = len(remembered) - sum(stands[mark] for mark in remembered)
+    wrong = {
+        "messages that no turn has worked on": [m for m in asked_for if worked[m] == 0],
+        "messages that two turns have worked on": [m for m in asked_for if worked[m] > 1],
+        "messages without an answer in their chat": [m for m in sent.marks if shown[m] == 0 and m[0] != "u"],
+        "halves of answers left in a chat": half,
+        "notes that are missing": [m for m in noted if stands[m] == 0],
+        "notes that stand more than once": [m for m in noted if stands[m] > 1],
+        "changes undone too many or too few": ["/undo"] * abs(undone - sent.undos),
+    }
+    print(f"sent: {len(sent.marks)} messages, {sent.undos} /undo, {sent.commands} other commands")
+    print(f"answered: {sum(shown[m] > 0 for m in sent.marks)}; shown twice: {sum(shown[m] > 1 for m in asked_for)}")
+    for what, which in wrong.items():
+        print(f"{what}: {len(which)} {which[:5] if which else ''}")
+    return sum(map(len, wrong.values()))
+
+
+def _environment(telegram: BotApiServer, model: ModelServer, folder: Path) -> dict[str, str]:
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "MNEME_DATA_DIR": str(folder / "data"),
+        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+        "TELEGRAM_API_URL": telegram.url,
+        "TELEGRAM_ALLOWED_IDS": ",".join(map(str, [*CHATS, UNDOING, GROUP])),
+        "OPENAI_BASE_URL": model.url,
+        "LLM_MODEL": "scripted",
+    }
+
+
+def main() -> None:
+    """Read the command line and let the storm loose; status 1 where anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    sys.exit(1 if asyncio.run(storm(options.kills, faults=options.faults, seed=options.seed)) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""From Telegram's updates to the sessions: the inbox is where work comes from, so nothing in it is ever forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.chat.commands import parse_command
+from bot.chat.conversation_commands import STOP
+from bot.telegram.updates import as_new, letter_of, read_update, sender_of
+from memory.errors import StoreError
+from memory.messages import Provenance
+from memory.service.mailbox import Received
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from telegram import Bot, User
+
+    from bot.chat.session_runner import SessionRunner
+    from bot.telegram.channel import TelegramChannel
+    from bot.telegram.door import Door
+    from bot.telegram.updates import Letter, RawUpdate
+    from memory.service.mailbox import InboxItem, Mailbox
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+SWEEP_PAUSE = 5.0
+"""Seconds after which the inbox is looked through again, for what could not be worked on, or not finished."""
+LONGEST_REST = 300.0
+"""Seconds at most before something is taken again that was taken before and did not come to its end."""
+_UNREADABLE = (
+    "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
+    "I keep it as it came; say it in plain words."
+)
+_TOO_LATE = "I had read that message before you edited it: send it anew if I should answer it."
+
+
+@dataclass(slots=True)
+class _Tries:
+    """How often an item was taken, and when it may be taken again (in the event loop's time)."""
+
+    count: int = 0
+    not_before: float = 0
+
+
+class Intake:
+    """Keeps the updates of those who may come in, and takes what the inbox holds to the sessions."""
+
+    def __init__(
+        self, channel: TelegramChannel, bot: Bot, me: User, mailbox: Mailbox, door: Door, runner: SessionRunner
+    ) -> None:
+        self._channel = channel
+        self._bot = bot
+        self._me = me
+        self._mailbox = mailbox
+        self._door = door
+        self._runner = runner
+        self._arrived = asyncio.Event()
+        self._tries: dict[int, _Tries] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take up what an earlier run received and did not finish, and from now on whatever comes."""
+        await self._sweep()
+        self._task = asyncio.create_task(self._work(), name="intake")
+
+    async def close(self) -> None:
+        """Take nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with contextlib.suppress(StoreError):
+            await self._finish_shown()
+
+    async def receive(self, updates: Sequence[RawUpdate]) -> None:
+        """Keep the updates of those who may come in. When this returns they may be confirmed to Telegram.
+
+        Of strangers, and of talk among others, nothing is kept.
+        """
+        kept = []
+        for update in updates:
+            try:
+                read = read_update(update.payload, self._bot)
+                letter = letter_of(read, self._me, self._channel, self._runner.commands)
+            except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
+                await self._set_aside(update, error)
+                continue
+            if letter is None:
+                await self._door.see_move(read)
+                continue
+            if await self._door.admits(letter):
+                arrival = letter.arrival
+                kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
+            else:
+                await self._door.turn_away(letter)
+        await self._mailbox.receive(kept)
+        self._arrived.set()
+
+    async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
+        # not the error's own words: they may quote the message
+        log.error("update_unreadable", update=update.id, error=type(error).__name__)
+        sender = sender_of(update, self._channel)
+        if sender is not None and sender.private and await self._door.admits(sender):
+            session_id = sender.arrival.address.session_id
+            await self._mailbox.set_aside(
+                Received(update.id, session_id, update.payload), _UNREADABLE.format(number=update.id)
+            )
+            self._channel.kick(sender.arrival)
+
+    async def _work(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP_PAUSE):
+                    await self._arrived.wait()
+            self._arrived.clear()
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        """Take whatever waits in the inbox and is in nobody's hands. What goes wrong here is tried again."""
+        try:
+            await self._finish_shown()
+            # asked before the inbox is read: what is finished in between is then in neither
+            in_hand = self._runner.in_hand()
+            waiting = await self._mailbox.waiting()
+        except Exception:
+            log.exception("inbox_unreadable")
+            return
+        self._tries = {item.id: self._tries[item.id] for item in waiting if item.id in self._tries}
+        in_hand |= self._channel.shown
+        free = [item for item in waiting if item.id not in in_hand and self._may_be_taken(item)]
+        together: list[Arrival] = []
+        for arrival in [*await self._read(free), None]:
+            if together and (arrival is None or arrival.address != together[0].address):
+                try:
+                    await self._runner.submit(*together)
+                except Exception:
+                    log.exception("arrivals_not_taken", session=together[0].address.session_id)
+                together = []
+            together += [arrival] if arrival is not None else []
+
+    async def _finish_shown(self) -> None:
+        if shown := set(self._channel.shown):
+            await self._mailbox.done(shown)
+            self._channel.shown -= shown
+
+    def _may_be_taken(self, item: InboxItem) -> bool:
+        """Whether it is time; what comes to no end again and again is taken ever more rarely."""
+        now = asyncio.get_running_loop().time()
+        tries = self._tries.setdefault(item.id, _Tries())
+        if now < tries.not_before:
+            return False
+        tries.not_before = now + min(SWEEP_PAUSE * 2**tries.count, LONGEST_REST) - SWEEP_PAUSE
+        tries.count += 1
+        return True
+
+    async def _read(self, items: Sequence[InboxItem]) -> list[Arrival]:
+        """The arrivals in items, each read alone; what is not for the sessions is dealt with here."""
+        arrivals: dict[int, Arrival] = {}
+        for item in items:
+            try:
+                letter = self._letter(item)
+                # who was let in then may have been shut out since
+                if letter is None or not await self._door.admits(letter):
+                    await self._mailbox.done([item.id])
+                    continue
+                arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+                if arrival.quoted is not None and letter.quoted_reply is not None:
+                    made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+                    arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
+                if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
+                    self._channel.stop_sending(arrival)
+                taken = await self._edited(item, arrival, arrivals) if letter.edited else arrival
+                if taken is not None and taken.inbox_id is not None:
+                    arrivals[taken.inbox_id] = taken
+            except Exception:
+                log.exception("update_not_taken", update=item.update_id)
+        return list(arrivals.values())
+
+    async def _edited(self, item: InboxItem, edit: Arrival, untaken: dict[int, Arrival]) -> Arrival | None:
+        """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any."""
+        assert edit.message_id is not None, "a message has an id"  # noqa: S101  # Telegram's updates always tell it
+        before = next((a for a in untaken.values() if _same_message(a, edit)), None)
+        waits = before or self._runner.lanes.replace_waiting(edit)
+        if waits is not None and waits.inbox_id is not None:
+            await self._mailbox.correct(item, waits.inbox_id, as_new(item.payload))
+            return None if before is None else replace(before, text=edit.text)
+        former = await self._mailbox.said_before(item, edit.message_id)
+        if former is None:
+            return edit  # what it was edited from was not meant for us, so nobody has read it
+        if not edit.text or edit.text == self._text_of(former):
+            await self._mailbox.done([item.id])  # a live location that moved, a link that got its picture
+        else:
+            await self._channel.say(edit, _TOO_LATE)
+        return None
+
+    def _letter(self, item: InboxItem) -> Letter | None:
+        return letter_of(read_update(item.payload, self._bot), self._me, self._channel, self._runner.commands)
+
+    def _text_of(self, payload: str) -> str | None:
+        """The text of an earlier update; None for one that was emptied since."""
+        with contextlib.suppress(Exception):
+            letter = letter_of(read_update(payload, self._bot), self._me, self._channel, self._runner.commands)
+            return letter.arrival.text if letter is not None else None
+        return None
+
+
+def _same_message(one: Arrival, other: Arrival) -> bool:
+    return one.address == other.address and one.message_id == other.message_id

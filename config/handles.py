@@ -1,0 +1,25 @@
+"""How many files and connections the process may have open at once, and how many of them each client may use."""
+
+from __future__ import annotations
+
+import resource
+
+WANTED = 8192
+"""Handles that are enough for everything; many systems give 1,024 until a program asks for more."""
+_SHARES = 8
+"""The clients' parts: Telegram, up to three models, and as much again for files, the database and what is closing."""
+_LEAST = 4
+
+
+def ask_for_handles() -> None:
+    """Take as many handles as the system lets the process have, up to WANTED."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def connections(most: int) -> int:
+    """How many connections one client may have open: `most`, or its part of the handles where those are few."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return most if soft == resource.RLIM_INFINITY else max(_LEAST, min(most, soft // _SHARES))

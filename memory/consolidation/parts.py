@@ -1,0 +1,102 @@
+"""A conversation cut into parts that a model can read, in order, nothing of what the user said left out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from config.secrets import without_secrets
+from memory.evidence.citation import is_affirmed
+from memory.messages import Message, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+BEGINNING, END = 120, 200
+"""How much of an answer is shown: what it was about, and what it asked. What the user affirms is shown whole."""
+OVERHEAD = 8
+"""Tokens that a message costs beside its text: number, name, line break."""
+_BREAKS = re.compile(r"\n\s*\n|(?<=[.!?。！？])\s+|\n|\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Messages that a model reads at once, as it is shown them.
+
+    before: what was said last before them, for who "she" is; nothing is learned from it. through: the id of the last
+    message of which this part and those before show everything, None where that is none.
+    """
+
+    messages: tuple[Message, ...]
+    before: tuple[Message, ...]
+    through: int | None
+
+    @property
+    def key(self) -> str:
+        """What tells this part from all others."""
+        first, last = self.messages[0], self.messages[-1]
+        return f"messages {first.id}-{last.id}" + ("" if self.through == last.id else f" ({len(last.content)})")
+
+
+def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int], carried: int = 4) -> Iterator[Part]:
+    """`messages` in parts of at most `tokens` each. carried: how many messages before a part are shown with it."""
+    affirmed = {message.id for at, message in enumerate(messages) if is_affirmed(messages, at)}
+    shown = [
+        message
+        if message.role is Role.USER or message.id in affirmed
+        else replace(message, content=shortened(message.content))
+        for message in messages
+    ]
+    pieces = [(piece, is_last) for message in shown for piece, is_last in _pieces(message, tokens, count)]
+    begun, held, done = 0, 0, None
+    for at, (piece, is_last) in enumerate(pieces):
+        cost = count(piece.content) + OVERHEAD
+        # a yes stays with what it says yes to
+        if at > begun and held + cost > tokens and pieces[at - 1][0].id not in affirmed:
+            yield _part(pieces, begun, at, done, carried)
+            begun, held = at, 0
+        held += cost
+        done = piece.id if is_last else done
+    if pieces:
+        yield _part(pieces, begun, len(pieces), done, carried)
+
+
+def halves(part: Part) -> tuple[Part, ...]:
+    """A part as two, where it has several messages: what a model could not answer for at once it may one by one."""
+    middle = len(part.messages) // 2
+    if middle == 0:
+        return (part,)
+    first, second = part.messages[:middle], part.messages[middle:]
+    return Part(first, part.before, first[-1].id), Part(second, first[-2:], part.through)
+
+
+def shortened(text: str) -> str:
+    """An answer's beginning and end."""
+    plain = " ".join(without_secrets(text).split())  # masked before it is cut: half a key is no longer known for one
+    return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"
+
+
+def _part(pieces: Sequence[tuple[Message, bool]], start: int, end: int, through: int | None, carried: int) -> Part:
+    before = tuple(piece for piece, _ in pieces[max(0, start - carried) : start])
+    return Part(tuple(piece for piece, _ in pieces[start:end]), before, through)
+
+
+def _pieces(message: Message, tokens: int, count: Callable[[str], int]) -> Iterator[tuple[Message, bool]]:
+    """A message that is too long for a part in pieces, each with whether it is the last."""
+    text = message.content
+    while count(text) + OVERHEAD > tokens:
+        piece = _cut(text, tokens, count)
+        yield replace(message, content=text[:piece]), False
+        text = text[piece:]
+    yield replace(message, content=text), True
+
+
+def _cut(text: str, tokens: int, count: Callable[[str], int]) -> int:
+    """Where to cut `text`: at a paragraph, a sentence or a word of its last third, or else in the middle of one."""
+    low, high = 1, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(text[:middle]) + OVERHEAD <= tokens else (low, middle - 1)
+    ends = [found.end() for found in _BREAKS.finditer(text, low * 2 // 3, low)]
+    return ends[-1] if ends else low

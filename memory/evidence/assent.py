@@ -1,0 +1,92 @@
+"""Which messages say yes to the one before, which state something, and which only ask."""
+
+from __future__ import annotations
+
+import re
+
+from memory.text.days import weekdays_in
+from memory.text.numbers import mentions, readings, times_of_day
+from memory.text.words import is_small_talk
+
+# what says yes by itself, whatever was said before
+_YES = (
+    "yes+|yeah+|yea|yep|yup|aye|that['’]?ll do|go (?:for it|ahead)|please do|do that|exactly|correct|right|"
+    "that['’]?s right|that is right|true|indeed|absolutely|"
+    "definitely|of course|perfect|sounds (?:good|great|right)|let['’]?s (?:do|go)|deal|agreed|you got it|spot on|"
+    "да+|да?вай(?:те)?|ага|угу|именно|верно|точно|правильно|так и есть|конечно|идеально|отлично|договорились|"
+    r"так(?=\s*(?:[,.!)]|$|саме|точно|і є|так))|еге|саме так|правильно|вірно|точно|звісно|звичайно|ідеально|"
+    r"чудово|домовились|авжеж|"
+    "ja+|jawoll?|voll|jo+|jap|jep|mach(?:en)? (?:ma|wir)|jo|genau|richtig|stimmt|korrekt|exakt|klar|natürlich|"
+    "perfekt|abgemacht|passt|"
+    r"sí|si(?=\s*(?:[,.!)]|$|claro|exacto|eso|por|correcto|perfecto|si))|sip|exacto|exactamente|correcto|eso es|"
+    r"así es|claro|por supuesto|perfecto|de acuerdo|"
+    "oui|ouais|exactement|exact|correct|c['’]est (?:ça|cela|exact)|tout à fait|parfait|bien sûr|d['’]accord|"
+    "voilà|grave|nickel|carrément|faisons|fais ça|"
+    "sì|esatto|certo|perfetto|giusto|sim|isso|exato|certo|perfeito|tak|dokładnie|zgadza się|pewnie|"
+    "是的?|成|就按|对+(?:的|啊|呀)?|對+|好[啊呀]?[,， ]*就|没错|沒錯|正是|确实|就这(?:样|么)|"
+    "完全正确|好的?[,，]?就|当然|嗯+|行|可以|はい|うん|そう(?:です)?|その通り|"
+    r"(?:very |très |sehr )?(?:good|great|bonne|gute|buena|хорошая|отличная|чудова|гарна|boa) (?:idea|idée|idee|"
+    r"идея|ідея|ideia)|"
+    "👍|✅|💯|👌"
+)
+_TURNED = re.compile(
+    r"\b(?:but|except|however|although|not|no|nope|wrong|isn['’]?t|don['’]?t|"
+    r"но|однако|кроме|нет|не|але|проте|крім|ні|aber|jedoch|außer|nein|nicht|kein\w*|"
+    r"pero|excepto|aunque|mais|sauf|non|pas|però|ma|mas|não|ale|nie)\b|但|不过|可是|不是|不对|没有|でも|いいえ",
+    re.IGNORECASE,
+)
+_BEGINS_WITH_YES = re.compile(
+    rf"\W*(?:(?:oh|ah|о|ой|а|ну|na|ach|ay|ah)[,!\s]+)?(?:{_YES})(?!(?![\u3040-\u9fff])\w)", re.IGNORECASE
+)
+_WHY_NOT = re.compile(
+    r"why not|warum nicht|pourquoi pas|почему (?:бы и )?нет|чому (?:б і )?ні|por qu[eé] no", re.IGNORECASE
+)
+_SHORTENED = re.compile("👍|✅|💯|👌")
+_ASKED = re.compile("[?？]")
+
+
+# one sentence that asks for something, and says nothing about who asks
+_REQUEST = re.compile(
+    r"(?:please\s|can you\s|could you\s|пожалуйста,?\s|будь ласка,?\s|bitte\s|por favor,?\s)?"
+    r"(?:(?:tell|show|teach) me|explain|describe|translate|summari[sz]e|list|calculate|compare|recommend|suggest|"
+    r"define|write|(?:рас)?скажи(?:те)?|расскажи(?:те)?|объясни(?:те)?|опиши(?:те)?|переведи(?:те)?|напиши(?:те)?|покажи(?:те)?|"
+    r"розкажи|поясни|опиши|переклади|покажи|erzähl\w*|erklär\w*|beschreib\w*|übersetz\w*|schreib\w*|zeig\w*|"
+    r"cuéntame|dime|explica|describe|traduce|escribe|muéstrame|dis-moi|raconte|explique|décris|traduis|écris|montre)\b"
+    r"[^.!?\n]*[.!]*|请?(?:告诉我|解释|描述|翻译|写)[^。！？\n]*[。！]*",
+    re.IGNORECASE,
+)
+
+
+def affirms(answer: str, asked: str) -> bool:
+    """Whether `answer` says yes to what `asked` says. A yes with a "but" is none: it says what is different.
+
+    People say yes to a question in more ways than a list could hold: there whatever comes counts that neither negates,
+    nor asks back, nor names another number or day. To what was no question only a plain yes is one.
+    """
+    if _SHORTENED.match(answer.strip()):
+        return True
+    begins = _BEGINS_WITH_YES.match(answer)
+    is_asked = _ASKED.search(asked) is not None
+    if begins is None and not is_asked:
+        return False
+    # what follows in another sentence is something else: "yes. but what about Friday?"
+    rest = _WHY_NOT.sub(" ", answer[begins.end() if begins else 0 :])
+    said = re.match(r"[^.!?。！？\n]*[?？]?", rest.lstrip(" .!,。！，"))
+    first = said.group() if said else ""
+    if _TURNED.search(first):
+        return False
+    if begins is not None:
+        return True
+    return not _ASKED.search(first) and _keeps_to(first, asked)
+
+
+def _keeps_to(answer: str, asked: str) -> bool:
+    """Whether an answer names no number and no day of the week other than the question does."""
+    numbers = readings(asked) | times_of_day(asked)
+    return all(one & numbers for one in mentions(answer)) and weekdays_in(answer) <= weekdays_in(asked)
+
+
+def is_statement(text: str) -> bool:
+    """Whether `text` states something: it is no question, no mere request and no greeting."""
+    asks = text.rstrip().endswith(("?", "？")) or _REQUEST.fullmatch(text.strip())
+    return not asks and not is_small_talk(text)

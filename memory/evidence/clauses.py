@@ -1,0 +1,36 @@
+"""The parts of what was said, and which of them a fact is most like."""
+
+from __future__ import annotations
+
+from memory.evidence.lexicon import CLAUSES
+from memory.text.forms import akin, comparable, roots
+from memory.text.languages import Language, language_of
+
+
+def clause_of(text: str, quote: str) -> str:
+    """The parts of a quote that a fact is most like; the whole quote where that is all of them, or none."""
+    parts = parts_of(quote)
+    if len(parts) < 2:
+        return quote
+    wanted = roots(text)
+    shares = [sum(any(akin(a, b) for b in wanted) for a in roots(part)) for part in parts]
+    best = max(shares)
+    if best == 0:
+        return quote
+    return " ".join(part for part, share in zip(parts, shares, strict=True) if share == best)
+
+
+def parts_of(text: str) -> list[str]:
+    """The clauses of a text, in order."""
+    pieces = text.split() if is_han(text) else [text]
+    return [part for piece in pieces for part in CLAUSES.split(piece) if part and part.strip()]
+
+
+def plain(text: str) -> str:
+    """A text as the patterns of the lexicon take it."""
+    return text if is_han(text) else " ".join(comparable(text))
+
+
+def is_han(text: str) -> bool:
+    """Whether a text is Chinese or Japanese, without gaps between its words."""
+    return language_of(text) is Language.HAN

@@ -1,0 +1,95 @@
+"""Numbers and days of a fact that nobody said, and that can't be worked out from what was said."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+
+from memory.text.days import fits, speaks_of_time
+from memory.text.numbers import mentions, readings, times_of_day
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from memory.evidence.evidence import Evidence
+    from memory.evidence.fact import Fact
+
+_AN_HOUR = re.compile(r"hour|stunde|час|годин|\bhora|heure|小时|小時", re.IGNORECASE)
+
+
+def missing_numbers(text: str, evidence: Evidence) -> float:
+    """How many numbers of a fact were not said, in whatever form, and can't be worked out."""
+    near = evidence.said
+    said = readings(near) | times_of_day(near)
+    digits = re.sub(r"\D", "", near)
+    may_be_worked_out = speaks_of_time(evidence.message) or speaks_of_time(text)
+    missing = 0
+    for one in mentions(text):
+        if _is_small_word(one, text) or one & said or _is_converted(one, said, near):
+            continue
+        longest = max(one, key=len)
+        if len(longest) > 3 and longest in digits:
+            continue
+        missing += not (may_be_worked_out and any(_is_near_date(number, evidence.at, said) for number in one))
+    return float(missing)
+
+
+def _is_small_word(one: set[str], text: str) -> bool:
+    """`one` and `two` as words are articles and pronouns as well."""
+    return bool(one & {"0", "1", "2"}) and not any(re.search(rf"(?<!\d){number}(?!\d)", text) for number in one)
+
+
+def _is_converted(one: set[str], said: set[str], near: str) -> bool:
+    """Whether a number says one of those said in another way: 90 for an hour and a half, 17 for five o'clock."""
+    values = [0.5] + [float(number) for number in said if re.fullmatch(r"\d+(?:\.\d+)?", number)]
+    wanted = {float(number) for number in one if re.fullmatch(r"\d+(?:\.\d+)?", number)}
+    clocks = {tuple(int(part) for part in number.split(":")) for number in said if ":" in number}
+    made = {60.0 * hour + minute for hour, minute in clocks}
+    made |= {30.0, 60.0, 90.0} if _AN_HOUR.search(near) else set()
+    for value in values:
+        halves = {value + 0.5, value}
+        made |= {60 * half for half in halves} | {1000 * half for half in halves} | {12 * half for half in halves}
+        made |= {
+            value + 0.5,
+            value + 12,
+            value + 1900,
+            value + 2000,
+            7 * value,
+            value / 60,
+            value / 1000,
+            value * 100,
+            value / 2,
+        }
+        made |= {60 * value + other for other in values}
+    return bool(wanted & made) or any(
+        float(number.split(":")[0]) % 12 in {value % 12 for value in values}
+        for number in one
+        if re.fullmatch(r"\d+:(?:00|15|30|45)", number)
+    )
+
+
+def _is_near_date(number: str, at: datetime, said: set[str]) -> bool:
+    """Whether a number may be part of a day near the message, or a year counted back from it."""
+    if not number.isdigit() or len(number) > 4:
+        return False
+    value = int(number)
+    counted = [int(one) for one in said if one.isdigit() and len(one) < 4]
+    years = {at.year + one * sign for one in counted for sign in (1, -1)}
+    return value <= 31 or abs(value - at.year) <= 1 or any(abs(value - year) <= 1 for year in years)
+
+
+def days_fit(fact: Fact, evidence: Evidence) -> bool:
+    """Whether the days that a fact names may have been worked out from what was said."""
+    said = f"{evidence.quote}\n{evidence.message}"
+    return all(fits(day, said, evidence.at) for day in _days(fact))
+
+
+def _days(fact: Fact) -> Iterator[date]:
+    for found in re.findall(r"\b(\d{4})-(\d{2})-(\d{2})\b", fact.text):
+        try:
+            yield date(*(int(part) for part in found))
+        except ValueError:
+            continue
+    yield from (day for day in (fact.since, fact.until) if day is not None)

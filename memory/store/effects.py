@@ -1,0 +1,53 @@
+"""What each update has done to memory: recorded in the very transaction that does it, so that it is done once.
+
+A process that is killed between a change and the receipt of the message that asked for it works on the message anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from memory.clock import now_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import aiosqlite
+
+    from memory.clock import Clock
+    from memory.store.database import Database
+
+_causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())
+
+
+async def keep_causes(connection: aiosqlite.Connection, clock: Clock) -> None:
+    """Record, with the change that is being written, what it was made for."""
+    if causes := _causes.get():
+        await connection.executemany(
+            "INSERT OR IGNORE INTO effects (cause, at) VALUES (?, ?)", [(cause, now_text(clock)) for cause in causes]
+        )
+
+
+class Effects:
+    """Which causes have had their effect. A cause names an update in the inbox and what it asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def had_by(self, causes: Collection[str]) -> bool:
+        """Whether any of `causes` has changed memory already."""
+        for cause in causes:
+            if await self._database.value("SELECT 1 FROM effects WHERE cause = ?", (cause,)):
+                return True
+        return False
+
+    @contextlib.contextmanager
+    def caused_by(self, causes: Collection[str]) -> Iterator[None]:
+        """Whatever changes memory in here does so for these causes."""
+        token = _causes.set(tuple(causes))
+        try:
+            yield
+        finally:
+            _causes.reset(token)

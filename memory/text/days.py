@@ -1,0 +1,107 @@
+"""Days that a model worked out: whether they fit what was said, and when."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_NEAR = timedelta(days=400)
+"""How far from the message a day may lie that was not said in so many words: "next year" and "last spring"."""
+_WEEK = timedelta(days=22)
+"""The same for a day of the week: "the Friday after next"."""
+
+_WEEKDAYS = (
+    (
+        "monday|mon|понедельник\\w*|понеділ\\w*|montag\\w*|lunes|lundi|周一|星期一|礼拜一|月曜\\w*|poniedział\\w*|luned\\w*|"
+        "segunda"
+    ),
+    "tuesday|tue|tues|вторник\\w*|вівтор\\w*|dienstag\\w*|martes|mardi|周二|星期二|礼拜二|火曜\\w*|wtor\\w*|marted\\w*|terça",
+    (
+        "wednesday|wed|weds|сред[ауые]\\w*|серед[ауи]\\w*|mittwoch\\w*|miércoles|miercoles|mercredi|周三|星期三|礼拜三|"
+        "水曜\\w*|środ\\w*|mercoled\\w*|quarta"
+    ),
+    (
+        "thursday|thu|thurs|четверг\\w*|четвер\\w*|donnerstag\\w*|jueves|jeudi|周四|星期四|礼拜四|木曜\\w*|czwart\\w*|"
+        "gioved\\w*|quinta"
+    ),
+    "friday|fri|пятниц\\w*|п.?ятниц\\w*|freitag\\w*|viernes|vendredi|周五|星期五|礼拜五|金曜\\w*|piąt\\w*|venerd\\w*|sexta",
+    "saturday|sat|суббот\\w*|субот\\w*|samstag\\w*|sonnabend|sábado|sabado|samedi|周六|星期六|礼拜六|土曜\\w*|sobot\\w*|sabato",
+    "sunday|sun|воскресен\\w*|неділ\\w*|sonntag\\w*|domingo|dimanche|周日|周天|星期日|星期天|礼拜天|日曜\\w*|niedziel\\w*|domenica",
+)
+_WEEKDAY = tuple(
+    re.compile(rf"(?<!\w)(?:{words})(?!\w)|(?:{'|'.join(w for w in words.split('|') if w >= '一')})", re.IGNORECASE)
+    for words in _WEEKDAYS
+)
+_SHIFTS = {
+    0: "today|tonight|сегодня|сьогодні|heute|hoy|aujourd['’]hui|今天|今晚|今日",
+    1: "tomorrow|tmrw|tmr|завтра|morgen|mañana|demain|明天|明日|jutro|domani|amanhã",
+    -1: "yesterday|вчера|вчора|gestern|ayer|hier|昨天|昨日|wczoraj|ieri|ontem",
+    2: "day after tomorrow|послезавтра|післязавтра|übermorgen|pasado mañana|après-demain|后天",
+    -2: "day before yesterday|позавчера|позавчора|vorgestern|anteayer|avant-hier|前天",
+}
+_SHIFTED = {
+    days: re.compile(
+        rf"(?<![\w-])(?:{words})(?!\w)|(?:{'|'.join(w for w in words.split('|') if w >= '一') or '$^'})", re.IGNORECASE
+    )
+    for days, words in _SHIFTS.items()
+}
+_MONTHS = (
+    "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|янв|фев|март|апр|мая|май|июн|июл|авг|сен|окт|ноя|дек|"
+    "січ|лют|берез|квіт|трав|черв|лип|серп|верес|жовт|листоп|груд|jän|mär|mai|dez|ene|abr|ago|dic|janv|fév|avr|"
+    "juin|juil|août|déc"
+)
+_TEMPORAL = re.compile(
+    rf"(?<!\w)(?:next|last|this|coming|ago|weekend|week|month|year|spring|summer|autumn|fall|winter|days?|birthday|"
+    rf"since|until|till|in \w+ (?:days|weeks|months|years)|"
+    r"следующ\w*|прошл\w*|через|назад|недел\w*|месяц\w*|год\w*|лет|лета|весн\w*|осен\w*|зим\w*|выходн\w*|дн[яей]\w*|"
+    r"наступн\w*|минул\w*|тому|тижн\w*|місяц\w*|рок\w*|рік|літ\w*|вихідн\w*|"
+    r"nächst\w*|letzt\w*|vor|kommend\w*|woche\w*|monat\w*|jahr\w*|wochenende|sommer|winter|frühling|herbst|tag\w*|"
+    r"próxim\w*|pasad\w*|hace|semana\w*|mes|meses|año\w*|dentro|verano|invierno|días?|"
+    rf"prochain\w*|derni\w*|semaine\w*|mois|an|ans|année\w*|dans|été|hiver|jours?|depuis|(?:{_MONTHS})\w*)(?!\w)|"
+    rf"[年月日周号]|星期|上个|下个|以前|之后",
+    re.IGNORECASE,
+)
+
+
+_MONTH = re.compile(
+    rf"(?:{_MONTHS}|янв|февр|июн|июл|авг|сент|окт|нояб|дек|stycz|lut|kwiet|maj|czerw|lip|sierp|wrze|paźdz|listop|grud|"
+    r"genn|febb|aprile|magg|giugn|lugl|agost|sett|ott|nov|dicem|enero|febrero|marzo|abril|mayo|junio|julio|septiembre|"
+    r"octubre|noviembre|diciembre|janeiro|fevereiro|març|maio|junho|julho|setembro|outubro|dezembro|janvier|févri|mars|"
+    r"avril|juillet|août|septembre|octobre|novembre|décembre)\w{0,6}$|[年月日号號]"
+)
+
+
+def is_month(word: str) -> bool:
+    """Whether a word in lower case is a month's name, or a sign that Chinese writes dates with."""
+    return _MONTH.match(word) is not None
+
+
+def weekdays_in(text: str) -> set[int]:
+    """The days of the week that `text` names; Monday is 0."""
+    return {day for day, pattern in enumerate(_WEEKDAY) if pattern.search(text)}
+
+
+def speaks_of_time(text: str) -> bool:
+    """Whether `text` says of anything when it is, so that a day may be worked out from it."""
+    return bool(_TEMPORAL.search(text) or weekdays_in(text) or any(p.search(text) for p in _SHIFTED.values()))
+
+
+def fits(day: date, said: str, at: datetime) -> bool:
+    """Whether a model may have worked `day` out from what was `said` at `at`, on the speaker's clock."""
+    today = at.date()
+    if str(day.year) in said or re.search(rf"(?<!\d)0?{day.day}(?!\d)", said):
+        return True
+    if abs(day - today) <= timedelta(days=1):
+        return True
+    named, shifts = weekdays_in(said), [days for days, pattern in _SHIFTED.items() if pattern.search(said)]
+    if _TEMPORAL.search(said) or (named and shifts):
+        return abs(day - today) <= _NEAR
+    if named:
+        return day.weekday() in named and abs(day - today) <= _WEEK
+    if shifts:
+        return any(day - today == timedelta(days=days) for days in shifts)
+    return abs(day - today) <= _NEAR

@@ -1,0 +1,89 @@
+"""Names in a fact, and whether they were said, in whatever letters: `Kyiv` for `Київ`, `Shanghai` for `上海`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from anyascii import anyascii
+
+from memory.text.words import STOP_WORDS
+
+_LARGE = re.compile(
+    "(?<![^\\W\u3040-\u9fff])[A-Z\u00c0-\u00de\u0100-\u017f\u0400-\u042f\u0490][A-Za-z0-9\u00c0-\u024f\u0400-\u052f'’-]*"
+)
+_BEGINS = re.compile(r"(?:^|[.!?:\n]\s*|[\"“„«]\s*)$")
+_NO_NAME = re.compile(
+    r"(?:i|i['’]\w+|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?s?$|"
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"english|german|russian|ukrainian|french|spanish|chinese|italian|polish|japanese|portuguese|"
+    r"american|british|european|asian|christmas|easter|ok|tv|pc|it|the|user|mr|mrs|dr)(?:s|['’]s)?$",
+    re.IGNORECASE,
+)
+_ALIKE = 0.62
+"""How like the sounds of two names must be for one name in two spellings."""
+
+
+def names_in(text: str, *, sentence: bool = False) -> list[str]:
+    """The words of `text` that are written like names; with `sentence`, also what merely begins a sentence."""
+    found = []
+    for match in _LARGE.finditer(text):
+        word = match.group()
+        if not word[0].isupper() or len(word) < 2 or _NO_NAME.match(word) or word.casefold() in STOP_WORDS:
+            continue
+        if sentence or not _BEGINS.search(text[: match.start()]):
+            found.append(re.sub(r"['’]s?$", "", word))
+    return found
+
+
+def sounds_in(name: str, *texts: str) -> bool:
+    """Whether a name stands in one of the texts, in some form, spelling or alphabet."""
+    wanted = _sound(name)
+    for text in texts:
+        plain = text.casefold()
+        if name.casefold() in plain:
+            return True
+        spoken = [_sound(word) for word in re.findall(r"[^\W\d_][\w'’-]*", text)]
+        if any(_same(wanted, one) for one in spoken):
+            return True
+        if not text.isascii() and wanted and len(wanted) > 2 and wanted in _sound(text):
+            return True
+    return False
+
+
+def _sound(word: str) -> str:
+    """The consonants of a word in Latin letters, those that are written now this way now that made one."""
+    plain = re.sub(r"[^a-z]", "", anyascii(word).lower())
+    for many, one in (
+        ("sch", "s"),
+        ("tsch", "c"),
+        ("shch", "s"),
+        ("sh", "s"),
+        ("ch", "c"),
+        ("kh", "h"),
+        ("ph", "f"),
+        ("ck", "k"),
+        ("x", "ks"),
+        ("w", "v"),
+        ("z", "s"),
+        ("q", "k"),
+        ("j", "i"),
+        ("y", "i"),
+        ("c", "k"),
+        ("h", ""),
+    ):
+        plain = plain.replace(many, one)
+    return plain[:1] + re.sub(r"[aeiou]", "", plain[1:])
+
+
+def _same(wanted: str, spoken: str) -> bool:
+    if not wanted or not spoken:
+        return False
+    if wanted == spoken:
+        return True
+    if min(len(wanted), len(spoken)) < 2:
+        return False
+    # endings come and go: Киева, Kyivs
+    if len(wanted) > 2 and (spoken.startswith(wanted) or (wanted.startswith(spoken) and len(spoken) > 2)):
+        return True
+    return wanted[0] == spoken[0] and difflib.SequenceMatcher(None, wanted, spoken).ratio() >= _ALIKE

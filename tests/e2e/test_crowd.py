@@ -1,0 +1,98 @@
+"""Many chats at once: replies go first, and few handles are shared out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.telegram.pace import Pace
+from config.handles import connections
+from tests.support.servers.model import Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import texts
+
+if TYPE_CHECKING:
+    from tests.support.servers.model import ModelServer
+    from tests.support.serving import Serve
+
+ROOT = Path(__file__).parents[2]
+
+
+async def test_a_command_is_answered_at_once_while_forty_answers_stream(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    chats = range(5001, 5041)
+    model.otherwise = lambda _: Says("word " * 400)
+    model.pace = 0.02
+    async with serve(telegram_allowed_ids=",".join(map(str, [*chats, 6000]))):
+        for chat in chats:
+            telegram.user_says("tell me", chat_id=chat)
+        await telegram.wait_for(lambda: len({c.params["chat_id"] for c in telegram.calls_to("sendMessageDraft")}) >= 20)
+        began = time.monotonic()
+        shown = len(telegram.calls_to("sendMessageDraft"))
+        telegram.user_says("/help", chat_id=6000)
+        await telegram.wait_for(lambda: telegram.sent(6000))
+        took = time.monotonic() - began
+        shown = len(telegram.calls_to("sendMessageDraft")) - shown
+    assert took < 2
+    assert shown <= 12 * (took + 1)
+
+
+def test_shows_are_spread_over_the_second_and_not_made_up_for() -> None:
+    now = 0.0
+    pace = Pace(per_second=10, now=lambda: now)
+    allowed = []
+    for step in range(200):
+        now = step / 100
+        allowed += [now] if pace.allows() else []
+    assert 19 <= len(allowed) <= 21
+    now = 100.0
+    assert [pace.allows() for _ in range(5)].count(True) <= 2
+
+
+def test_few_handles_are_shared_out_and_many_are_not() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        assert connections(1000) == 32
+        assert connections(8) == 8
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("handles", [64])
+async def test_sixty_chats_at_once_are_answered_with_sixty_four_handles(
+    telegram: BotApiServer, model: ModelServer, tmp_path: Path, handles: int
+) -> None:
+    chats = list(range(5001, 5061))
+    model.thinking = 0.2
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+        "TELEGRAM_API_URL": telegram.url,
+        "TELEGRAM_ALLOWED_IDS": ",".join(map(str, chats)),
+        "OPENAI_BASE_URL": model.url,
+        "LLM_MODEL": "scripted",
+    }
+    with (tmp_path / "log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", f'ulimit -n {handles}; exec "$0" -m bot run', sys.executable,
+            env=environment, stderr=log, cwd=tmp_path,
+        )  # fmt: skip
+        try:
+            await telegram.wait_for(lambda: telegram.polled)
+            for _ in range(2):
+                for chat in chats:
+                    telegram.user_says("hello", chat_id=chat)
+            await telegram.wait_for(lambda: all("hello" in str(texts(telegram, chat)) for chat in chats), timeout=60)
+        finally:
+            process.kill()
+            await process.wait()
+    assert b"open files" not in (tmp_path / "log").read_bytes()

@@ -1,0 +1,122 @@
+"""A finished answer reaches its reader: whatever goes wrong on the way, it is sent until it is confirmed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from telegram.error import NetworkError, TimedOut
+
+from bot.telegram.calls import Backoff, Trouble, explained
+from bot.telegram.polling import LONGEST_PAUSE
+from tests.support.serving import ANN, texts
+
+if TYPE_CHECKING:
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"error_code": 500, "times": 3},
+        {"error_code": 502, "html": True, "times": 3},
+        {"drop": True, "times": 3},
+        {"error_code": 404, "times": 2},
+        {"error_code": 401, "times": 2},
+    ],
+    ids=str,
+)
+async def test_an_answer_that_fails_on_its_way_again_and_again_arrives_once(
+    serve: Serve, telegram: BotApiServer, trouble: dict[str, int | bool]
+) -> None:
+    telegram.fault("sendMessage", **trouble)  # type: ignore[arg-type]  # the same keywords, of several types
+    async with serve() as app:
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN), timeout=40)
+        telegram.user_says("next", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        states = await app.database.rows("SELECT DISTINCT state FROM outbox WHERE message_ids LIKE '%doubt%'")
+    assert texts(telegram) == ["You said: hello", "You said: next"]
+    assert states == []
+
+
+async def test_an_answer_whose_confirmation_was_lost_is_repeated_only_over_a_line_that_works(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve():
+        telegram.fault("sendMessage", drop=True, applied=True)
+        telegram.fault("getMe", error_code=502, times=2)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2, timeout=40)
+    assert texts(telegram) == ["You said: hello"] * 2
+    asked = [call.method for call in telegram.calls if call.method in {"sendMessage", "getMe"}]
+    assert asked == ["getMe", "sendMessage", "getMe", "getMe", "getMe", "sendMessage"]
+
+
+async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Serve, telegram: BotApiServer) -> None:
+    """However long the outage was, the wait behind it is bounded."""
+    telegram.fault("sendMessage", error_code=500, times=None)
+    async with serve():
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 3)
+    telegram.clear_faults()
+    async with serve():
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: hello"]
+    backoff = Backoff()
+    pauses = []
+    for _ in range(20):
+        pauses.append(backoff.pause())
+        backoff.lengthen()
+    assert pauses[-1] == max(pauses) == 60
+
+
+def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
+    def caused(error: NetworkError, cause: Exception) -> Trouble:
+        error.__cause__ = cause
+        return explained(error).trouble
+
+    assert caused(TimedOut(), httpx.ConnectTimeout("")) is Trouble.LATER
+    assert caused(TimedOut(), httpx.PoolTimeout("")) is Trouble.LATER
+    assert caused(NetworkError(""), httpx.ConnectError("")) is Trouble.LATER
+    assert caused(TimedOut(), httpx.ReadTimeout("")) is Trouble.IN_DOUBT
+    assert caused(NetworkError(""), httpx.ReadError("")) is Trouble.IN_DOUBT
+    assert caused(NetworkError(""), httpx.RemoteProtocolError("")) is Trouble.IN_DOUBT
+    assert explained(NetworkError("Bad Gateway")).trouble is Trouble.LATER
+
+
+@pytest.mark.parametrize("code", [404, 401])
+async def test_one_refusal_by_a_server_that_restarts_does_not_end_the_bot(
+    serve: Serve, telegram: BotApiServer, code: int
+) -> None:
+    async with serve():
+        telegram.fault("getUpdates", error_code=code)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    telegram.fault("getMe", error_code=code)  # at a start, too
+    async with serve():
+        telegram.user_says("again", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert texts(telegram) == ["You said: hello", "You said: again"]
+
+
+def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> None:
+    backoff = Backoff(LONGEST_PAUSE)
+    for _ in range(6):
+        backoff.lengthen()
+    assert backoff.pause() == LONGEST_PAUSE <= 10
+
+
+async def test_an_answer_whose_tokens_can_not_be_counted_is_an_answer_all_the_same(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve() as app:
+        async with app.database.transaction() as connection:
+            await connection.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert texts(telegram) == ["You said: hello"]

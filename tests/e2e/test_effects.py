@@ -1,0 +1,101 @@
+"""What was done before a kill and not yet answered is not done again: effects count once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.servers.model import Calls, Holds, Says
+from tests.support.serving import ANN, texts
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+LIVE = "SELECT n.name FROM names n JOIN entries e ON e.id = n.entry_id WHERE e.deleted_at IS NULL ORDER BY n.name"
+
+
+async def live(app: App) -> list[str]:
+    return [row["name"] for row in await app.database.rows(LIVE)]
+
+
+async def until_done_and_unanswered(app: App, telegram: BotApiServer, text: str) -> None:
+    """Somebody sends a command; it is carried out, and its answer can't be written: as if killed in between."""
+    async with app.database.transaction() as connection:
+        await connection.execute(
+            "CREATE TRIGGER killed BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'killed'); END"
+        )
+    telegram.user_says(text, chat_id=ANN)
+    while not await app.database.value("SELECT count(*) FROM effects"):
+        pass
+    await app.runner.idle(f"telegram:{ANN}")
+
+
+async def revive(app: App) -> None:
+    async with app.database.transaction() as connection:
+        await connection.execute("DROP TRIGGER killed")
+
+
+async def test_an_undo_that_was_done_before_a_kill_undoes_one_change(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        for n, note in enumerate(("alpha is the first", "beta is the second", "gamma is the third"), 1):
+            telegram.user_says(f"/remember {note}", chat_id=ANN)
+            await telegram.wait_for(lambda n=n: len(telegram.sent(ANN)) == n)  # type: ignore[misc]  # bound now
+        before = await live(app)
+        async with app.database.transaction() as connection:
+            await connection.execute("DELETE FROM effects")
+        await until_done_and_unanswered(app, telegram, "/undo")
+        after = await live(app)
+    async with serve() as app:
+        # the trigger is still there: answering fails once more, and the sweep goes on
+        await revive(app)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 4)
+        assert await live(app) == after
+    assert len(after) == len(before) - 1
+    assert "before I was interrupted" in texts(telegram)[-1]
+
+
+async def test_a_remember_that_was_done_before_a_kill_stands_once(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        await until_done_and_unanswered(app, telegram, "/remember the spare key is at Ann's")
+        await revive(app)
+    async with serve() as app:
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+
+
+@pytest.mark.parametrize("repeated", ["the very same", "said anew"])
+async def test_a_tool_that_ran_before_a_kill_does_not_run_again_for_the_same_message(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, repeated: str
+) -> None:
+    first = ("memory_file", {"action": "append", "text": "- likes tea"})
+    again = first if repeated == "the very same" else ("memory_file", {"action": "append", "text": "- tea is liked"})
+    model.script(Calls((first,)), Holds("and then it is killed"))
+    async with serve() as app:
+        telegram.user_says("Please keep that I like tea", chat_id=ANN)
+        await telegram.wait_for(lambda: any("killed" in draft for draft in telegram.drafts(ANN)))
+        app.lanes.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
+    model.script(Calls((again,)), Says("Kept."))
+    async with serve() as app:
+        await telegram.wait_for(lambda: "Kept." in str(texts(telegram)))
+        page = (app.settings.mneme_data_dir / "memory" / f"telegram:{ANN}" / "MEMORY.md").read_text()
+    assert page.count("tea") == 1
+    assert "not run: memory_file" in str(model.requests[-1].last)
+
+
+async def test_new_that_was_interrupted_goes_on_after_a_kill(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        async with app.database.transaction() as connection:
+            await connection.execute(
+                "CREATE TRIGGER killed BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'killed'); END"
+            )
+        telegram.user_says("/new", chat_id=ANN)
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        await revive(app)
+    async with serve():
+        await telegram.wait_for(lambda: any("new conversation" in text for text in texts(telegram)))

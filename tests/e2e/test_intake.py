@@ -1,0 +1,197 @@
+"""Whatever was confirmed to Telegram is worked on: from the inbox, each item alone, and once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from structlog.testing import capture_logs
+
+from bot.chat.session_runner import QUEUE_LIMIT
+from bot.telegram import intake
+from tests.support.servers.model import Fails, Holds, Says
+from tests.support.serving import ANN, GROUP, STRANGER, texts
+
+if TYPE_CHECKING:
+    import pytest
+
+    from bot.app import App
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+LONG = "This is an answer that is long enough to be shown before it is finished."
+
+
+async def refuse(app: App, table: str) -> None:
+    """Let nothing be written into a table, as a full disk would."""
+    async with app.database.transaction() as connection:
+        await connection.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END")
+
+
+async def allow(app: App) -> None:
+    """There is room again."""
+    async with app.database.transaction() as connection:
+        await connection.execute("DROP TRIGGER full")
+
+
+async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_restart(
+    serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    async with serve() as app:
+        await refuse(app, "outbox")
+        telegram.user_says("/help", chat_id=ANN)
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        await allow(app)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert len(telegram.sent(ANN)) == 1
+
+
+async def test_one_chat_whose_session_can_not_be_made_holds_up_no_other_and_is_answered_later(
+    serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
+        telegram.user_says("first", chat_id=STRANGER)
+        await telegram.wait_for(lambda: telegram.sent(STRANGER))
+        await refuse(app, "sessions")
+        telegram.user_says("hello", chat_id=ANN)
+        telegram.user_says("hello", chat_id=STRANGER)
+        await telegram.wait_for(lambda: len(telegram.sent(STRANGER)) == 2)
+        await allow(app)
+        await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+
+
+async def test_an_answer_that_was_shown_although_its_commit_failed_is_not_given_again_at_the_next_start(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        await refuse(app, "turns")
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await app.runner.idle(f"telegram:{ANN}")
+        await allow(app)
+    async with serve() as app:
+        telegram.user_says("next", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
+    assert texts(telegram)[0].startswith("You said: hello\n\n")
+    assert texts(telegram)[1] == "You said: next"
+    assert len(model.requests) == 2
+
+
+async def test_a_failed_turn_whose_commit_fails_with_the_same_sentence_is_still_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Fails(401, "bad key"))
+    async with serve() as app:
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        same = texts(telegram)[0]
+        async with app.database.transaction() as connection:
+            sentence = same.replace("'", "''")
+            await connection.execute(
+                f"CREATE TRIGGER full BEFORE INSERT ON turns BEGIN SELECT RAISE(ABORT, '{sentence}'); END"
+            )
+        model.script(Fails(401, "bad key"))
+        telegram.user_says("again", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+
+
+async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothing_is_refused(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    said = [f"message {n}" for n in range(QUEUE_LIMIT + 13)]
+    model.script(Holds("thinking"))
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        for text in said:
+            telegram.user_says(text, chat_id=ANN)
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == len(said))
+    before = len(telegram.sent(ANN))
+    for n in range(30):
+        telegram.user_says(f"later {n}", chat_id=ANN)
+    async with serve() as app:
+        await telegram.wait_for(lambda: model.requests and "later 29" in model.requests[-1].said)
+        await app.runner.idle(f"telegram:{ANN}")
+    heard = [text for text in model.requests[-1].said if not text.startswith("You said")]
+    assert heard == ["first", *said, *(f"later {n}" for n in range(30))]
+    assert not [text for text in texts(telegram)[before:] if "waiting already" in text]
+
+
+async def test_the_half_of_an_answer_that_a_killed_run_left_in_a_group_becomes_the_answer(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds(LONG), Says("Here it is."))
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        while not await app.database.value("SELECT count(*) FROM previews"):
+            pass
+        app.lanes.of(f"telegram:{GROUP}").working = []  # a kill says no goodbye
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        await telegram.wait_for(lambda: "Here it is." in texts(telegram, GROUP))
+        assert await app.database.value("SELECT count(*) FROM previews") == 0
+    assert texts(telegram, GROUP) == ["Here it is."]
+
+
+async def test_an_update_that_can_not_be_read_is_set_aside_and_holds_up_nothing_behind_it(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    with capture_logs() as logs:
+        async with serve() as app:
+            telegram.spoil(telegram.user_says("a secret thought", chat_id=ANN), "date", "yesterday")
+            telegram.spoil(telegram.user_says("a strange thought", chat_id=STRANGER), "date", "yesterday")
+            telegram.user_says("hello", chat_id=ANN)
+            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+            kept = await app.database.rows("SELECT payload FROM set_aside")
+    assert any("could not read" in text for text in texts(telegram))
+    assert ["a secret thought" in row["payload"] for row in kept] == [True]  # and nothing of the stranger's
+    assert "thought" not in str(logs)
+
+
+async def test_an_edit_in_the_same_poll_runs_the_new_text_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    update = telegram.user_says("secnod", chat_id=ANN)
+    telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
+    async with serve() as app:
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await app.runner.idle(f"telegram:{ANN}")
+    assert model.requests[0].said == ["second"]
+    assert texts(telegram) == ["You said: second"]
+
+
+async def test_an_edit_of_a_message_that_waits_is_kept_over_a_restart(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("wait"))
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        update = telegram.user_says("secnod", chat_id=ANN)
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+    async with serve() as app:
+        await telegram.wait_for(lambda: len(model.requests) == 2)
+        await app.runner.idle(f"telegram:{ANN}")
+    assert model.requests[1].said == ["first", "second"]
+
+
+async def test_an_edit_without_new_words_is_no_news(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    """Live locations and link previews are edits, too."""
+    async with serve() as app:
+        message = telegram.message_id_of(telegram.user_says("see http://a.example", chat_id=ANN))
+        photo = telegram.message_id_of(telegram.user_says(chat_id=ANN, photo=True))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await app.runner.idle(f"telegram:{ANN}")
+        told = len(telegram.sent(ANN))
+        for _ in range(5):
+            telegram.user_says("see http://a.example", chat_id=ANN, edit_of=message)
+            telegram.user_says(chat_id=ANN, photo=True, edit_of=photo)
+        telegram.user_says("see http://b.example", chat_id=ANN, edit_of=message)
+        await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
+    assert len(telegram.sent(ANN)) == told + 1

@@ -1,0 +1,69 @@
+"""What a later consolidation should look at is named, loosely and quickly, and nothing else happens."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from benchmarks.capture import REGISTERS, labelled
+from memory.learning.candidates import candidates
+
+MAY_LAST = """
+    what can i cook without lactose, i'm intolerant?
+    write a birthday card for my wife Olga, she turns 40
+    she's a vet
+    night shifts at the hospital again
+    no wait, thursday
+    продали наконец дачу
+    у сестры кот, она ветеринар
+    ми розійшлися
+    Könnten Sie eine Rede für meine Großeltern Wilma und Hinnerk schreiben?
+    lana no uso, zapatos de cuero sí
+    oui Ghita, elle répare des montres
+    我们家孩子下个月上小学
+"""
+NOTHING = """
+    thanks, that was great
+    what is the capital of Peru
+    can you make it shorter
+    how does a fridge work?
+    спасибо большое
+    скільки коштує квиток?
+    wie spät ist es?
+    merci beaucoup
+    你好
+"""
+
+
+@pytest.mark.parametrize("text", [line.strip() for line in MAY_LAST.strip().splitlines()])
+def test_a_sentence_that_may_last_is_named_as_it_was_typed(text: str) -> None:
+    assert candidates(text) == (text,)
+
+
+@pytest.mark.parametrize("text", [line.strip() for line in NOTHING.strip().splitlines()])
+def test_a_mere_question_request_or_thanks_is_not_named(text: str) -> None:
+    assert candidates(text) == ()
+
+
+def test_only_the_sentences_that_may_last_are_named() -> None:
+    assert candidates("Hello! We sold the Volvo. What is the capital of Peru?") == ("We sold the Volvo.",)
+
+
+def test_quotations_and_code_are_not_named() -> None:
+    assert candidates("> I live in Cork\n```\nmy = 1\n```") == ()
+
+
+def test_nearly_all_that_is_to_be_captured_is_named() -> None:
+    lasting = [one.text for one in labelled("tune", path=REGISTERS) if one.pattern is not None]
+    assert sum(bool(candidates(text)) for text in lasting) >= 0.97 * len(lasting)
+
+
+def test_a_usual_message_takes_less_than_a_millisecond() -> None:
+    texts = [one.text for one in labelled("tune", path=REGISTERS)]
+    for text in texts:
+        candidates(text)  # expressions are compiled once
+    start = time.process_time()
+    for text in texts:
+        candidates(text)
+    assert (time.process_time() - start) / len(texts) < 0.001

@@ -1,0 +1,288 @@
+"""Evidence: citations held against what was said, and facts against their citations."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from benchmarks.grounding import cases
+from memory.evidence.agreement import Doubt
+from memory.evidence.assent import affirms
+from memory.evidence.citation import is_quoted_from
+from memory.evidence.fact import Citation, Fact
+from memory.evidence.weighing import Hearing, Refusal, Weighed
+from memory.messages import Message, Provenance, Role
+from memory.store.entry import Kind
+from memory.text.days import fits
+from memory.text.numbers import readings, times_of_day
+
+AT = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)  # a Tuesday
+SETS = Path(__file__).parents[1] / "sets" / "grounding"
+
+
+def said(text: str, provenance: Provenance = Provenance.TYPED, speaker: str | None = None) -> Message:
+    return Message(Role.USER, text, AT, speaker, provenance)
+
+
+def answered(text: str) -> Message:
+    return Message(Role.ASSISTANT, text, AT)
+
+
+def weigh(
+    text: str, quote: str | None, *messages: Message, number: int | None = 1, known: tuple[str, ...] = ()
+) -> Weighed:
+    citation = None if quote is None else Citation(number, quote)
+    fact = Fact("thing", text, Kind.FACT, citation=citation)
+    return Hearing(messages, known, ZoneInfo("UTC")).weigh(fact)
+
+
+# citations
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("I LIVE in Kyiv", "well, i live in Kyiv now"),
+        ("I don’t eat meat", "i don't eat meat"),
+        ("“my dog”", "my  dog is old"),
+        ("ｋｙｉｖ", "kyiv"),
+        ("всё хорошо", "все хорошо"),
+        ("I … Kyiv", "I have lived for years in Kyiv"),
+        ("住在上海", "其实我住在上海呢"),
+    ],
+)
+def test_what_does_not_change_the_words_does_not_matter(quote: str, text: str) -> None:
+    assert is_quoted_from(quote, text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("cat", "the category"),
+        ("I live in Lviv", "I live in Kyiv"),
+        ("", "anything"),
+        ("...", "anything"),
+        ("10", "105"),
+    ],
+)
+def test_other_words_are_no_quote(quote: str, text: str) -> None:
+    assert not is_quoted_from(quote, text)
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_a_whole_text_is_a_quote_of_what_holds_it(quote: str, before: str, after: str) -> None:
+    held = f"{before} {quote} {after}"
+    alone = is_quoted_from(quote, quote)
+    assert is_quoted_from(quote, held) or not alone
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_text_at_all_is_weighed(text: str, quote: str, message: str) -> None:
+    assert isinstance(weigh(text, quote, said(message)), Weighed)
+    assert isinstance(weigh(text, None, said(message)), Weighed)
+
+
+def test_a_wrong_number_is_no_harm_where_the_words_stand_elsewhere() -> None:
+    weighed = weigh(
+        "The user lives in Kyiv.",
+        "I live in Kyiv",
+        said("Hello there"),
+        answered("Hi"),
+        said("I live in Kyiv"),
+        number=1,
+    )
+    assert weighed.doubt is None
+    assert weighed.message is not None
+    assert weighed.message.content == "I live in Kyiv"
+
+
+def test_what_nobody_said_is_unconfirmed() -> None:
+    assert weigh("The user likes tea.", "I like tea", said("I live in Kyiv")).doubt is Doubt.NO_SOURCE
+
+
+def test_what_only_a_forwarded_text_says_is_refused() -> None:
+    forwarded = said("I live in Kyiv", Provenance.FORWARDED)
+    assert weigh("The user lives in Kyiv.", "I live in Kyiv", forwarded).refusal is Refusal.FOREIGN
+    assert weigh("The user lives in Kyiv.", None, forwarded).refusal is Refusal.FOREIGN
+
+
+def test_the_same_words_typed_count_also_beside_a_forwarded_text() -> None:
+    weighed = weigh(
+        "The user lives in Kyiv.",
+        "live in Kyiv",
+        said("I live in Kyiv", Provenance.FORWARDED),
+        said("same, I live in Kyiv"),
+    )
+    assert (weighed.doubt, weighed.refusal) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "answer", ["yes", "Exactly!", "perfect, let's go with that", "так, саме так", "ja genau", "对对对", "👍"]
+)
+def test_what_the_user_says_yes_to_is_theirs(answer: str) -> None:
+    asked = answered("So you live in Kyiv?")
+    assert weigh("The user lives in Kyiv.", "you live in Kyiv", asked, said(answer)).doubt is None
+
+
+@pytest.mark.parametrize("answer", ["no", "yes but not in Kyiv", "nein", "How do you know?", "не совсем", "不是"])
+def test_what_they_do_not_say_yes_to_is_not(answer: str) -> None:
+    asked = answered("So you live in Kyiv?")
+    assert weigh("The user lives in Kyiv.", "you live in Kyiv", asked, said(answer)).doubt is Doubt.NOT_AFFIRMED
+
+
+def test_mere_politeness_affirms_only_an_answer_to_a_question() -> None:
+    assert affirms("ok", "Shall I note Monday?")
+    assert not affirms("ok", "Lisbon is the capital of Portugal.")
+
+
+def test_a_question_is_a_source_where_it_is_cited() -> None:
+    weighed = weigh(
+        "The user has a lactose intolerance.",
+        "i'm lactose intolerant",
+        said("what can i cook, i'm lactose intolerant?"),
+    )
+    assert weighed.doubt is None
+
+
+# what differs
+
+
+@pytest.mark.parametrize(
+    ("fact", "quote", "doubt"),
+    [
+        ("The user has three dogs.", "i have two dogs", Doubt.NUMBER),
+        ("The user was born in 1980.", "i was born in 1990", Doubt.NUMBER),
+        ("The user likes coffee.", "i don't like coffee", Doubt.TURNED),
+        ("The user does not like coffee.", "i like coffee", Doubt.TURNED),
+        ("The user hates coffee.", "i love coffee", Doubt.TURNED),
+        ("The user moved from Lviv to Kyiv.", "i moved from Kyiv to Lviv", Doubt.TURNED),
+        ("The user is allergic to nuts.", "my sister is allergic to nuts", Doubt.PERSON),
+        ("The user is a vet.", "she is a vet", Doubt.PERSON),
+        ("The user's sister is a vet.", "i am a vet", Doubt.PERSON),
+        ("The user works with Martin at the bakery.", "i work at the bakery", Doubt.NAME),
+        ("The user lives in Kyiv with a parrot and a piano.", "i live in kyiv", Doubt.MORE),
+        ("Der Nutzer mag keinen Kaffee.", "ich mag kaffee", Doubt.TURNED),
+        ("Пользователь любит кофе.", "я не люблю кофе", Doubt.TURNED),
+        ("El usuario tiene tres perros.", "tengo dos perros", Doubt.NUMBER),
+        ("用户不喜欢咖啡。", "我喜欢咖啡", Doubt.TURNED),
+    ],
+)
+def test_what_differs_from_its_quote_is_doubted(fact: str, quote: str, doubt: Doubt) -> None:
+    assert weigh(fact, quote, said(quote)).doubt is doubt
+
+
+@pytest.mark.parametrize(
+    ("fact", "quote"),
+    [
+        ("The user is a vegetarian.", "i don't eat meat"),
+        ("The user does not smoke any more.", "i quit smoking"),
+        ("The user dislikes coffee.", "i don't like coffee"),
+        ("The user has 21 chickens.", "we have twenty one chickens"),
+        ("The user's commute takes 90 minutes.", "my commute is an hour and a half"),
+        ("The meeting is at 15:30.", "meeting at half past three"),
+        ("The user lives in Kyiv.", "я живу в Києві"),
+        ("The user's wife lives with them in Kyiv.", "my wife and i live in Kyiv"),
+        ("The user rents for 1500 a month.", "rent is 1,5k"),
+        ("User lives in Shanghai.", "我住在上海"),
+        ("The release is on Tuesday, not on Monday.", "no, the release is tuesday, not monday"),
+    ],
+)
+def test_other_words_for_the_same_are_confirmed(fact: str, quote: str) -> None:
+    assert weigh(fact, quote, said(quote)).doubt is None
+
+
+def test_who_she_is_stands_in_the_message_before() -> None:
+    before, now = said("my sister moved here"), said("she's a vet")
+    assert weigh("The user's sister is a vet.", "she's a vet", before, answered("Nice"), now, number=3).doubt is None
+
+
+def test_in_a_group_a_fact_is_about_who_spoke() -> None:
+    ann, bob = said("I live in Kyiv", speaker="Ann"), said("I live in Oslo", speaker="Bob")
+    assert weigh("Ann lives in Kyiv.", "I live in Kyiv", ann, bob).doubt is None
+    assert weigh("Bob lives in Kyiv.", "I live in Kyiv", ann, bob).doubt is Doubt.PERSON
+
+
+def test_a_name_that_is_known_may_be_used() -> None:
+    known = ("The user's dog is called Rex.",)
+    assert weigh("The dog Rex is old.", "my dog is old", said("my dog is old")).doubt is Doubt.NAME
+    assert weigh("The dog Rex is old.", "my dog is old", said("my dog is old"), known=known).doubt is None
+
+
+# numbers and days
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *zip(
+            ("twenty-one", "1,5k", "10 000", "1.500 Euro", "quatre-vingt-dix", "fünfunddreißig", "hundertfünfzig"),
+            ("21", "1500", "10000", "1500", "90", "35", "150"),
+            strict=True,
+        ),
+        *zip(
+            ("двадцать три", "девятьсот", "二十一", "三百五十", "8pm", "21st", "3-го", "twenty nineteen", "2 million"),
+            ("23", "900", "21", "350", "20", "21", "3", "2019", "2000000"),
+            strict=True,
+        ),
+        ("восьмого", "8"),
+        ("zum Siebzigsten", "70"),
+    ],
+)
+def test_a_number_is_read_however_it_is_written(text: str, number: str) -> None:
+    assert number in readings(text)
+
+
+@pytest.mark.parametrize("text", ["half past three", "halb vier", "las tres y media", "полчетвёртого"])
+def test_half_past_three_is_half_past_three(text: str) -> None:
+    assert "15:30" in times_of_day(text)
+
+
+@given(st.integers(0, 10**30))
+def test_digits_are_read_as_they_are(number: int) -> None:
+    assert str(number) in readings(f"it is {number} today")
+
+
+@given(st.text())
+def test_any_text_has_readings(text: str) -> None:
+    assert all(one for one in readings(text) | times_of_day(text))
+
+
+@pytest.mark.parametrize(
+    ("day", "text", "may_be"),
+    [
+        (date(2026, 3, 4), "dentist tomorrow", True),
+        (date(2026, 3, 9), "dentist tomorrow", False),
+        (date(2026, 3, 6), "dinner on friday", True),
+        (date(2026, 3, 5), "dinner on friday", False),
+        (date(2026, 3, 6), "в пятницу ужин", True),
+        (date(2026, 12, 24), "on the 24th", True),
+        (date(1990, 5, 1), "born in 1990", True),
+        (date(2031, 1, 1), "i have a dog", False),
+    ],
+)
+def test_a_day_must_fit_what_was_said(day: date, text: str, *, may_be: bool) -> None:
+    assert fits(day, text, AT) is may_be
+
+
+# the labelled conversations
+
+
+@pytest.mark.parametrize("path", sorted(SETS.glob("*.json")), ids=lambda path: path.stem)
+def test_every_true_fact_of_the_set_quotes_what_was_said(path: Path) -> None:
+    for conversation in json.loads(path.read_text(encoding="utf-8")):
+        for fact in conversation["facts"]:
+            assert is_quoted_from(fact["quote"], conversation["messages"][fact["message"] - 1]["text"]), fact
+
+
+def test_the_checks_confirm_as_many_true_facts_as_they_did_and_no_more_invented_ones() -> None:
+    true = [case.state() for case in cases("tune") if case.group == "true"]
+    invented = [case.state() for case in cases("tune") if case.group == "invented"]
+    assert true.count("confirmed") >= 0.96 * len(true)
+    assert invented.count("confirmed") <= 0.58 * len(invented)
+    assert "refused" not in true
