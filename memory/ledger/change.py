@@ -294,7 +294,8 @@ class Change:
             outcome=outcome,
             quote=quote,
             author=self._pen.author,
-            trusted=self._pen.trusted,
+            # what nothing bears out may be what a foreign text said: it is read as such until it is confirmed
+            trusted=self._pen.trusted and new.unconfirmed is None,
         )
 
     def _refuse_archive(self, entry: Entry) -> None:

@@ -173,7 +173,7 @@ class World:
 
     async def attack(self, place: Place, attack: Attack) -> None:
         """Bring an attack to a place in its way, and have it read again later."""
-        say, beginning = attack.text, " ".join(attack.text.split()[:2])
+        say, beginning = attack.text, " ".join(attack.text.split()[:2])[:16]
         if attack.carrier in ("quote", "external"):
             await self.says(place, "What does this say?", fields=_quoting(attack, place))
         elif attack.carrier == "name":
@@ -265,7 +265,7 @@ STEPS = st.lists(
     st.tuples(st.sampled_from(PLACES), st.sampled_from(range(len(ATTACKS)))),
     min_size=2,
     max_size=5,
-    unique_by=lambda step: (step[0], step[1] if step[0].chat > 0 else None),
+    unique_by=lambda step: (step[0].chat, step[1] if step[0].chat > 0 else None),
 )
 
 
