@@ -2,6 +2,7 @@
 
     python -m benchmarks.storm                      1,000 kills; some 25 minutes
     python -m benchmarks.storm --kills 100 --faults with errors, resets, lost answers and stalls of Telegram
+    python -m benchmarks.storm --kills 100 --power-cut    and what was not synced is gone (needs a C compiler)
 
 The real program talks to a Bot API server and a scripted model in this process, which streams its answers, calls
 tools, and says in each answer which messages it has read. People write in five chats and a group, remember and undo,
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.power_cut import PowerCut
 from tests.support.processes import running_bot
 from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
@@ -119,7 +121,7 @@ def trouble(telegram: BotApiServer, chance: random.Random) -> None:
             telegram.fault(method, stall=True)
 
 
-async def storm(kills: int, *, faults: bool, seed: int) -> int:
+async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
     """Run it and print what came of it; how much was lost, doubled or left half."""
     chance, sent = random.Random(seed), Sent()
     # a connection that the killed program leaves is no news
@@ -129,11 +131,14 @@ async def storm(kills: int, *, faults: bool, seed: int) -> int:
         model.pace = 0.002
         with tempfile.TemporaryDirectory(prefix="mneme-storm-") as name:
             folder = Path(name)
-            environment = _environment(telegram, model, folder)
+            power = PowerCut(folder / "data", folder) if power_cut else None
+            environment = _environment(telegram, model, folder) | (power.environment if power else {})
             began = time.monotonic()
             for number in range(kills):
                 async with running_bot(environment, folder):
                     await _live(telegram, sent, chance, faults=faults)
+                if power is not None:
+                    power.cut()
                 if number % 50 == 49:
                     print(
                         f"{number + 1} kills, {len(sent.marks)} messages, {time.monotonic() - began:.0f} s", flush=True
@@ -231,9 +236,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--power-cut", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    sys.exit(1 if asyncio.run(storm(options.kills, faults=options.faults, seed=options.seed)) else 0)
+    sys.exit(
+        1
+        if asyncio.run(storm(options.kills, faults=options.faults, power_cut=options.power_cut, seed=options.seed))
+        else 0
+    )
 
 
 if __name__ == "__main__":

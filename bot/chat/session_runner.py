@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import replace
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import structlog
@@ -30,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 QUEUE_LIMIT = 20
 """Arrivals of one session that may wait where no inbox keeps them; further ones are refused, and the person is told."""
+SHOWN_CHARACTERS = 200
+"""So much of a command is quoted that was carried out before a kill."""
 
 
 class SessionRunner:
@@ -246,6 +249,7 @@ class SessionRunner:
         """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self._effects.had_by(causes):
-            return f"/{call.name} was done before I was interrupted, once: /memory shows what I know now."
+            asked = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
+            return f"This was done before I was interrupted, and not a second time: {asked}"
         with self._effects.caused_by(causes):
             return await command.run(call)

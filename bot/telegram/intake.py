@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -134,15 +135,20 @@ class Intake:
         self._tries = {item.id: self._tries[item.id] for item in waiting if item.id in self._tries}
         in_hand |= self._channel.shown
         free = [item for item in waiting if item.id not in in_hand and self._may_be_taken(item)]
-        together: list[Arrival] = []
-        for arrival in [*await self._read(free), None]:
-            if together and (arrival is None or arrival.address != together[0].address):
-                try:
+        by_session: dict[str, list[Arrival]] = {}
+        for arrival in await self._read(free):
+            by_session.setdefault(arrival.address.session_id, []).append(arrival)
+        # side by side, so that nobody's /stop waits until everybody else's session was looked up
+        await asyncio.gather(*(self._hand_over(arrivals) for arrivals in by_session.values()))
+
+    async def _hand_over(self, arrivals: list[Arrival]) -> None:
+        """Submit the arrivals of one session in their order: messages together, a long text in parts for one."""
+        try:
+            for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
+                for together in [[one] for one in some] if is_command else [list(some)]:
                     await self._runner.submit(*together)
-                except Exception:
-                    log.exception("arrivals_not_taken", session=together[0].address.session_id)
-                together = []
-            together += [arrival] if arrival is not None else []
+        except Exception:
+            log.exception("arrivals_not_taken", session=arrivals[0].address.session_id)
 
     async def _finish_shown(self) -> None:
         if shown := set(self._channel.shown):

@@ -170,10 +170,11 @@ class ToolLoop:
         )
         calls = answer.tool_calls
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=view.kept, tool_calls=calls)]
+        earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
             await _shown(turn.channel.show_tool(call.name))
-            earlier = sum(message.speaker == call.name for message in (*turn.produced, *group))
-            result = await self._toolbox.run(context, call, earlier + 1)
+            result = await self._toolbox.run(context, call, earlier)
+            earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
             group.append(
                 Message(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import json
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from memory.messages import Passage, Provenance
 from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from memory.messages import ToolCall
     from memory.store.effects import Effects
@@ -131,15 +132,15 @@ class Toolbox:
         """The tools as the model is told of them, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
 
-    async def run(self, context: ToolContext, call: ToolCall, number: int = 1) -> Passage:
-        """Run one call, the turn's call of this number of its tool; an unknown tool is an answer too.
+    async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
+        """Run one call; an unknown tool is an answer too. earlier: the turn's calls before it.
 
         What a turn's tools changed before a kill stands, and is not changed again by the turn that takes its place.
         """
         tool = self._tools.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
-        causes = [f"{inbox_id}/{call.name}/{number}" for inbox_id in context.inbox_ids]
+        causes = _causes(context.inbox_ids, call, earlier)
         if await self._effects.had_by(causes):
             return Passage(
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
@@ -148,6 +149,20 @@ class Toolbox:
         with self._effects.caused_by(causes):
             result = await tool.run(context, call.arguments)
         return result if isinstance(result, Passage) else Passage(result)
+
+
+def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
+    """What a call is known by when its turn is run anew, of the same messages or of some of them.
+
+    Of a turn that begins with the same message it is the tool's call of the same number, however the model words it
+    now; of one that holds another part of the messages only the very same call is.
+    """
+    if not inbox_ids:
+        return []
+    number = 1 + sum(before.name == call.name for before in earlier)
+    same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
+    words = hashlib.sha256(call.arguments.encode()).hexdigest()[:16]
+    return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
 
 
 def _refusal(writes: Writes, context: ToolContext) -> str | None:

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory.messages import ToolCall
+from memory.store.effects import Effects, keep_causes
+from pipeline.tools.toolbox import Tool, Toolbox, ToolContext
+from tests.support.fakes import FakeClock
 from tests.support.servers.model import Calls, Holds, Says
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:
     from bot.app import App
+    from memory.store.database import Database
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
@@ -99,3 +104,29 @@ async def test_new_that_was_interrupted_goes_on_after_a_kill(serve: Serve, teleg
         await revive(app)
     async with serve():
         await telegram.wait_for(lambda: any("new conversation" in text for text in texts(telegram)))
+
+
+async def test_of_messages_that_one_turn_took_together_each_has_its_effect_when_two_turns_take_them_anew(
+    database: Database,
+) -> None:
+    done: list[str] = []
+
+    async def note(context: ToolContext, name: str) -> str:
+        """Keep a note."""
+        async with database.transaction() as connection:
+            await keep_causes(connection, FakeClock())
+        done.append(name)
+        return f"kept {name}"
+
+    toolbox = Toolbox([Tool(note)], Effects(database))
+    first, second = (ToolCall(name, "note", f'{{"name": "{name}"}}') for name in ("first", "second"))
+    together = ToolContext("ann", "telegram:1", inbox_ids=(1, 2))
+    await toolbox.run(together, first)
+    # killed; now the two messages come in a turn each
+    await toolbox.run(ToolContext("ann", "telegram:1", inbox_ids=(1,)), first)
+    await toolbox.run(ToolContext("ann", "telegram:1", inbox_ids=(2,)), second)
+    # killed once more; now together again, and the model calls the second one twice
+    await toolbox.run(together, first)
+    await toolbox.run(together, second, [first])
+    await toolbox.run(together, second, [first, second])
+    assert done == ["first", "second", "second"]

@@ -1,0 +1,75 @@
+"""A simulated power cut: what a folder would hold if only what was synced had reached the disk.
+
+`python -m benchmarks.storm --power-cut` uses it: instead of going on with the files as a killed program left them, the
+next start finds what this makes of them. A C compiler is needed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("synced.c")
+
+
+class PowerCut:
+    """Watches what a program syncs under `root`, and cuts the power."""
+
+    def __init__(self, root: Path, scratch: Path) -> None:
+        self._root = root
+        self._kept = scratch / "synced"
+        self._library = scratch / "synced.so"
+        self._kept.mkdir()
+        compiler = shutil.which("cc") or sys.exit("A C compiler is needed: install gcc.")
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self._library, SOURCE, "-ldl"], check=True)  # noqa: S603  # ours alone
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the program has to be started with."""
+        return {"LD_PRELOAD": str(self._library), "SYNCED_ROOT": str(self._root), "SYNCED_KEPT": str(self._kept)}
+
+    def cut(self) -> None:
+        """Let the folder hold what was synced, and nothing else. The program must have ended."""
+        if not (self._kept / "log").exists():
+            return
+        image = self._root.with_name(f"{self._root.name}.image")
+        image.mkdir(mode=0o700)
+        for path, inode in self._synced().items():
+            target = image / path.relative_to(self._root)
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            copy = self._kept / inode
+            target.write_bytes(copy.read_bytes() if copy.exists() else b"")  # a name without what was in it
+            target.chmod(0o600)
+        shutil.rmtree(self._root)
+        image.rename(self._root)
+        shutil.rmtree(self._kept)
+        self._kept.mkdir()
+        self._begin_with_all()
+
+    def _begin_with_all(self) -> None:
+        """After a cut everything that is there is on the disk."""
+        with (self._kept / "log").open("a", encoding="utf-8") as log:
+            for path in self._root.rglob("*"):
+                if path.is_file():
+                    inode = path.stat().st_ino
+                    shutil.copyfile(path, self._kept / str(inode))
+                    log.write(f"F {inode} {path}\n")
+
+    def _synced(self) -> dict[Path, str]:
+        """The inode of each file whose name is on the disk."""
+        names: dict[Path, str] = {}
+        folder = self._root
+        for line in (self._kept / "log").read_text(encoding="utf-8").splitlines():
+            kind, _, rest = line.partition(" ")
+            if kind == "F":  # syncing a new file brings its name along, as ext4 does
+                inode, _, path = rest.partition(" ")
+                names[Path(path)] = inode
+            elif kind == "D":
+                folder = Path(rest)
+                names = {path: inode for path, inode in names.items() if path.parent != folder}
+            else:
+                inode, _, name = rest.partition(" ")
+                names[folder / name] = inode
+        return {path: inode for path, inode in names.items() if not path.name.endswith("-shm")}
