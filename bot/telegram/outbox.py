@@ -10,6 +10,7 @@ from telegram.error import TelegramError
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, send_part
 from bot.telegram.layout import laid_out
+from bot.telegram.pace import Turnstile
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from bot.telegram.layout import Part
     from memory.service.mailbox import Mailbox, OutboxItem
 
+AT_ONCE = 20
+"""Replies on their way to Telegram at a time: less than it takes in a second."""
 STOPPED = "stopped by its reader"
 """Why the rest of a reply was not sent."""
 
@@ -37,6 +40,7 @@ class OutboxSender:
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
         self._stopped: set[int] = set()
+        self._turnstile = Turnstile(AT_ONCE)
 
     async def start(self) -> None:
         """Send what an earlier run left unsent."""
@@ -116,7 +120,11 @@ class OutboxSender:
         """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
         while True:
             try:
-                message_id = await self._once(item, address, part, number)
+                await self._turnstile.enter(in_a_hurry=item.is_answer)
+                try:
+                    message_id = await self._once(item, address, part, number)
+                finally:
+                    self._turnstile.leave()
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:
                     raise

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import heapq
+import itertools
 import time
 from typing import TYPE_CHECKING
 
@@ -27,3 +30,39 @@ class Pace:
             return False
         self._next = max(self._next + self._gap, now)
         return True
+
+
+class Turnstile:
+    """Lets so many through at a time. Of those who wait, who is in a hurry goes first, and then who came first.
+
+    The library's rate limiter takes calls in the order in which they come: with a thousand replies before it, the
+    answer to a /stop would wait for half a minute.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
+        self._number = itertools.count()
+
+    async def enter(self, *, in_a_hurry: bool) -> None:
+        """Wait for a place; whoever has one must `leave`."""
+        if self._free > 0 and not self._waiting:
+            self._free -= 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (not in_a_hurry, next(self._number), place))
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.leave()  # it was given in the same moment
+            raise
+
+    def leave(self) -> None:
+        """Give a place to whoever is next."""
+        while self._waiting:
+            *_, place = heapq.heappop(self._waiting)
+            if not place.done():
+                place.set_result(None)  # the place goes from hand to hand
+                return
+        self._free += 1

@@ -39,7 +39,10 @@ class InboxItem:
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. message_ids: the channel's ids of the chunks that were sent."""
+    """A reply that waits to be sent. message_ids: the channel's ids of the chunks that were sent.
+
+    is_answer: it answers a command, and so belongs to no turn.
+    """
 
     id: int
     session_id: str
@@ -47,6 +50,7 @@ class OutboxItem:
     reply_to: str | None
     preview_id: str | None
     message_ids: tuple[str, ...]
+    is_answer: bool = False
 
 
 class Mailbox:
@@ -221,4 +225,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         reply_to=row["reply_to"],
         preview_id=row["preview_id"],
         message_ids=tuple(json.loads(row["message_ids"])),
+        is_answer=row["turn_id"] is None,
     )
