@@ -115,6 +115,10 @@ def restated(known: str, corrects: str, becomes: str) -> str | None:
     return said if times == 1 else None
 
 
+# a comma that has nothing left behind it
+_ORPHANED = re.compile(r"\s*[,;，；]+(?=\s*(?:[.!。！]|$))")
+
+
 def without_closers(said: str, grammar: Grammar) -> str:
     """`said` without the courtesies and smiles at its end."""
     while True:
@@ -127,7 +131,7 @@ def without_closers(said: str, grammar: Grammar) -> str:
 
 def without_courtesies(text: str, grammar: Grammar) -> str:
     """`text` without "please" and the like, wherever they stand."""
-    return " ".join(grammar.left_out.sub("", text).split())
+    return _ORPHANED.sub("", " ".join(grammar.left_out.sub("", text).split()))
 
 
 def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tuple[Captured | None, bool]:

@@ -494,3 +494,11 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
         assert all(any(word in other for other in said) for word in one.text.split())
         assert len(one.text) <= LONGEST_CAPTURE
         assert one.corrects is None or one.corrects in one.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I'm allergic to peanuts, by the way.", "I'm allergic to peanuts, btw", "By the way, I'm allergic to peanuts."],
+)
+def test_what_is_left_out_leaves_no_comma_behind(text: str) -> None:
+    assert [one.text.rstrip(".") for one in captured(text)] == ["I'm allergic to peanuts"]
