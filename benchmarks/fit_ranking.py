@@ -148,7 +148,8 @@ async def main() -> None:
         print(f"{form}, present weights:    {figures(asked, dict.fromkeys(numbers, present))}")
         print(f"{form}, cross-fitted:       {figures(asked, without)}")
     origin = (
-        f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), {len(everything)} questions in\n"
+        f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), "
+        f"{len(everything)} questions in\n"
         f"these forms: {'; '.join(FORMS)}."
     )
     source = source_of(fitted(everything, "Fitting on all"), origin)

@@ -20,7 +20,7 @@ LEAST_SCORE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Hits, best first, and what was said around them. coverage: the part of the question that the best one covers."""
+    """Hits, best first, and what was said around them. coverage: the most of the question that one covers."""
 
     hits: list[Hit]
     coverage: float
@@ -35,5 +35,5 @@ async def ranked(question: str, hits: Sequence[Hit], database: Database) -> Rank
     asked = Question(question, there, around)
     scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(RANKING)), hit) for hit in there]
     scored.sort(key=lambda one: one[1], reverse=True)
-    coverage = scored[0][0].coverage if scored else 0.0
+    coverage = max((features.coverage for features, _, _ in scored), default=0.0)
     return Ranked([replace(hit, score=score) for _, score, hit in scored], coverage, around)

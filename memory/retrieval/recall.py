@@ -12,7 +12,7 @@ from memory.messages import Passage, Provenance, Role, worst
 from memory.retrieval.excerpt import excerpt
 from memory.retrieval.neighbourhood import neighbourhood
 from memory.retrieval.ranking import Ranked, ranked
-from memory.retrieval.search import Filter
+from memory.retrieval.search import PASSAGES, Filter
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.sought import Sought
@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
     from memory.text.tokens import TokenCounter
 
-WORST_SHOWN = 0.4
+WORST_SHOWN = 0.3
 """A hit whose score is below this part of the best one's is not shown to the model."""
-LEAST_COVERAGE = 0.2
-"""Nothing is shown where the best hit covers less of the question: then it speaks of something else."""
-CANDIDATES = 60
-"""So many passages are ranked for a prompt."""
+LEAST_COVERAGE = 0.22
+"""Nothing is shown where no hit covers so much of the question: then memory speaks of something else.
+
+Measured on LoCoMo's development half: 0.15 lets 42% of off-topic requests show something and silences 1% of the
+questions that have an answer there, 0.2 28% and 1 to 2%, 0.25 15% and 2 to 4%, 0.3 10% and 4 to 6%.
+"""
+CANDIDATES = PASSAGES
+"""So many hits are ranked at the least."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
 
