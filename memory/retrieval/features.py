@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import regex
@@ -32,13 +33,16 @@ from memory.text.sought import Sought, root
 from memory.text.words import date_words, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from memory.retrieval.neighbourhood import Neighbourhood
     from memory.retrieval.search import Hit
+    from memory.store.database import Row
 
 BEFORE = (0.85, 0.6, 0.45)
 """What a word of the question counts one, two and three messages before."""
+LEAST_TEXTS = 200
+"""As many texts are taken for known where there are fewer: a small memory does not tell how rare a word is."""
 _SATURATION, _BY_LENGTH = 1.2, 0.3
 """BM25's k1 and b for the text alone."""
 _MOST_NAMES, _MOST_SELVES = 4, 5
@@ -79,7 +83,10 @@ class Features:
     @property
     def values(self) -> tuple[float, ...]:
         """One after the other."""
-        return tuple(getattr(self, feature.name) for feature in fields(self))
+        return _VALUES(self)
+
+
+_VALUES: Callable[[Features], tuple[float, ...]] = attrgetter(*(feature.name for feature in fields(Features)))
 
 
 class Question:
@@ -96,8 +103,9 @@ class Question:
         self._asks_name = _has(words, lower, ASKING_WHO, ASKING_WHO_PHRASES)
         self._asks_time = _has(words, lower, ASKING_WHEN, ASKING_WHEN_PHRASES)
         self._speaker = _speaker_meant(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
-        self._counts = {row["id"]: self._sought.counts(row["content"]) for row in around.messages}
-        self._heads = {_key(hit): self._sought.counts(_head(hit)) for hit in hits}
+        looked_at = {row["id"]: row["content"] for hit in hits for row in self._lately(hit)}
+        self._counts = {id_: self._sought.counts(text) for id_, text in looked_at.items()}
+        self._heads = {_key(hit): self._head(hit) for hit in hits}
         self._rarity = self._rarities([*self._counts.values(), *self._heads.values()])
         self._fits = {_key(hit): hit.score for hit in hits}
         self._best_fit = max(self._fits.values(), default=0.0) or 1.0
@@ -112,8 +120,7 @@ class Question:
         fit, own = hit.score / self._best_fit, self._owns[key]
         if hit.turn_id is None:
             return Features(fit, self._coverage(hit), own)
-        before = self._around.before(hit.id, 1)
-        said_before = before[0]["content"] if before else ""
+        said_before = next((row["content"] for row in self._around.until(hit.id, 2)[1:]), "")
         by_meant = hit.source == self._speaker
         selves = sum(word in ASKER for word in _words(hit.content)) if by_meant else 0
         return Features(
@@ -134,35 +141,38 @@ class Question:
         """The part of the question that stands in a hit or shortly before it, words by how much they tell."""
         total = sum(self._rarity.values())
         texts = [(1.0, self._heads[_key(hit)])]
-        if hit.turn_id is not None:
-            before = self._around.before(hit.id, len(BEFORE))
-            texts += [(part, self._counts[row["id"]]) for part, row in zip(BEFORE, before, strict=False)]
+        texts += [(part, self._counts[row["id"]]) for part, row in zip(BEFORE, self._lately(hit)[1:], strict=False)]
         covered = 0.0
         for term, rarity in self._rarity.items():
             covered += rarity * max((part for part, counts in texts if term in counts), default=0.0)
         return covered / total if total else 0.0
 
+    def _lately(self, hit: Hit) -> list[Row]:
+        """A message and those before it in which words of the question count."""
+        return self._around.until(hit.id, 1 + len(BEFORE)) if hit.turn_id is not None else []
+
+    def _head(self, hit: Hit) -> Counter[str]:
+        """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
+        day = date_words(to_text(hit.created_at))
+        if hit.turn_id is not None:
+            return self._counts[hit.id] + self._sought.counts(f"{hit.source} {day}")
+        return self._sought.counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+
     def _own(self, hit: Hit) -> float:
-        counts = self._counts.get(hit.id, Counter()) if hit.turn_id is not None else self._heads[_key(hit)]
+        counts = self._counts[hit.id] if hit.turn_id is not None else self._heads[_key(hit)]
         slowed = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(hit.content) / (self._average or 1))
         return sum(self._rarity[term] * n * (_SATURATION + 1) / (n + slowed) for term, n in counts.items())
 
     def _rarities(self, texts: Collection[Counter[str]]) -> dict[str, float]:
         """BM25's inverse document frequency of each term."""
         having = Counter(term for counts in texts for term in counts)
-        total = len(texts)
+        total = max(LEAST_TEXTS, len(texts))
         return {t: math.log(1 + (total - having[t] + 0.5) / (having[t] + 0.5)) for t in self._sought.terms}
 
 
 def _key(hit: Hit) -> tuple[bool, int]:
     """Messages and entries are numbered each on their own."""
     return hit.turn_id is not None, hit.id
-
-
-def _head(hit: Hit) -> str:
-    """All that the index has of a hit itself."""
-    what = hit.source if hit.turn_id is not None else f"{hit.name} {hit.scope or ''}"
-    return f"{hit.content}\n{what} {date_words(to_text(hit.created_at))} {hit.outcome or ''}"
 
 
 def _words(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -57,15 +56,10 @@ class Neighbourhood:
     def __contains__(self, message: int) -> bool:
         return message in self._places
 
-    @property
-    def messages(self) -> list[Row]:
-        """All of them."""
-        return [conversation[place] for place, conversation in self._places.values()]
-
-    def before(self, message: int, most: int) -> list[Row]:
-        """What was said before a message, the nearest first."""
+    def until(self, message: int, most: int) -> list[Row]:
+        """A message and what was said before it, the nearest first."""
         place, conversation = self._places[message]
-        return list(itertools.islice(reversed(conversation[:place]), most))
+        return conversation[max(0, place + 1 - most) : place + 1][::-1]
 
     def near(self, message: int) -> list[int]:
         """The messages that were found too and stand at most REACH before or after one."""

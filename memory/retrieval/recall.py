@@ -39,6 +39,8 @@ questions that have an answer there, 0.2 28% and 1 to 2%, 0.25 15% and 2 to 4%, 
 """
 CANDIDATES = PASSAGES
 """So many hits are ranked at the least."""
+SHORTEST_LINE = 12
+"""Tokens that a line costs at the least, by its date alone."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
 
@@ -86,20 +88,20 @@ class Recall:
         if is_small_talk(question):
             return Passage("")
         seen = {message.turn_id for message in visible.messages}
-        hits = [
+        unseen = (
             hit
             for hit in found.passages
-            if hit.turn_id not in seen and not is_small_talk(hit.content) and hit.content != visible.summary
-        ]
-        found_best = await ranked(question, hits[:CANDIDATES], self._database)
-        if found_best.coverage < LEAST_COVERAGE:
+            if hit.turn_id not in seen and hit.content != visible.summary and not is_small_talk(hit.content)
+        )
+        best = await ranked(question, [*itertools.islice(unseen, CANDIDATES)], self._database)
+        if best.coverage < LEAST_COVERAGE:
             return Passage("")
         lines: list[str] = []
         provenances: list[Provenance] = []
-        for shown in self._shown(question, found_best.hits, found_best.around, whole_exchanges=whole_exchanges):
+        for shown in self._shown(question, best.hits, best.around, whole_exchanges=whole_exchanges):
             line = f"- {shown.text}"
             cost = self._counter.text(line) + 1
-            if shown.hit.score < found_best.hits[0].score * WORST_SHOWN:
+            if shown.hit.score < best.hits[0].score * WORST_SHOWN or tokens < SHORTEST_LINE:
                 break
             if cost <= tokens:
                 tokens -= cost

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from memory.text.cues import FUNCTION_PHRASES
 from memory.text.words import (
@@ -19,14 +18,10 @@ from memory.text.words import (
     telling_parts,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "er", "ly", "s", "e", "y")
 """Of English, longest first: nearly what FTS5 takes away, and measured to rank as well."""
 _SHORTEST = 3
-_START = 2
-"""Letters that two forms of a word have in common at the least."""
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _BETWEEN_WORDS = re.compile("|".join(sorted(FUNCTION_PHRASES, key=len, reverse=True)))
 
 
@@ -52,29 +47,37 @@ class Sought:
                 self._beginnings[root(word)] = beginning_of(word) if is_inflected else None
             else:
                 self._pairs |= dict.fromkeys(_pairs(word))
-        self._starts = {term[:_START] for term in self._beginnings}
+        # what ends differently begins with these all the same: most words of a text are passed by
+        self._starts = (*self._beginnings, *filter(None, self._beginnings.values()))
         self._known: dict[str, list[str]] = {}
         self.terms = (*self._beginnings, *self._pairs)
 
     def counts(self, text: str) -> Counter[str]:
         """How often each term stands in a text."""
-        return Counter(term for _, term in self._places(plain(text[:LONGEST_INDEXED])))
+        folded = plain(text[:LONGEST_INDEXED])
+        found: Counter[str] = Counter()
+        if self._starts:
+            for word in (_ASCII_WORD if folded.isascii() else BARE_WORD).findall(folded):
+                if word.startswith(self._starts):
+                    found.update(self._terms_of(word))
+        for pair in self._pairs:
+            if pair in folded:
+                found[pair] += folded.count(pair)
+        return found
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Where the terms stand in a text, and which, first to last."""
-        # a text whose length changes when it is made plain keeps its accents: places must be right
         made_plain = plain(text)
-        return sorted(self._places(made_plain if len(made_plain) == len(text) else text.lower()))
-
-    def _places(self, text: str) -> Iterator[tuple[int, str]]:
-        for word in BARE_WORD.finditer(text):
-            found = word.group()
-            if found[:_START] in self._starts:
-                for term in self._terms_of(found):
-                    yield word.start(), term
-        for pair in self._pairs:
-            for at in re.finditer(re.escape(pair), text):
-                yield at.start(), pair
+        # a text whose length changes when it is made plain keeps its accents: places must be right
+        folded = made_plain if len(made_plain) == len(text) else text.lower()
+        found = [
+            (word.start(), term)
+            for word in BARE_WORD.finditer(folded)
+            if word.group().startswith(self._starts)
+            for term in self._terms_of(word.group())
+        ]
+        found += [(at.start(), pair) for pair in self._pairs for at in re.finditer(re.escape(pair), folded)]
+        return sorted(found)
 
     def _terms_of(self, word: str) -> list[str]:
         known = self._known.get(word)

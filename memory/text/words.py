@@ -188,18 +188,18 @@ def is_small_talk(text: str) -> bool:
 
     A longer one must greet, thank or agree somewhere and ask for no name, place or time.
     """
-    found = _WORD.findall(_folded(text[:LONGEST_SMALL_TALK]))
-    words = [part for word in found for part in _parts(word)]
-    if len(text) > LONGEST_SMALL_TALK or not all(_is_small(word) for word in words):
+    words: list[str] = []
+    if len(text) > LONGEST_SMALL_TALK:
         return False
+    for word in _WORD.finditer(_folded(text)):
+        parts = _parts(word.group())
+        if not all(part in _SMALL_TALK_WORDS or _SMALL_TALK_RUN.fullmatch(part) for part in parts):
+            return False
+        words += parts
     if len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words):
         return True
     greets = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
     return greets and _ASKS_FOR_MORE.isdisjoint(words)
-
-
-def _is_small(word: str) -> bool:
-    return word in _SMALL_TALK_WORDS or _SMALL_TALK_RUN.fullmatch(word) is not None
 
 
 def has_gaps(word: str) -> bool:
@@ -211,8 +211,8 @@ def plain(text: str) -> str:
     """`text` in one case, without accents, which the index leaves out too, and apostrophes inside Cyrillic words."""
     if text.isascii():
         return text.lower()
-    bare = _ACCENT.sub("", unicodedata.normalize("NFKD", text).casefold())
-    return _INNER_APOSTROPHE.sub("", unicodedata.normalize("NFC", bare).replace("\u02bc", "'"))
+    bare = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text).casefold()))
+    return _INNER_APOSTROPHE.sub("", bare.replace("\u02bc", "'").replace("ё", "е"))
 
 
 def _folded(text: str) -> str:
