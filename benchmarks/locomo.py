@@ -42,6 +42,7 @@ from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 DEPTHS = (5, 10, 20)
 RECOGNISED = 150
 """Characters in a row that show that a message which was cut is in a request: half of what is shown of one."""
+UNRELATED = Path(__file__).parent.parent / "tests" / "sets" / "unrelated_messages.json"
 DRAWS = 1_000
 UTC_ZONE = ZoneInfo("UTC")
 
@@ -80,15 +81,19 @@ class Asking:
     def _budget(self) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)
 
+    async def relevant(self, session: Session, message: str) -> str:
+        """What stands under `# Relevant Memory` for a message that begins a conversation."""
+        visible, budget = Transcript(None, None, []), self._budget()
+        found = await self._builder.find(session, message, visible)
+        stable = await self._builder.stable(session, visible, budget, found)
+        volatile = await self._builder.volatile(message, found, visible, stable, budget)
+        return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
+
     async def ask(self, session: Session, question: Question, texts: dict[str, str]) -> Answered:
         """What the request of a question holds, and where the search ranks its evidence."""
-        visible, budget = Transcript(None, None, []), self._budget()
         started = time.perf_counter()
-        found = await self._builder.find(session, question.text, visible)
-        stable = await self._builder.stable(session, visible, budget, found)
-        volatile = await self._builder.volatile(question.text, found, visible, stable, budget)
+        relevant = await self.relevant(session, question.text)
         spent = 1000 * (time.perf_counter() - started)
-        relevant = volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
         shown = sum(_is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
         hits = await self._recall.hits(question.text, session.owner, only, max(DEPTHS))
@@ -98,8 +103,11 @@ class Asking:
         return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks)
 
 
-async def answered(dialogues: list[Dialogue], form: Form) -> list[Answered]:
-    """All questions of all dialogues in one form, in a store of its own."""
+async def answered(dialogues: list[Dialogue], form: Form) -> tuple[list[Answered], dict[str, float]]:
+    """All questions of all dialogues in one form, in a store of its own; and the noise.
+
+    That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything.
+    """
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
@@ -109,10 +117,15 @@ async def answered(dialogues: list[Dialogue], form: Form) -> list[Answered]:
             ]
             asking = Asking(database)
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
-            return [
+            answers = [
                 await asking.ask(session, question, texts)
                 for session, texts, question in track(asked, f"Asking in the {form} form", console=_TELLING)
             ]
+            noise: dict[str, float] = {}
+            for kind, messages in _unrelated().items():
+                shown = [await asking.relevant(session, message) for _, session in kept for message in messages]
+                noise[kind] = sum(map(bool, shown)) / len(shown)
+            return answers, noise
         finally:
             await database.close()
 
@@ -134,7 +147,7 @@ def summary(answers: list[Answered]) -> dict[str, list[float]]:
     return summed
 
 
-def report(form: Form, answers: list[Answered]) -> dict[str, object]:
+def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict[str, object]:
     """All figures of a form, for the file."""
     by_category = {
         name: summary(chosen)
@@ -146,9 +159,15 @@ def report(form: Form, answers: list[Answered]) -> dict[str, object]:
         "questions": len(answers),
         "tokens": round(statistics.fmean(one.tokens for one in answers)),
         "milliseconds": round(statistics.median(one.milliseconds for one in answers), 1),
+        "noise": {kind: round(100 * part, 1) for kind, part in noise.items()},
         "all categories": summary(answers),
         **by_category,
     }
+
+
+def _unrelated() -> dict[str, list[str]]:
+    kinds = json.loads(UNRELATED.read_text(encoding="utf-8"))
+    return {kind: messages["en"] for kind, messages in kinds.items() if kind != "about"}
 
 
 def _is_in(text: str, request: str) -> bool:
@@ -199,13 +218,15 @@ async def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures into this file")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
-    answers = {form: await answered(dialogues, form) for form in Form}
+    measured = {form: await answered(dialogues, form) for form in Form}
     console = Console(width=110)
-    console.print(_headline(answers))
-    for form, some in answers.items():
-        console.print(_ranking(form, some))
+    console.print(_headline({form: answers for form, (answers, _) in measured.items()}))
+    for form, (answers, noise) in measured.items():
+        parts = ", ".join(f"{kind.replace('_', ' ')} {part:.0%}" for kind, part in noise.items())
+        console.print(f"{form} form, unrelated messages that show anything: {parts}")
+        console.print(_ranking(form, answers))
     if arguments.json is not None:
-        figures = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "forms": [report(*one) for one in answers.items()]}
+        figures = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "forms": [report(form, *of) for form, of in measured.items()]}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 

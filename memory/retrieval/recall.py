@@ -16,7 +16,7 @@ from memory.retrieval.search import PASSAGES, Filter
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.sought import Sought
-from memory.text.words import is_small_talk
+from memory.text.words import is_chatter, is_small_talk, only_greets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 
 WORST_SHOWN = 0.3
 """A hit whose score is below this part of the best one's is not shown to the model."""
-LEAST_COVERAGE = 0.22
+LEAST_COVERAGE = 0.24
 """Nothing is shown where no hit covers so much of the question: then memory speaks of something else.
 
 Measured on LoCoMo's development half: 0.15 lets 42% of off-topic requests show something and silences 1% of the
 questions that have an answer there, 0.2 28% and 1 to 2%, 0.25 15% and 2 to 4%, 0.3 10% and 4 to 6%.
 """
+LEAST_COVERAGE_OF_A_GREETING = 0.5
+"""The same for what greets or thanks and asks for nothing: many have said as much before."""
 CANDIDATES = PASSAGES
 """So many hits are ranked at the least."""
 SHORTEST_LINE = 12
@@ -85,7 +87,7 @@ class Recall:
         Leaves out what the visible conversation holds, and greetings and acknowledgements. whole_exchanges: an
         exchange is shown with its answer, not only with what the user said.
         """
-        if is_small_talk(question):
+        if is_chatter(question):
             return Passage("")
         seen = {message.turn_id for message in visible.messages}
         unseen = (
@@ -94,7 +96,7 @@ class Recall:
             if hit.turn_id not in seen and hit.content != visible.summary and not is_small_talk(hit.content)
         )
         best = await ranked(question, [*itertools.islice(unseen, CANDIDATES)], self._database)
-        if best.coverage < LEAST_COVERAGE:
+        if best.coverage < (LEAST_COVERAGE_OF_A_GREETING if only_greets(question) else LEAST_COVERAGE):
             return Passage("")
         lines: list[str] = []
         provenances: list[Provenance] = []

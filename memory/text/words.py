@@ -11,7 +11,15 @@ import re
 import unicodedata
 from datetime import datetime
 
-from memory.text.cues import ACKNOWLEDGEMENTS, ASKING_WHEN, ASKING_WHO, PLEASANTRIES, SMALL_TALK_PHRASES
+from memory.text.cues import (
+    ACKNOWLEDGEMENTS,
+    ASKING_WHEN,
+    ASKING_WHO,
+    GREETINGS,
+    PLEASANTRIES,
+    REQUESTS,
+    SMALL_TALK_PHRASES,
+)
 
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Yi; and Hangul, whose words
 # grow particles.
@@ -108,6 +116,8 @@ SHORTEST_BEGINNING = 4
 _SMALL_TALK_WORDS = ACKNOWLEDGEMENTS | PLEASANTRIES | STOP_WORDS
 _SMALL_TALK_RUN = re.compile(f"(?:{'|'.join(sorted(SMALL_TALK_PHRASES, key=len, reverse=True))})+")
 _ASKS_FOR_MORE = ASKING_WHO | ASKING_WHEN
+MOST_TELLING = 0.2
+"""The part of the words of chatter that may tell something."""
 SHORT = 6
 """Words up to which a text that says nothing telling is small talk."""
 # on Latin letters; and the vowel signs and tone marks of Thai, Lao, Burmese and Khmer
@@ -200,6 +210,40 @@ def is_small_talk(text: str) -> bool:
         return True
     greets = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
     return greets and _ASKS_FOR_MORE.isdisjoint(words)
+
+
+def is_chatter(text: str) -> bool:
+    """Whether `text` is small talk, or a longer greeting with hardly a word that tells something.
+
+    Not as sure as `is_small_talk`: for what is looked up, not for what is learnt.
+    """
+    if is_small_talk(text):
+        return True
+    if not only_greets(text):
+        return False
+    words = _all_parts(text)
+    if not all(has_gaps(word) for word in words):
+        return _unknown_part("".join(words)) <= MOST_TELLING
+    telling = sum(word not in _SMALL_TALK_WORDS for word in words)
+    return len(words) > SHORT and telling <= MOST_TELLING * len(words)
+
+
+def only_greets(text: str) -> bool:
+    """Whether `text` greets, thanks, laughs or takes leave, and asks for nothing."""
+    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
+        return False
+    if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
+        return False
+    return not GREETINGS.isdisjoint(words) or _SMALL_TALK_RUN.match(words[0]) is not None
+
+
+def _all_parts(text: str) -> list[str]:
+    return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
+
+
+def _unknown_part(run: str) -> float:
+    return len(_SMALL_TALK_RUN.sub("", run)) / len(run)
 
 
 def has_gaps(word: str) -> bool:
