@@ -33,6 +33,14 @@ GREETINGS = frozenset(
     "merci bonjour bonsoir salut bonne pardon désolé désolée mdr".split()
 )
 """What one greets, thanks, takes leave and laughs with: the message around it is seldom about something else."""
+RECALLING = frozenset(
+    "tell told remind remember recall know please again said say mention mentioned "
+    "erzähl erzähle erzählt erinnere erinner bitte nochmal weißt gesagt sag sagte "
+    "dime cuéntame recuérdame recuerdas favor sabes dije dicho otra vez rappelle dis sais plaît encore dit "
+    "скажи расскажи напомни помнишь пожалуйста знаешь снова говорил говорила сказал сказала "
+    "розкажи нагадай пам'ятаєш будь ласка знаєш знову казав казала".split()
+)
+"""What says of a question only that it asks memory, not what for."""
 REQUESTS = frozenset(
     "tell remind show give find list recall remember name explain write search look help erzähl sag erinnere zeig gib "
     "finde such nenne erkläre schreib dime cuéntame recuérdame recuerda muéstrame busca explica escribe dis rappelle "

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections import Counter
 
-from memory.text.cues import FUNCTION_PHRASES
+from memory.text.cues import FUNCTION_PHRASES, RECALLING
 from memory.text.words import (
     BARE_WORD,
     LONGEST_INDEXED,
@@ -42,7 +42,8 @@ class Sought:
         words, is_inflected = telling_parts(question)
         self._beginnings: dict[str, str | None] = {}
         self._pairs: dict[str, None] = {}
-        for word in map(plain, words[:MOST_TERMS]):
+        telling = [word for word in words if word not in RECALLING] or words
+        for word in map(plain, telling[:MOST_TERMS]):
             if has_gaps(word):
                 self._beginnings[root(word)] = beginning_of(word) if is_inflected else None
             else:
