@@ -99,7 +99,7 @@ class Question:
         self._around = around
         self._sought = Sought(text)
         words = set(_words(text))
-        lower = plain(text)
+        lower = text.casefold()
         self._asks_name = _has(words, lower, ASKING_WHO, ASKING_WHO_PHRASES)
         self._asks_time = _has(words, lower, ASKING_WHEN, ASKING_WHEN_PHRASES)
         self._speaker = _speaker_meant(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
