@@ -46,7 +46,7 @@ MEMORIES = 32
 """So many typed memories that fit a message best are looked at for its prompt."""
 WORKFLOWS = 8
 """So many workflows, also where other memories have used up the places."""
-PASSAGES = 40
+PASSAGES = 100
 """So many passages, besides those that the conversation holds."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"

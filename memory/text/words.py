@@ -11,6 +11,16 @@ import re
 import unicodedata
 from datetime import datetime
 
+from memory.text.cues import (
+    ACKNOWLEDGEMENTS,
+    ASKING_WHEN,
+    ASKING_WHO,
+    GREETINGS,
+    PLEASANTRIES,
+    REQUESTS,
+    SMALL_TALK_PHRASES,
+)
+
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Yi; and Hangul, whose words
 # grow particles.
 _UNSPACED = (
@@ -23,6 +33,10 @@ _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(f"([{_UNSPACED}])")
 _WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+(?:['’](?:[^\W_{_UNSPACED}]|[{_MARKS}])+)*")
 
+BARE_WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
+"""A word of `plain` text; of a script without gaps all up to the next one."""
+LONGEST_SMALL_TALK = 200
+"""Characters."""
 LONGEST_INDEXED = 20_000
 """Characters of a text that the index takes in: what comes after is found by nothing but is still stored."""
 MOST_TERMS = 40
@@ -99,13 +113,19 @@ _LATIN_ENDINGS = tuple(
 SHORTEST_BEGINNING = 4
 """Letters that a word must keep for its beginning to be looked for."""
 
-_ACKNOWLEDGEMENTS = frozenset(
-    "ok okay thanks thank hi hello hey bye yes yeah yep no nope sure great good nice cool perfect morning evening "
-    "night welcome please sorry lol haha спасибо привет здравствуйте пока да нет хорошо ладно понял поняла ок "
-    "дякую привіт добре так ні гаразд danke hallo tschüss ja nein gut gracias hola adiós sí no vale merci bonjour "
-    "salut oui non dank vielen schön guten buenos buenas días tardes noches bonne journée beaucoup lot very добрый "
-    "доброе доброй добрий день вечер вечір утро утра ранок большое дуже 你好 谢谢 好 好的 是 不是 再见 嗯 ".split()
+_SMALL_TALK_WORDS = ACKNOWLEDGEMENTS | PLEASANTRIES | STOP_WORDS
+_SMALL_TALK_RUN = re.compile(f"(?:{'|'.join(sorted(SMALL_TALK_PHRASES, key=len, reverse=True))})+")
+_ASKS_FOR_MORE = ASKING_WHO | ASKING_WHEN
+MOST_TELLING = 0.2
+"""The part of the words of chatter that may tell something."""
+SHORT = 6
+"""Words up to which a text that says nothing telling is small talk."""
+# on Latin letters; and the vowel signs and tone marks of Thai, Lao, Burmese and Khmer
+_ACCENT = re.compile(
+    "(?<=[a-z])[\u0300-\u036f]+"
+    "|[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
 )
+_INNER_APOSTROPHE = re.compile("(?<=[\u0400-\u04ff])['’](?=[\u0400-\u04ff])")
 
 
 def indexable(text: str | None) -> str | None:
@@ -119,7 +139,7 @@ def indexable(text: str | None) -> str | None:
     beginning = text[:LONGEST_INDEXED]
     if beginning.isascii():
         return beginning
-    stemmed = _CYRILLIC_WORD.sub(lambda word: _stem(word.group()), _folded(beginning))
+    stemmed = _CYRILLIC_WORD.sub(lambda word: stem_of(word.group()), _folded(beginning))
     return _UNSPACED_CHARACTER.sub(r" \1 ", stemmed)
 
 
@@ -150,16 +170,21 @@ def match_expression(owner_id: int | None, query: str) -> str | None:
 
 def query_terms(query: str) -> list[str]:
     """The terms of a query as FTS5 takes them, without stop words unless there is nothing else."""
-    found = _WORD.findall(_folded(query[:LONGEST_INDEXED]))
-    words = list(dict.fromkeys(part for word in found for part in _parts(word)))
-    said_nothing, is_inflected = _language_of(words)
-    telling = [word for word in words if word not in said_nothing] or words
+    telling, is_inflected = telling_parts(query)
     terms: list[str] = []
     for word in telling:
         terms += _terms_of(word, is_inflected=is_inflected)
         if len(terms) >= MOST_TERMS:
             break
     return list(dict.fromkeys(terms))[:MOST_TERMS]
+
+
+def telling_parts(query: str) -> tuple[list[str], bool]:
+    """The words of a query but for stop words, once each, and whether their language inflects as English doesn't."""
+    found = _WORD.findall(_folded(query[:LONGEST_INDEXED]))
+    words = list(dict.fromkeys(part for word in found for part in _parts(word)))
+    said_nothing, is_inflected = _language_of(words)
+    return [word for word in words if word not in said_nothing] or words, is_inflected
 
 
 def query_stems(query: str) -> list[str]:
@@ -169,9 +194,69 @@ def query_stems(query: str) -> list[str]:
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether `text` is a greeting or an acknowledgement: nothing to look for and nothing to find."""
-    words = _WORD.findall(_folded(text[:200]))
-    return len(words) <= 6 and all(word in _ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
+    """Whether `text` is a greeting, an acknowledgement or a pleasantry: nothing to look for and nothing to find.
+
+    A longer one must greet, thank or agree somewhere and ask for no name, place or time.
+    """
+    words: list[str] = []
+    if len(text) > LONGEST_SMALL_TALK:
+        return False
+    for word in _WORD.finditer(_folded(text)):
+        parts = _parts(word.group())
+        if not all(part in _SMALL_TALK_WORDS or _SMALL_TALK_RUN.fullmatch(part) for part in parts):
+            return False
+        words += parts
+    if len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words):
+        return True
+    greets = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
+    return greets and _ASKS_FOR_MORE.isdisjoint(words)
+
+
+def is_chatter(text: str) -> bool:
+    """Whether `text` is small talk, or a longer greeting with hardly a word that tells something.
+
+    Not as sure as `is_small_talk`: for what is looked up, not for what is learnt.
+    """
+    if is_small_talk(text):
+        return True
+    if not only_greets(text):
+        return False
+    words = _all_parts(text)
+    if not all(has_gaps(word) for word in words):
+        return _unknown_part("".join(words)) <= MOST_TELLING
+    telling = sum(word not in _SMALL_TALK_WORDS for word in words)
+    return len(words) > SHORT and telling <= MOST_TELLING * len(words)
+
+
+def only_greets(text: str) -> bool:
+    """Whether `text` greets, thanks, laughs or takes leave, and asks for nothing."""
+    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
+        return False
+    if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
+        return False
+    return not GREETINGS.isdisjoint(words) or _SMALL_TALK_RUN.match(words[0]) is not None
+
+
+def _all_parts(text: str) -> list[str]:
+    return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
+
+
+def _unknown_part(run: str) -> float:
+    return len(_SMALL_TALK_RUN.sub("", run)) / len(run)
+
+
+def has_gaps(word: str) -> bool:
+    """Whether a word is of a script that puts gaps between words."""
+    return _UNSPACED_CHARACTER.match(word) is None
+
+
+def plain(text: str) -> str:
+    """`text` in one case, without accents, which the index leaves out too, and apostrophes inside Cyrillic words."""
+    if text.isascii():
+        return text.lower()
+    bare = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text).casefold()))
+    return _INNER_APOSTROPHE.sub("", bare.replace("\u02bc", "'").replace("ё", "е"))
 
 
 def _folded(text: str) -> str:
@@ -206,19 +291,19 @@ def _terms_of(word: str, *, is_inflected: bool) -> list[str]:
         letters = [character for character in word if not unicodedata.category(character).startswith("M")]
         return [f'"{a} {b}"' for a, b in itertools.pairwise(letters)] or [f'"{word}"']
     if _CYRILLIC_WORD.fullmatch(word):
-        return [f'"{_stem(word)}"']
-    beginning = _beginning(word) if is_inflected else None
+        return [f'"{stem_of(word)}"']
+    beginning = beginning_of(word) if is_inflected else None
     return [f'"{word}"', f'"{beginning}" *'] if beginning else [f'"{word}"']
 
 
-def _beginning(word: str) -> str | None:
+def beginning_of(word: str) -> str | None:
     """What the forms of a word have in common, roughly; None for a short word."""
     endings = (e for e in _LATIN_ENDINGS if word.endswith(e) and len(word) - len(e) >= SHORTEST_BEGINNING)
     beginning = word.removesuffix(next(endings, ""))
     return beginning if len(beginning) >= SHORTEST_BEGINNING else None
 
 
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
     """A Cyrillic word without its ending."""
     plain = word.replace("'", "").replace("’", "").replace("ё", "е")
     for ending in _ENDINGS:

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.messages import Message, Role
-from memory.retrieval.recall import MOST_SHOWN, TEXT_CHARACTERS, Recall
+from memory.retrieval.excerpt import TEXT_CHARACTERS
+from memory.retrieval.recall import Recall
 from memory.retrieval.search import Filter, Search
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
@@ -171,10 +172,10 @@ async def test_other_owners_memory_is_never_shown(store: Store, recall: Recall, 
 
 
 async def test_the_budget_holds_whole_lines(store: Store, recall: Recall, session: Session) -> None:
-    for number in range(MOST_SHOWN + 5):
+    for number in range(10, 40):
         await said_earlier(store, session, f"The lighthouse number {number} is white")
     everything = await relevant(store, recall, session, "lighthouse")
-    assert len(everything) == MOST_SHOWN
+    assert len(everything) == 30
     cost = TokenCounter().text(everything[0]) + 1
     assert await relevant(store, recall, session, "lighthouse", tokens=cost - 1) == []
     for lines in (1, 3):

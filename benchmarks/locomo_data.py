@@ -1,0 +1,150 @@
+"""Conversations in LoCoMo's format: how they are read, and how they get into a store as if they had been held there.
+
+The data is not part of the project: its licence is non-commercial.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from memory.clock import system_clock
+from memory.log.sessions import Address, SessionService
+from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
+from memory.messages import Message, Provenance, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from memory.log.sessions import Session
+    from memory.store.database import Database
+
+CATEGORIES = {1: "several places", 2: "time", 3: "inference", 4: "one place"}
+"""LoCoMo's kinds of questions that have an answer; the fifth has none."""
+_KEY = re.compile(r"D(\d+):(\d+)")
+
+
+class Form(StrEnum):
+    """How two people's messages are kept: as in a group, a turn each, or as a user's and an assistant's."""
+
+    GROUP = "group"
+    PRIVATE = "private"
+    """The questions as they are, with both speakers' names."""
+    PERSONAL = "private, I and you"
+    """The questions as the first speaker would ask the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message. key: its place, as the evidence of questions names it."""
+
+    key: str
+    speaker: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with the keys of the messages that answer it."""
+
+    text: str
+    evidence: frozenset[str]
+    category: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """Two people's conversations with what is asked about them."""
+
+    speakers: tuple[str, str]
+    sessions: tuple[tuple[Said, ...], ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What was said, by its key."""
+        return {said.key: said.text for session in self.sessions for said in session}
+
+    def questions_in(self, form: Form) -> Iterator[Question]:
+        """The questions as they are asked in a form."""
+        for question in self.questions:
+            yield question if form is not Form.PERSONAL else replace(question, text=self._personal(question.text))
+
+    def _personal(self, text: str) -> str:
+        for name, possessive, pronoun in zip(self.speakers, ("my", "your"), ("I", "you"), strict=True):
+            text = re.sub(rf"\b{re.escape(name)}['’]s\b", possessive, text)
+            text = re.sub(rf"\b{re.escape(name)}\b", pronoun, text)
+        return text
+
+
+def read_dialogues(path: Path) -> list[Dialogue]:
+    """The dialogues of a file; questions without evidence that was said are left out."""
+    return [_dialogue(read) for read in json.loads(path.read_text(encoding="utf-8"))]
+
+
+async def keep(database: Database, dialogue: Dialogue, chat: str, form: Form) -> Session:
+    """Write a dialogue into the log of a chat, each of its sessions as a conversation that is over."""
+    sessions, turns = SessionService(database, system_clock), TurnLog(database, system_clock)
+    session = await sessions.get_or_create(Address("locomo", chat))
+    for conversation in dialogue.sessions:
+        for turn in _turns(conversation, dialogue.speakers, form):
+            at = turn[0].created_at
+            await turns.commit(FinishedTurn(session.id, Outcome.ANSWERED, turn, at))
+        await sessions.clear_messages(session.id)
+    return session
+
+
+def _turns(conversation: Iterable[Said], speakers: tuple[str, str], form: Form) -> list[list[Message]]:
+    """The messages of each turn; in a private chat a turn ends before the user speaks again."""
+    turns: list[list[Message]] = []
+    for said in conversation:
+        if form is Form.GROUP:
+            turns.append([Message(Role.USER, said.text, said.at, speaker=said.speaker, provenance=Provenance.TYPED)])
+            continue
+        is_user = said.speaker == speakers[0]
+        message = Message(Role.USER if is_user else Role.ASSISTANT, said.text, said.at)
+        message = replace(message, provenance=Provenance.TYPED) if is_user else message
+        follows = turns and (not is_user or turns[-1][-1].role is Role.USER)
+        if follows:
+            turns[-1].append(message)
+        else:
+            turns.append([message])
+    return turns
+
+
+def _dialogue(read: dict[str, Any]) -> Dialogue:
+    held = read["conversation"]
+    numbers = sorted(int(found[1]) for name in held if (found := re.fullmatch(r"session_(\d+)", name)))
+    sessions = tuple(
+        tuple(_said(turn, _moment(held[f"session_{number}_date_time"])) for turn in held[f"session_{number}"])
+        for number in numbers
+    )
+    known = {said.key for session in sessions for said in session}
+    questions = (
+        Question(asked["question"], _keys(asked.get("evidence", ())) & known, asked["category"])
+        for asked in read["qa"]
+        if asked["category"] in CATEGORIES
+    )
+    speakers = (held["speaker_a"], held["speaker_b"])
+    return Dialogue(speakers, sessions, tuple(question for question in questions if question.evidence))
+
+
+def _said(turn: dict[str, Any], at: datetime) -> Said:
+    caption = f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""
+    return Said(turn["dia_id"], turn["speaker"], turn["text"] + caption, at)
+
+
+def _keys(evidence: Iterable[str]) -> frozenset[str]:
+    """The keys in texts such as `D8:6; D9:17` and `D30:05`."""
+    return frozenset(f"D{int(found[1])}:{int(found[2])}" for text in evidence for found in _KEY.finditer(text))
+
+
+def _moment(text: str) -> datetime:
+    """LoCoMo's dates: `1:56 pm on 8 May, 2023`."""
+    return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)

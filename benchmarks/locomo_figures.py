@@ -1,0 +1,100 @@
+"""Figures over questions that were asked of a store: what of their evidence was shown, and how high it ranked."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from benchmarks.locomo_data import CATEGORIES, Form
+
+DEPTHS = (5, 10, 20)
+DRAWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of one question. shown: the share of its evidence in the request; ranks: of each that was found."""
+
+    category: int
+    shown: float
+    tokens: int
+    milliseconds: float
+    evidence: int
+    ranks: tuple[int, ...]
+
+    def figures(self) -> dict[str, float]:
+        """The figures of this question by their names."""
+        found = {f"R@{depth}": sum(rank <= depth for rank in self.ranks) / self.evidence for depth in DEPTHS}
+        reciprocal = 1 / min(self.ranks) if self.ranks else 0.0
+        return {"any": float(self.shown > 0), "all": float(self.shown == 1), **found, "MRR": reciprocal}
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Between what the mean lies in 95 of 100 draws."""
+    source = random.Random(1)
+    means = sorted(statistics.fmean(source.choices(values, k=len(values))) for _ in range(DRAWS))
+    return means[DRAWS // 40], means[-DRAWS // 40]
+
+
+def summary(answers: list[Answered]) -> dict[str, list[float]]:
+    """Mean and interval of each figure, in percent."""
+    figures = [one.figures() for one in answers]
+    summed: dict[str, list[float]] = {}
+    for name in figures[0]:
+        values = [of[name] for of in figures]
+        summed[name] = [round(100 * value, 1) for value in (statistics.fmean(values), *interval(values))]
+    return summed
+
+
+def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict[str, object]:
+    """All figures of a form, for the file."""
+    by_category = {
+        name: summary(chosen)
+        for number, name in CATEGORIES.items()
+        if (chosen := [one for one in answers if one.category == number])
+    }
+    return {
+        "form": str(form),
+        "questions": len(answers),
+        "tokens": round(statistics.fmean(one.tokens for one in answers)),
+        "milliseconds": round(statistics.median(one.milliseconds for one in answers), 1),
+        "noise": {kind: round(100 * part, 1) for kind, part in noise.items()},
+        "all categories": summary(answers),
+        **by_category,
+    }
+
+
+def headline(answers: dict[Form, list[Answered]]) -> Table:
+    """What stands in the requests, by form."""
+    table = Table("form", "questions", "any", "all", "tokens", "ms", title="Evidence in the request")
+    for form, some in answers.items():
+        figures = summary(some)
+        tokens = statistics.fmean(one.tokens for one in some)
+        spent = statistics.median(one.milliseconds for one in some)
+        table.add_row(
+            form, str(len(some)), _cell(figures["any"]), _cell(figures["all"]), f"{tokens:.0f}", f"{spent:.1f}"
+        )
+    return table
+
+
+def ranking(form: Form, answers: list[Answered]) -> Table:
+    """Where the search ranks the evidence, by category."""
+    table = Table("category", "questions", title=f"Ranking of the evidence, {form} form")
+    kinds = {"all": answers} | {
+        name: [one for one in answers if one.category == number] for number, name in CATEGORIES.items()
+    }
+    for name in (columns := [name for name in answers[0].figures() if name not in ("any", "all")]):
+        table.add_column(name)
+    for kind, some in kinds.items():
+        if some:
+            figures = summary(some)
+            table.add_row(kind, str(len(some)), *(_cell(figures[name]) for name in columns))
+    return table
+
+
+def _cell(figure: list[float]) -> str:
+    mean, low, high = figure
+    return f"{mean:.1f} [{low:.1f}, {high:.1f}]"

@@ -1,0 +1,204 @@
+"""What tells how well something that was found answers a question, in numbers.
+
+The conversation is the neighbourhood: what answers a question often says it in other words, a message or two after
+the one that the words stand in.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import regex
+
+from memory.clock import to_text
+from memory.messages import Role
+from memory.text.cues import (
+    ASKED,
+    ASKED_PHRASES,
+    ASKER,
+    ASKER_PHRASES,
+    ASKING_WHEN,
+    ASKING_WHEN_PHRASES,
+    ASKING_WHO,
+    ASKING_WHO_PHRASES,
+    TIME_PHRASES,
+    TIMES,
+)
+from memory.text.sought import Sought, root
+from memory.text.words import date_words, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from memory.retrieval.neighbourhood import Neighbourhood
+    from memory.retrieval.search import Hit
+    from memory.store.database import Row
+
+BEFORE = (0.85, 0.6, 0.45)
+"""What a word of the question counts one, two and three messages before."""
+LEAST_TEXTS = 200
+"""As many texts are taken for known where there are fewer: a small memory does not tell how rare a word is."""
+_SATURATION, _BY_LENGTH = 1.2, 0.3
+"""BM25's k1 and b for the text alone."""
+_MOST_NAMES, _MOST_SELVES = 4, 5
+_WORD = re.compile(r"[^\W_]+")
+_NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
+"""Words inside a sentence with a capital, and what is quoted."""
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """One number for each feature: of something that was found, its value; of a ranking, its weight.
+
+    fit: the index's score, by the best one's. coverage: how much of the question stands in it or shortly before.
+    own: BM25 of its own text, by the best one's. surroundings: the best fit at most four messages away. speaker: it was
+    said by the one that the question names. speaks_of_self: that one says "I" in it. names: for a question after a
+    person, place or choice, the names in it. times: for a question after a time, words for times in it.
+    follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
+    in the message before.
+    """
+
+    fit: float
+    coverage: float = 0.0
+    own: float = 0.0
+    surroundings: float = 0.0
+    speaker: float = 0.0
+    speaks_of_self: float = 0.0
+    names: float = 0.0
+    times: float = 0.0
+    follows_question: float = 0.0
+    is_question: float = 0.0
+    length_before: float = 0.0
+
+    def weighed(self, weights: Features) -> float:
+        """Their sum, each as it counts."""
+        return sum(map(float.__mul__, self.values, weights.values), start=0.0)
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """One after the other."""
+        return _VALUES(self)
+
+
+_VALUES: Callable[[Features], tuple[float, ...]] = attrgetter(*(feature.name for feature in fields(Features)))
+
+
+class Question:
+    """A question, held against what was found for it.
+
+    What is rare among that and around it tells more; as measured, that serves as well as counting the whole log.
+    """
+
+    def __init__(self, text: str, hits: Sequence[Hit], around: Neighbourhood) -> None:
+        self._around = around
+        self._sought = Sought(text)
+        words = set(_words(text))
+        lower = text.casefold()
+        self._asks_name = _has(words, lower, ASKING_WHO, ASKING_WHO_PHRASES)
+        self._asks_time = _has(words, lower, ASKING_WHEN, ASKING_WHEN_PHRASES)
+        self._speaker = _speaker_meant(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
+        looked_at = {row["id"]: row["content"] for hit in hits for row in self._lately(hit)}
+        self._counts = {id_: self._sought.counts(text) for id_, text in looked_at.items()}
+        self._heads = {_key(hit): self._head(hit) for hit in hits}
+        self._rarity = self._rarities([*self._counts.values(), *self._heads.values()])
+        self._fits = {_key(hit): hit.score for hit in hits}
+        self._best_fit = max(self._fits.values(), default=0.0) or 1.0
+        self._average = sum(len(hit.content) for hit in hits) / len(hits) if hits else 1.0
+        own = {_key(hit): self._own(hit) for hit in hits}
+        best = max(own.values(), default=0.0) or 1.0
+        self._owns = {key: value / best for key, value in own.items()}
+
+    def features(self, hit: Hit) -> Features:
+        """The features of one of the hits."""
+        key = _key(hit)
+        fit, own = hit.score / self._best_fit, self._owns[key]
+        if hit.turn_id is None:
+            return Features(fit, self._coverage(hit), own)
+        said_before = next((row["content"] for row in self._around.until(hit.id, 2)[1:]), "")
+        by_meant = hit.source == self._speaker
+        selves = sum(word in ASKER for word in _words(hit.content)) if by_meant else 0
+        return Features(
+            fit,
+            self._coverage(hit),
+            own,
+            max((self._fits[True, one] for one in self._around.near(hit.id)), default=0.0) / self._best_fit,
+            speaker=float(by_meant),
+            speaks_of_self=min(_MOST_SELVES, selves) / _MOST_SELVES,
+            names=min(_MOST_NAMES, len(_NAME.findall(hit.content))) / _MOST_NAMES if self._asks_name else 0.0,
+            times=float(self._asks_time and _tells_time(hit.content)),
+            follows_question=float(_asks(said_before)),
+            is_question=float(_asks(hit.content)),
+            length_before=math.log1p(len(said_before.split())),
+        )
+
+    def _coverage(self, hit: Hit) -> float:
+        """The part of the question that stands in a hit or shortly before it, words by how much they tell."""
+        total = sum(self._rarity.values())
+        texts = [(1.0, self._heads[_key(hit)])]
+        texts += [(part, self._counts[row["id"]]) for part, row in zip(BEFORE, self._lately(hit)[1:], strict=False)]
+        covered = 0.0
+        for term, rarity in self._rarity.items():
+            covered += rarity * max((part for part, counts in texts if term in counts), default=0.0)
+        return covered / total if total else 0.0
+
+    def _lately(self, hit: Hit) -> list[Row]:
+        """A message and those before it in which words of the question count."""
+        return self._around.until(hit.id, 1 + len(BEFORE)) if hit.turn_id is not None else []
+
+    def _head(self, hit: Hit) -> Counter[str]:
+        """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
+        day = date_words(to_text(hit.created_at))
+        if hit.turn_id is not None:
+            return self._counts[hit.id] + self._sought.counts(f"{hit.source} {day}")
+        return self._sought.counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+
+    def _own(self, hit: Hit) -> float:
+        counts = self._counts[hit.id] if hit.turn_id is not None else self._heads[_key(hit)]
+        slowed = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(hit.content) / (self._average or 1))
+        return sum(self._rarity[term] * n * (_SATURATION + 1) / (n + slowed) for term, n in counts.items())
+
+    def _rarities(self, texts: Collection[Counter[str]]) -> dict[str, float]:
+        """BM25's inverse document frequency of each term."""
+        having = Counter(term for counts in texts for term in counts)
+        total = max(LEAST_TEXTS, len(texts))
+        return {t: math.log(1 + (total - having[t] + 0.5) / (having[t] + 0.5)) for t in self._sought.terms}
+
+
+def _key(hit: Hit) -> tuple[bool, int]:
+    """Messages and entries are numbered each on their own."""
+    return hit.turn_id is not None, hit.id
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _has(words: Collection[str], lower: str, known: frozenset[str], phrases: Iterable[str]) -> bool:
+    return not known.isdisjoint(words) or any(phrase in lower for phrase in phrases)
+
+
+def _tells_time(text: str) -> bool:
+    return _YEAR.search(text) is not None or _has(_words(text), text, TIMES, TIME_PHRASES)
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip(" ]").endswith(("?", "？"))
+
+
+def _speaker_meant(words: set[str], lower: str, sources: Collection[str]) -> str | None:
+    """Whose messages a question points at: of the one speaker whom it names, or by "I" and "you" in a private chat."""
+    roots = {root(plain(word)) for word in words}
+    named = {source for source in sources if roots & {root(plain(word)) for word in _words(source) if len(word) > 1}}
+    named -= {*Role}
+    if len(named) == 1:
+        return named.pop()
+    of_asker, of_asked = _has(words, lower, ASKER, ASKER_PHRASES), _has(words, lower, ASKED, ASKED_PHRASES)
+    if named or of_asker == of_asked:
+        return None
+    return Role.USER if of_asker else Role.ASSISTANT

@@ -1,0 +1,180 @@
+"""What of all that was found answers: the conversation around it, who said it, and when nothing does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from benchmarks.languages import read_notes
+from memory.messages import Message, Role
+from memory.retrieval.excerpt import TEXT_CHARACTERS
+from memory.retrieval.recall import Recall
+from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.store.entry import NewEntry
+from memory.text.sought import Sought
+from memory.text.tokens import TokenCounter
+from tests.support.talk import Store, assistant, user
+
+if TYPE_CHECKING:
+    from memory.log.sessions import Session
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+UNRELATED = json.loads((Path(__file__).parent.parent / "sets" / "unrelated_messages.json").read_text(encoding="utf-8"))
+EXCHANGES = (
+    ("My sister Olena moved to Lviv in March", "How exciting! I hope she feels at home there."),
+    ("Can you write a short birthday poem for my dog Rex?", "Of course: Rex, old friend, you guard our days."),
+    ("I always run five kilometres in the morning", "That is a great habit, keep it up."),
+    ("What is a good recipe for pancakes?", "Mix flour, milk and eggs, and fry them in butter."),
+    ("The garage door is broken, the repair costs 240 euros", "I hope it gets fixed soon."),
+    ("We watched a football game with the kids", "Who won?"),
+    ("How do I list files in a folder by size?", "Use ls with the options l, h and S."),
+    ("Ich habe heute einen Termin beim Zahnarzt", "Viel Glück, es tut sicher nicht weh."),
+    ("Мой поезд в Киев отправляется в семь утра", "Хорошей дороги!"),
+    ("Mi hija toca el piano los martes", "¡Qué bonito!"),
+    ("Ma voiture est chez le garagiste", "J'espère que ce n'est pas grave."),
+    ("Моя кішка спить на підвіконні", "Як мило!"),
+    ("我的办公室在三楼", "知道了，三楼。"),
+)
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def recall(database: Database) -> Recall:
+    """The recall over it."""
+    return Recall(Search(database), database, TokenCounter(), ZoneInfo("UTC"))
+
+
+@pytest.fixture
+async def session(store: Store) -> Session:
+    """A chat."""
+    return await store.session()
+
+
+async def relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
+    visible = await store.sessions.transcript(session.id)
+    found = await Search(store.database).for_message(question, session.owner, 0)
+    return (await recall.relevant(question, found, visible, 1_200)).text
+
+
+async def test_the_answer_to_a_question_is_shown_before_what_only_has_its_words(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    for number in range(5):
+        await store.exchange(session, f"The lighthouse has a garden {number}", "It does.")
+    await store.turn(session, user("Who keeps the lighthouse?"), assistant("That is old Taras Bulba from Odesa."))
+    await store.sessions.clear_messages(session.id)
+    hits = await recall.hits("who is the one that keeps the lighthouse", session.owner, Filter([MESSAGE_KIND]), 2)
+    assert "Taras" in " ".join(hit.content for hit in hits)
+
+
+@pytest.mark.parametrize(("question", "first"), [("What did I cook?", "I cooked"), ("What did you cook?", "You can")])
+async def test_in_a_private_chat_i_means_the_user_and_you_the_assistant(
+    store: Store, recall: Recall, session: Session, question: str, first: str
+) -> None:
+    await store.turn(session, user("I cooked borscht"), assistant("You can cook, borscht is not easy"))
+    await store.sessions.clear_messages(session.id)
+    hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
+    assert hits[0].content.startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("question", "speaker"), [("When does Olena swim?", "Olena"), ("Wann schwimmt Taras", "Taras")]
+)
+async def test_in_a_group_what_the_named_one_said_comes_first(
+    store: Store, recall: Recall, session: Session, question: str, speaker: str
+) -> None:
+    for name, text in (("Taras", "I swim, schwimmt at noon"), ("Olena", "I swim, schwimmt at noon too")):
+        await store.turn(session, Message(Role.USER, text, store.clock(), speaker=name))
+    hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
+    assert hits[0].source == speaker
+
+
+@pytest.mark.parametrize("number", ["4711-0815", "UA213223130000026007233566001", "B2-1"])
+async def test_a_number_far_back_in_a_long_text_is_shown_whole(
+    store: Store, recall: Recall, session: Session, number: str
+) -> None:
+    text = f"{'blah ' * 300}locker{'blah ' * 20}the number {number} is the one {'blah ' * 300}"
+    await store.exchange(session, text, "Noted.")
+    await store.sessions.clear_messages(session.id)
+    line = await relevant(store, recall, session, f"what is {number} for?")
+    assert number in line
+    assert len(line) < TEXT_CHARACTERS + 100
+
+
+@pytest.mark.parametrize("number", [10, 60])
+async def test_as_much_is_shown_as_the_tokens_hold(store: Store, recall: Recall, session: Session, number: int) -> None:
+    for lamp in range(number):
+        await store.exchange(session, f"Lamp {lamp} of the lighthouse is broken, the keeper says", "I see.")
+    await store.sessions.clear_messages(session.id)
+    text = await relevant(store, recall, session, "Which lamps of the lighthouse are broken?")
+    assert len(text.splitlines()) == number or 1_100 < TokenCounter().text(text) <= 1_200
+
+
+@pytest.mark.parametrize(("kind", "most"), [("off_topic", 0.25), ("small_talk", 0.1), ("small_talk_held", 0.1)])
+async def test_what_memory_has_nothing_to_say_to_shows_little(
+    store: Store, recall: Recall, session: Session, kind: str, most: float
+) -> None:
+    for asked, answered in EXCHANGES:
+        await store.exchange(session, asked, answered)
+        await store.sessions.clear_messages(session.id)
+    messages = [message for some in UNRELATED[kind].values() for message in some]
+    shown = [message for message in messages if await relevant(store, recall, session, message)]
+    assert len(shown) <= most * len(messages), shown
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Where did my sister move?", "Lviv"),
+        ("Hello, remind me what the garage door costs", "240"),
+        ("Thanks! And what is my dog called?", "Rex"),
+        ("Wann war mein Termin beim Zahnarzt?", "Zahnarzt"),
+        ("Когда мой поезд?", "семь"),
+        ("¿Cuándo toca mi hija el piano?", "martes"),
+        ("Où est ma voiture ?", "garagiste"),
+        ("Де спить моя кішка?", "підвіконні"),
+        ("我的办公室在哪里？", "三楼"),
+        ("Tell me about the garage again please", "240"),
+    ],
+)
+async def test_what_memory_answers_is_shown(
+    store: Store, recall: Recall, session: Session, question: str, answer: str
+) -> None:
+    for asked, answered in EXCHANGES:
+        await store.exchange(session, asked, answered)
+        await store.sessions.clear_messages(session.id)
+    assert answer in await relevant(store, recall, session, question)
+
+
+async def test_notes_in_twelve_languages_pass_the_gate(store: Store, recall: Recall, session: Session) -> None:
+    notes, questions = read_notes()
+    for number, note in enumerate(notes):
+        await store.entries.add(session.owner, NewEntry(note, name=f"n{number}"))
+    missed = [text for _, text, note in questions if notes[note] not in await relevant(store, recall, session, text)]
+    assert len(missed) <= len(questions) // 20, missed
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "terms"),
+    [
+        ("painted walls", "We paint a wall", 2),
+        ("Кому звонила Анна", "Анне звонили", 2),
+        ("ёлка", "Ёлки стоят", 1),
+        ("Wo ist die Küche", "viele Küchen", 1),
+        ("钥匙在哪里", "备用钥匙", 1),
+        ("car", "a career", 0),
+    ],
+)
+def test_words_are_found_in_other_forms(question: str, text: str, terms: int) -> None:
+    assert len(Sought(question).counts(text)) == terms
+    assert len(Sought(question).places(text)) == terms
