@@ -194,38 +194,34 @@ def query_stems(query: str) -> list[str]:
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether `text` is a greeting, an acknowledgement or a pleasantry: nothing to look for and nothing to find.
-
-    A longer one must greet, thank or agree somewhere and ask for no name, place or time.
-    """
-    words: list[str] = []
-    if len(text) > LONGEST_SMALL_TALK:
-        return False
-    for word in _WORD.finditer(_folded(text)):
-        parts = _parts(word.group())
-        if not all(part in _SMALL_TALK_WORDS or _SMALL_TALK_RUN.fullmatch(part) for part in parts):
-            return False
-        words += parts
-    if len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words):
-        return True
-    greets = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
-    return greets and _ASKS_FOR_MORE.isdisjoint(words)
+    """Whether `text` is a greeting or an acknowledgement: nothing to look for and nothing to find or to learn."""
+    words = _WORD.findall(_folded(text[:LONGEST_SMALL_TALK]))
+    return len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
 
 
 def is_chatter(text: str) -> bool:
-    """Whether `text` is small talk, or a longer greeting with hardly a word that tells something.
+    """Whether `text` is small talk, of any length, or a greeting with hardly a word that tells something.
 
-    Not as sure as `is_small_talk`: for what is looked up, not for what is learnt.
+    Not as sure as `is_small_talk`: for what is looked up, not for what is found or learnt ("no, I never work" is both).
     """
     if is_small_talk(text):
         return True
+    words = _all_parts(text)
+    if len(text) > LONGEST_SMALL_TALK or not words:
+        return False
+    has_acknowledged = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
+    if has_acknowledged and all(map(_is_pleasant, words)):
+        return _ASKS_FOR_MORE.isdisjoint(words)
     if not only_greets(text):
         return False
-    words = _all_parts(text)
     if not all(has_gaps(word) for word in words):
         return _unknown_part("".join(words)) <= MOST_TELLING
     telling = sum(word not in _SMALL_TALK_WORDS for word in words)
     return len(words) > SHORT and telling <= MOST_TELLING * len(words)
+
+
+def _is_pleasant(word: str) -> bool:
+    return word in _SMALL_TALK_WORDS or _SMALL_TALK_RUN.fullmatch(word) is not None
 
 
 def only_greets(text: str) -> bool:
