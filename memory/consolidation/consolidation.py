@@ -19,6 +19,7 @@ from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, halves, parts
 from memory.consolidation.second_look import look_again
 from memory.errors import Postponed, StoreError
+from memory.evidence.citation import is_affirmed
 from memory.evidence.weighing import Hearing
 from memory.messages import Role, worst
 from memory.text.words import is_small_talk
@@ -199,7 +200,10 @@ class ConsolidationService:
 
 
 def _has_substance(part: Part) -> bool:
-    return any(m.role is Role.USER and not is_small_talk(m.content) for m in part.messages)
+    """Whether the user says anything in a part; a mere "yes" says what it says yes to."""
+    messages = part.messages
+    spoken = any(m.role is Role.USER and not is_small_talk(m.content) for m in messages)
+    return spoken or any(is_affirmed(messages, at) for at in range(len(messages)))
 
 
 def _now() -> float:
