@@ -52,6 +52,8 @@ class OutboxSender:
     ) -> None:
         """Send a text that belongs to no turn, and finish the updates that it answers."""
         await self._mailbox.answer(session_id, text, inbox_ids=inbox_ids, reply_to=reply_to)
+        # with what waits before it in the same chat
+        self._turnstile.hurry(session_id)
         self.kick(session_id)
 
     def kick(self, session_id: str) -> None:
@@ -92,6 +94,7 @@ class OutboxSender:
                 if session_id not in self._again:
                     return
         finally:
+            self._turnstile.calm(session_id)
             self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
 
@@ -120,7 +123,7 @@ class OutboxSender:
         """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
         while True:
             try:
-                await self._turnstile.enter(in_a_hurry=item.is_answer)
+                await self._turnstile.enter(item.session_id)
                 try:
                     message_id = await self._once(item, address, part, number)
                 finally:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 import time
 from typing import TYPE_CHECKING
 
@@ -36,21 +34,29 @@ class Turnstile:
     """Lets so many through at a time. Of those who wait, who is in a hurry goes first, and then who came first.
 
     The library's rate limiter takes calls in the order in which they come: with a thousand replies before it, the
-    answer to a /stop would wait for half a minute.
+    answer to a /stop would wait for half a minute. Whose hurry begins while they wait goes before the others too.
     """
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
-        self._number = itertools.count()
+        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+        self._hurried: set[str] = set()
 
-    async def enter(self, *, in_a_hurry: bool) -> None:
+    def hurry(self, who: str) -> None:
+        """Let `who` go before the others until `calm`."""
+        self._hurried.add(who)
+
+    def calm(self, who: str) -> None:
+        """Let `who` wait like all others."""
+        self._hurried.discard(who)
+
+    async def enter(self, who: str) -> None:
         """Wait for a place; whoever has one must `leave`."""
-        if self._free > 0 and not self._waiting:
+        if self._free > 0:
             self._free -= 1
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (not in_a_hurry, next(self._number), place))
+        self._waiting.append((who, place))
         try:
             await place
         except asyncio.CancelledError:
@@ -60,9 +66,9 @@ class Turnstile:
 
     def leave(self) -> None:
         """Give a place to whoever is next."""
-        while self._waiting:
-            *_, place = heapq.heappop(self._waiting)
-            if not place.done():
-                place.set_result(None)  # the place goes from hand to hand
-                return
-        self._free += 1
+        self._waiting = [(who, place) for who, place in self._waiting if not place.done()]
+        if not self._waiting:
+            self._free += 1
+            return
+        at = next((at for at, (who, _) in enumerate(self._waiting) if who in self._hurried), 0)
+        self._waiting.pop(at)[1].set_result(None)  # the place goes from hand to hand

@@ -39,10 +39,7 @@ class InboxItem:
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. message_ids: the channel's ids of the chunks that were sent.
-
-    is_answer: it answers a command, and so belongs to no turn.
-    """
+    """A reply that waits to be sent. message_ids: the channel's ids of the chunks that were sent."""
 
     id: int
     session_id: str
@@ -50,7 +47,6 @@ class OutboxItem:
     reply_to: str | None
     preview_id: str | None
     message_ids: tuple[str, ...]
-    is_answer: bool = False
 
 
 class Mailbox:
@@ -225,5 +221,4 @@ def _outbox_item(row: Row) -> OutboxItem:
         reply_to=row["reply_to"],
         preview_id=row["preview_id"],
         message_ids=tuple(json.loads(row["message_ids"])),
-        is_answer=row["turn_id"] is None,
     )

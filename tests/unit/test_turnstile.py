@@ -9,27 +9,19 @@ from bot.telegram.pace import Turnstile
 
 async def test_who_is_in_a_hurry_goes_before_all_that_wait_and_the_others_in_their_order() -> None:
     turnstile, passed = Turnstile(1), list[str]()
-    inside, leave = asyncio.Event(), asyncio.Event()
 
-    async def first() -> None:
-        await turnstile.enter(in_a_hurry=False)
-        inside.set()
-        await leave.wait()
-        turnstile.leave()
-
-    async def pass_as(name: str, *, in_a_hurry: bool) -> None:
-        await turnstile.enter(in_a_hurry=in_a_hurry)
+    async def pass_as(name: str) -> None:
+        await turnstile.enter(name)
         passed.append(name)
         turnstile.leave()
 
-    tasks = [asyncio.create_task(first())]
-    await inside.wait()
-    for name, in_a_hurry in (("a", False), ("b", False), ("stop", True), ("c", False)):
-        tasks.append(asyncio.create_task(pass_as(name, in_a_hurry=in_a_hurry)))
-        await asyncio.sleep(0)
-    leave.set()
+    await turnstile.enter("first")
+    tasks = [asyncio.create_task(pass_as(name)) for name in ("a", "b", "c", "d")]
+    await asyncio.sleep(0)
+    turnstile.hurry("c")  # who waits already
+    turnstile.leave()
     await asyncio.gather(*tasks)
-    assert passed == ["stop", "a", "b", "c"]
+    assert passed == ["c", "a", "b", "d"]
 
 
 async def test_a_place_that_somebody_gives_up_waiting_for_is_not_lost() -> None:
@@ -37,13 +29,13 @@ async def test_a_place_that_somebody_gives_up_waiting_for_is_not_lost() -> None:
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
-        await turnstile.enter(in_a_hurry=False)
+        await turnstile.enter("somebody")
         inside.set()
         await leave.wait()
         turnstile.leave()
 
     async def wait() -> None:
-        await turnstile.enter(in_a_hurry=False)
+        await turnstile.enter("somebody")
         turnstile.leave()
 
     holder = asyncio.create_task(hold())
@@ -56,4 +48,4 @@ async def test_a_place_that_somebody_gives_up_waiting_for_is_not_lost() -> None:
     waiting[1].cancel()
     await asyncio.gather(holder, *waiting, return_exceptions=True)
     async with asyncio.timeout(5):
-        await turnstile.enter(in_a_hurry=False)
+        await turnstile.enter("somebody")
