@@ -210,3 +210,11 @@ async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer)
         await ann.says("/new")
         assert "home city" in await ann.says("/memory fact")
         assert "by consolidation" in await ann.says("/memory home city")
+
+
+async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: FactStore, store: Store) -> None:
+    said = NewEntry("We have a cat called Pepper.", kind=Kind.FACT, author=Author.CAPTURE, source_message_id=7)
+    await store.entries.add(ANN, said)
+    await facts.learn(ANN, [confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)], 7)
+    current = [entry for entry in await store.entries.list(ANN) if entry.superseded_by is None]
+    assert [entry.content for entry in current] == ["The user has a cat named Pepper."]
