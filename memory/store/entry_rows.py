@@ -40,10 +40,7 @@ ENTRY_ROWS = (
 """Selects what `entry_of` reads."""
 CURRENT = "(e.superseded_by IS NULL AND e.unconfirmed IS NULL AND (e.valid_until IS NULL OR e.valid_until > present()))"
 """What makes an entry `e` one that holds: confirmed, not past, and nothing has taken its place."""
-LIVE = (
-    "e.superseded_by IS NULL AND e.archived_at IS NULL AND e.deleted_at IS NULL AND e.unconfirmed IS NULL"
-    " AND (e.valid_until IS NULL OR e.valid_until > present())"
-)
+LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
 """What makes an entry `e` one that may stand in a prompt; the index of the strongest has all of these and more."""
 
 
