@@ -12,7 +12,8 @@ import structlog
 from memory.errors import Postponed
 
 if TYPE_CHECKING:
-    from memory.consolidation.consolidation import Consolidated, ConsolidationService
+    from memory.consolidation.consolidation import ConsolidationService
+    from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
     from memory.log.sessions import Session
     from memory.service.notices import PendingNotices

@@ -12,9 +12,10 @@ import structlog
 
 from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation.consolidation_prompt import Asked, consolidation_prompt
+from memory.consolidation.transcript import typed
 from memory.errors import Postponed
 from memory.learning.candidates import candidates
-from memory.messages import Completion, Provenance, Role
+from memory.messages import Completion
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -111,5 +112,5 @@ class Asking:
 
 
 def _candidates(part: Part) -> list[str]:
-    typed = (m.content for m in part.messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
-    return list(itertools.islice(itertools.chain.from_iterable(map(candidates, typed)), MOST_CANDIDATES))
+    found = itertools.chain.from_iterable(candidates(message.content) for message in typed(part.messages))
+    return list(itertools.islice(found, MOST_CANDIDATES))

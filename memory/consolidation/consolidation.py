@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.consolidation.asking import Contract, PromptFn
 from memory.consolidation.consolidation_prompt import raw_fallback
 from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, halves, parts
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from memory.consolidation.writing import Writing
     from memory.files.history import HistoryFiles
     from memory.log.sessions import Session
-
-__all__ = ["Consolidated", "ConsolidationService", "Contract", "Patience", "PromptFn"]
 
 log = structlog.get_logger(__name__)
 
@@ -188,7 +185,7 @@ class ConsolidationService:
         # off the loop: each word is held against each of a long conversation
         weighed = await asyncio.to_thread(lambda: [hearing.weigh(fact) for fact in answer.facts])
         if self._asking.contract.second_look:
-            weighed = await look_again(weighed, self._asking.prompt, deadline)
+            weighed = await look_again(weighed, hearing, self._asking.prompt, deadline)
         if answer.history_entry is not None:
             stamp = f"[{self._clock().astimezone(self._asking.zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"

@@ -6,10 +6,10 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from config.secrets import without_secrets
+from memory.consolidation.transcript import one_line, transcript, typed
 from memory.evidence.assent import is_statement
 from memory.learning.capture import is_one_wish
-from memory.messages import Message, Provenance, Role, worst
+from memory.messages import Message, Role, worst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,14 +100,19 @@ def consolidation_prompt(asked: Asked) -> str:
     if asked.known:
         parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {entry.content}" for subject, entry in asked.known))
     if asked.part.before and asked.cited:
-        parts.append("## Said Before (only to understand, not to process)\n" + _formatted(asked.part.before, asked))
-    parts.append(f"## Conversation to Process\n{_formatted(asked.part.messages, asked, numbered=asked.cited)}")
+        parts.append(
+            "## Said Before (only to understand, not to process)\n"
+            + transcript(((None, one) for one in asked.part.before), asked.zone)
+        )
+    numbers = itertools.count(1) if asked.cited else itertools.repeat(None)
+    said = transcript(zip(numbers, asked.part.messages, strict=False), asked.zone)
+    parts.append(f"## Conversation to Process\n{said}")
     if asked.cited:
         if asked.candidates:
-            listed = "\n".join(f"- {_one_line(sentence)}" for sentence in asked.candidates)
+            listed = "\n".join(f"- {one_line(sentence)}" for sentence in asked.candidates)
             parts.append(f"## Perhaps Worth Remembering\n{listed}")
     else:
-        stated = [f"- {_one_line(said_by(message))}" for message in statements(asked.part.messages)]
+        stated = [f"- {one_line(said_by(message))}" for message in statements(asked.part.messages)]
         parts.append("## The User's Own Statements\n" + ("\n".join(stated) or "(none)"))
     return "\n\n".join(parts)
 
@@ -128,31 +133,14 @@ def statements(messages: Sequence[Message]) -> list[Message]:
     Wishes and rules were captured when they were said, and need not be learned in other words once more; nor when the
     user has undone that.
     """
-    typed = (m for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED)
-    return [message for message in typed if is_statement(message.content) and not is_one_wish(message.content)]
+    return [
+        message for message in typed(messages) if is_statement(message.content) and not is_one_wish(message.content)
+    ]
 
 
 def raw_fallback(messages: Sequence[Message]) -> str:
     """The history entry that is written when there is no usable answer."""
     lines = [
-        f"{m.role.value}{worst([m.provenance]).mark}: {_one_line(m.content)[:FALLBACK_CHARACTERS]}" for m in messages
+        f"{m.role.value}{worst([m.provenance]).mark}: {one_line(m.content)[:FALLBACK_CHARACTERS]}" for m in messages
     ]
     return "\n".join([FALLBACK_MARK, *lines[-FALLBACK_MESSAGES:]])
-
-
-def _formatted(messages: Sequence[Message], asked: Asked, *, numbered: bool = False) -> str:
-    """The messages, a line each, under their days: a time before each line would be most of what the model reads."""
-    lines: list[str] = []
-    counted = enumerate(messages, start=1)
-    for day, of_day in itertools.groupby(counted, key=lambda one: one[1].created_at.astimezone(asked.zone).date()):
-        lines.append(f"[{day:%A} {day}]")
-        for number, message in of_day:
-            who = message.speaker or message.role.value
-            if message.role is Role.USER and message.provenance is not Provenance.TYPED:
-                who += f" ({message.provenance})"
-            lines.append(f"{f'[{number}] ' if numbered else ''}{who}: {_one_line(message.content)}")
-    return "\n".join(lines)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(without_secrets(text).split())

@@ -10,11 +10,12 @@ from memory.consolidation.consolidation_prompt import speakers
 from memory.consolidation.memory_update import believed, keeping_lines, why_refused
 from memory.consolidation.outcome import Consolidated
 from memory.consolidation.subjects import with_fitting_subjects, with_persons
+from memory.consolidation.transcript import typed
 from memory.errors import MemoryRefused
 from memory.evidence.citation import Standing, source_of
 from memory.files.long_term import appending, replacing
 from memory.ledger.page import format_line
-from memory.messages import Provenance, Role, storable, worst
+from memory.messages import storable, worst
 from memory.store.entry import Author, Operation
 from memory.text.overlap import says_whole
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from memory.learning.facts import FactStore, Learned
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
-    from memory.messages import Message
     from memory.store.entry import Entry
 
 log = structlog.get_logger(__name__)
@@ -86,7 +86,7 @@ class Writing:
             # it may not be the user who speaks through the model; what the user stated becomes facts all the same
             log.info("memory_update_refused", owner=owner, reason="foreign text was in view")
             return None
-        update = believed(memory, update, [message.content for message in _typed(part.messages)])
+        update = believed(memory, update, [message.content for message in typed(part.messages)])
         if update.strip() == memory.strip():
             return None
         refusal = why_refused(memory, update, self._limit)
@@ -146,7 +146,3 @@ class Writing:
             log.warning("memory_update_refused", reason=str(error))
             return False
         return True
-
-
-def _typed(messages: Sequence[Message]) -> list[Message]:
-    return [m for m in messages if m.role is Role.USER and m.provenance is Provenance.TYPED]

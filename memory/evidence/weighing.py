@@ -35,7 +35,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A fact with the verdict on it. message: where it was said, where that is known.
+    """A fact with the verdict on it. message: where it was said, where that is known; number: its place, from 1.
 
     is_plain: whether it says what its quote says in the same words, so that no second look need affirm it.
     """
@@ -46,6 +46,7 @@ class Weighed:
     message: Message | None = None
     quote: str | None = None
     is_plain: bool = False
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Hearing:
         if source.standing is Standing.NOT_AFFIRMED:
             return Weighed(fact, doubt=Doubt.NOT_AFFIRMED, message=message, quote=quote)
         agreed = agreement(fact, self._evidence(source.at, quote))
-        return Weighed(fact, agreed.doubt, message=message, quote=quote, is_plain=agreed.is_plain)
+        return Weighed(fact, agreed.doubt, message=message, quote=quote, is_plain=agreed.is_plain, number=source.at + 1)
 
     def _uncited(self, fact: Fact) -> Weighed:
         """A fact without evidence is held against the user's own statements, one by one."""

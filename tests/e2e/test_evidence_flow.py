@@ -263,38 +263,26 @@ async def test_nothing_is_forgotten_that_nobody_asked_to_forget(bench: Bench, pr
 # the second look
 
 
-async def test_a_second_look_takes_the_confirmation_from_what_contradicts_its_words(
-    make: Callable[..., Bench], prompt: Model
+@pytest.mark.parametrize(
+    ("text", "quote", "verdicts"),
+    [
+        ("The user is a fan of pizza.", "pizza is not my thing", '{"1": "follows", "2": "contradicts"}'),
+        ("The user is a vegetarian.", "no steak for me", '{"1": "unclear", "2": "unclear"}'),
+    ],
+)
+async def test_a_second_look_takes_the_confirmation_from_what_its_words_do_not_say(
+    make: Callable[..., Bench], prompt: Model, text: str, quote: str, verdicts: str
 ) -> None:
     bench = make(second_look=True)
     prompt.answers = [
-        answer(
-            fact("town", "The user lives in Kyiv.", "I live in Kyiv"),
-            fact("pizza", "The user is a fan of pizza.", "pizza is not my thing"),
-        ),
-        '{"1": "follows", "2": "contradicts"}',
+        answer(fact("town", "The user lives in Kyiv.", "I live in Kyiv"), fact("food", text, quote)),
+        verdicts,
     ]
-    await ended(bench, "I live in Kyiv, pizza is not my thing")
+    await ended(bench, f"I live in Kyiv, {quote}")
     assert await known(bench) == {"town": "The user lives in Kyiv."}
+    assert [entry.content for entry in await unsure(bench)] == [text]
     assert len(prompt.asked) == 2
     assert "I live in Kyiv" in prompt.asked[1]
-    assert "Conversation" not in prompt.asked[1]
-
-
-async def test_what_a_second_look_finds_unclear_is_kept_where_the_words_say_it(
-    make: Callable[..., Bench], prompt: Model
-) -> None:
-    bench = make(second_look=True)
-    prompt.answers = [
-        answer(
-            fact("town", "The user lives in Kyiv.", "I live in Kyiv"),
-            fact("food", "The user is a vegetarian.", "no steak for me"),
-        ),
-        '{"1": "unclear", "2": "unclear"}',
-    ]
-    await ended(bench, "I live in Kyiv, no steak for me")
-    assert await known(bench) == {"town": "The user lives in Kyiv."}
-    assert [entry.content for entry in await unsure(bench)] == ["The user is a vegetarian."]
 
 
 async def test_a_second_look_affirms_other_words_and_no_other_number(make: Callable[..., Bench], prompt: Model) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memory.consolidation.consolidation import Consolidated
+    from memory.consolidation.outcome import Consolidated
     from memory.evidence.weighing import Weighed
     from memory.learning.facts import Learned
     from memory.ledger.change import Change

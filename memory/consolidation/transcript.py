@@ -1,0 +1,39 @@
+"""Messages as a model reads them in a prompt, and which of them a person typed."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from config.secrets import without_secrets
+from memory.messages import Message, Provenance, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from zoneinfo import ZoneInfo
+
+
+def typed(messages: Iterable[Message]) -> Iterator[Message]:
+    """What the user typed, without what they forwarded or let others say."""
+    return (one for one in messages if one.role is Role.USER and one.provenance is Provenance.TYPED)
+
+
+def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
+    """The messages, a line each, under their days: a time before each line would be most of what the model reads.
+
+    Each comes with the number that answers are to name it by, or None. zone: where the days begin.
+    """
+    lines: list[str] = []
+    for day, of_day in itertools.groupby(messages, key=lambda one: one[1].created_at.astimezone(zone).date()):
+        lines.append(f"[{day:%A} {day}]")
+        for number, message in of_day:
+            who = message.speaker or message.role.value
+            if message.role is Role.USER and message.provenance is not Provenance.TYPED:
+                who += f" ({message.provenance})"
+            lines.append(f"{'' if number is None else f'[{number}] '}{who}: {one_line(message.content)}")
+    return "\n".join(lines)
+
+
+def one_line(text: str) -> str:
+    """A text in one line of a prompt, without secrets."""
+    return " ".join(without_secrets(text).split())
