@@ -27,6 +27,9 @@ BEFORE = 2
 """Messages before the cited one that are shown, for who "she" is and what was asked."""
 WHOLE = 600
 """Characters of a message that are shown whole."""
+LIFTED = (Doubt.MORE, Doubt.PERSON, Doubt.TURNED, Doubt.NAME)
+"""Doubts that rest on which words were used, where a model that reads them knows better. A number, a day, or words that
+nobody said no model talks away."""
 LEAST_SECONDS = 2.0
 """With less time left nobody is asked: the checks of the code stand."""
 
@@ -70,8 +73,8 @@ async def look_again(
 
 
 def _is_open(weighed: Weighed) -> bool:
-    """Whether a verdict could change anything: what a mechanism holds against a fact no model talks away."""
-    return weighed.number is not None and weighed.refusal is None and weighed.doubt in (None, Doubt.MORE)
+    """Whether a verdict could change anything."""
+    return weighed.number is not None and weighed.refusal is None and weighed.doubt in (None, *LIFTED)
 
 
 def _doubt_by(verdict: str, weighed: Weighed) -> Doubt | None:
@@ -81,7 +84,7 @@ def _doubt_by(verdict: str, weighed: Weighed) -> Doubt | None:
         case "follow":
             return None
         case "unclear" if not weighed.is_plain:
-            return Doubt.MORE
+            return weighed.doubt or Doubt.MORE
     return weighed.doubt
 
 
