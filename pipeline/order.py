@@ -14,9 +14,13 @@ class OnFailure(StrEnum):
 
 
 class Phase(StrEnum):
-    """When a system runs: before the reply, as the reply, or after it and only where there is an answer."""
+    """When a system runs. What comes before the reply ends where a system fails; what comes after needs an answer."""
 
-    BEFORE = "before"
+    INPUT = "input"
+    """At once: what was said is kept, whatever happens then."""
+    PREPARE = "prepare"
+    """Only so many turns at a time."""
+    ANSWER = "answer"
     REPLY = "reply"
     AFTER = "after"
 
@@ -32,11 +36,11 @@ class Place:
 
 
 ORDER: tuple[Place, ...] = (
-    Place(10, "InputSanitizing", OnFailure.ABORT, Phase.BEFORE),
-    Place(15, "AutoCapture", OnFailure.CONTINUE, Phase.BEFORE),
-    Place(18, "AutoCompaction", OnFailure.CONTINUE, Phase.BEFORE),
-    Place(20, "ContextBuilding", OnFailure.ABORT, Phase.BEFORE),
-    Place(30, "ToolLoop", OnFailure.ABORT, Phase.BEFORE),
+    Place(10, "InputSanitizing", OnFailure.ABORT, Phase.INPUT),
+    Place(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE),
+    Place(18, "AutoCompaction", OnFailure.CONTINUE, Phase.PREPARE),
+    Place(20, "ContextBuilding", OnFailure.ABORT, Phase.PREPARE),
+    Place(30, "ToolLoop", OnFailure.ABORT, Phase.ANSWER),
     Place(40, "ReplyDelivery", OnFailure.ABORT, Phase.REPLY),
     Place(50, "MemoryPersist", OnFailure.CONTINUE, Phase.AFTER),
     Place(55, "Indexing", OnFailure.CONTINUE, Phase.AFTER),

@@ -12,6 +12,7 @@ import structlog
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
+from pipeline.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,6 +37,7 @@ class Pipeline:
     ) -> None:
         self._chain = _arranged(list(systems), order)
         self._observe = observe
+        self._places = Places()
         log.info("pipeline", systems=" -> ".join(f"{place.order} {place.system}" for place, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:
@@ -56,7 +58,10 @@ class Pipeline:
 
     async def _until_answer(self, turn: Turn) -> None:
         try:
-            await self._run_phase(turn, Phase.BEFORE)
+            await self._run_phase(turn, Phase.INPUT)
+            async with self._places.one():
+                await self._run_phase(turn, Phase.PREPARE)
+            await self._run_phase(turn, Phase.ANSWER)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not turn.stop_requested or task is None:
@@ -77,7 +82,7 @@ class Pipeline:
         for place, system in self._chain:
             if place.phase is not phase:
                 continue
-            if phase is Phase.BEFORE and turn.outcome is not None:
+            if turn.outcome is Outcome.FAILED and phase in (Phase.INPUT, Phase.PREPARE, Phase.ANSWER):
                 return
             await self._step(turn, place, system)
 

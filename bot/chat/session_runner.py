@@ -17,12 +17,12 @@ from memory.messages import Provenance
 from pipeline.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bot.chat.commands import Command, CommandResult
     from bot.chat.lanes import Lane, Lanes
     from memory.clock import Clock
-    from memory.log.sessions import Session, SessionService
+    from memory.log.sessions import Address, Session, SessionService
     from memory.store.effects import Effects
     from pipeline.arrival import Arrival
     from pipeline.runner import Pipeline
@@ -86,6 +86,11 @@ class SessionRunner:
             lane.told_full = True
             text = f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
             await refused[0].channel.say(refused[0], text)
+
+    async def expect(self, addresses: Sequence[Address]) -> None:
+        """Get ready for arrivals of many sessions at once."""
+        if len(addresses) > 1:
+            await self._sessions.open_all(addresses)
 
     def _queue(self, lane: Lane, arrivals: list[Arrival]) -> list[Arrival]:
         """Let arrivals wait; those for which there is no room. What an inbox keeps was accepted, and always waits."""

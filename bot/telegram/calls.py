@@ -38,7 +38,7 @@ class Trouble(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a traceback is to be set on it
 class SendFailed(Exception):
     """A message was not confirmed. pause: seconds that Telegram, or prudence, asks to wait.
 

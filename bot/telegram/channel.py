@@ -162,9 +162,11 @@ class _TelegramReply:
     async def show_waiting(self, what: str) -> None:
         """Show nothing more: `busy` shows that the bot types."""
 
-    async def outgoing(self, text: str) -> OutgoingReply:
-        """The reply for the outbox. The preview ends here, and what it leaves behind becomes the reply."""
+    async def outgoing(self, text: str) -> OutgoingReply | None:
+        """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
         await self._preview.close()
+        if not text and self._preview.message_id is None:
+            return None
         return OutgoingReply(CHANNEL, text, self._arrivals[-1].reply_to, self._preview.message_id)
 
     async def deliver_uncommitted(self, text: str) -> None:

@@ -64,6 +64,7 @@ class Intake:
         self._runner = runner
         self._arrived = asyncio.Event()
         self._tries: dict[int, _Tries] = {}
+        self._handing: dict[asyncio.Task[None], tuple[str, set[int]]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -74,8 +75,10 @@ class Intake:
     async def close(self) -> None:
         """Take nothing more."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            tasks = [self._task, *self._handing]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(StoreError):
             await self._finish_shown()
 
@@ -127,7 +130,7 @@ class Intake:
         try:
             await self._finish_shown()
             # asked before the inbox is read: what is finished in between is then in neither
-            in_hand = self._runner.in_hand()
+            in_hand = self._runner.in_hand().union(*(ids for _, ids in self._handing.values()))
             waiting = await self._mailbox.waiting()
         except Exception:
             log.exception("inbox_unreadable")
@@ -138,11 +141,23 @@ class Intake:
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
-        # side by side, so that nobody's /stop waits until everybody else's session was looked up
-        await asyncio.gather(*(self._hand_over(arrivals) for arrivals in by_session.values()))
+        try:
+            await self._runner.expect([arrivals[0].address for arrivals in by_session.values()])
+        except Exception:
+            log.exception("sessions_not_opened")  # each is opened, or found not to open, by itself
+        # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up
+        for session_id, arrivals in by_session.items():
+            task = asyncio.create_task(self._hand_over(arrivals, self._handing_over(session_id)))
+            self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
+            task.add_done_callback(self._handing.pop)
 
-    async def _hand_over(self, arrivals: list[Arrival]) -> None:
+    def _handing_over(self, session_id: str) -> list[asyncio.Task[None]]:
+        """What hands arrivals of a session over just now."""
+        return [task for task, (session, _) in self._handing.items() if session == session_id]
+
+    async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
         """Submit the arrivals of one session in their order: messages together, a long text in parts for one."""
+        await asyncio.gather(*before, return_exceptions=True)
         try:
             for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
                 for together in [[one] for one in some] if is_command else [list(some)]:
@@ -191,6 +206,7 @@ class Intake:
     async def _edited(self, item: InboxItem, edit: Arrival, untaken: dict[int, Arrival]) -> Arrival | None:
         """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any."""
         assert edit.message_id is not None, "a message has an id"  # noqa: S101  # Telegram's updates always tell it
+        await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
         before = next((a for a in untaken.values() if _same_message(a, edit)), None)
         waits = before or self._runner.lanes.replace_waiting(edit)
         if waits is not None and waits.inbox_id is not None:

@@ -10,9 +10,9 @@ from telegram.error import TelegramError
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, send_part
 from bot.telegram.layout import laid_out
-from bot.telegram.pace import Turnstile
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address
+from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,8 @@ class OutboxSender:
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
         self._stopped: set[int] = set()
+        # the library's rate limiter takes calls in the order in which they come: with a thousand replies before it,
+        # the answer to a /stop would wait for half a minute
         self._turnstile = Turnstile(AT_ONCE)
 
     async def start(self) -> None:
@@ -123,11 +125,8 @@ class OutboxSender:
         """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
         while True:
             try:
-                await self._turnstile.enter(item.session_id)
-                try:
+                async with self._turnstile.passed(item.session_id):
                     message_id = await self._once(item, address, part, number)
-                finally:
-                    self._turnstile.leave()
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:
                     raise

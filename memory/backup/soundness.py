@@ -46,8 +46,7 @@ class Soundness:
 
     async def _index_is_whole(self) -> bool:
         try:
-            async with self._database.transaction() as connection:
-                await connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+            await self._database.write("INSERT INTO search (search) VALUES ('integrity-check')")
         except StoreError as error:
             if "is damaged" not in str(error):
                 raise

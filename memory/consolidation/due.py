@@ -40,12 +40,11 @@ class DueConversations:
 
     async def mark_due(self, conversation_id: int, before_message: int | None = None) -> None:
         """All messages of a conversation, or those before one of them, are to be consolidated."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE conversations SET consolidation_due = coalesce((SELECT max(id) FROM messages"
-                " WHERE conversation_id = ? AND (? IS NULL OR id < ?)), 0) WHERE id = ?",
-                (conversation_id, before_message, before_message, conversation_id),
-            )
+        await self._database.write(
+            "UPDATE conversations SET consolidation_due = coalesce((SELECT max(id) FROM messages"
+            " WHERE conversation_id = ? AND (? IS NULL OR id < ?)), 0) WHERE id = ?",
+            (conversation_id, before_message, before_message, conversation_id),
+        )
 
     async def pending(self) -> list[tuple[int, str]]:
         """The conversations with something to consolidate, oldest first, each with its owner."""
@@ -76,8 +75,7 @@ class DueConversations:
 
     async def mark_done(self, conversation_id: int, through: int) -> None:
         """The result for all messages up to one is on disk."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE conversations SET consolidated_through = max(consolidated_through, ?) WHERE id = ?",
-                (through, conversation_id),
-            )
+        await self._database.write(
+            "UPDATE conversations SET consolidated_through = max(consolidated_through, ?) WHERE id = ?",
+            (through, conversation_id),
+        )

@@ -63,12 +63,11 @@ class AccessList:
     async def new_claim_code(self) -> str:
         """A fresh one-time code; it replaces an earlier one and is valid for a day."""
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO claim_codes (channel, digest, expires_at) VALUES (?, ?, ?)"
-                " ON CONFLICT (channel) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
-                (self._channel, _digest(code), to_text(self._clock() + CODE_LIFETIME)),
-            )
+        await self._database.write(
+            "INSERT INTO claim_codes (channel, digest, expires_at) VALUES (?, ?, ?)"
+            " ON CONFLICT (channel) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
+            (self._channel, _digest(code), to_text(self._clock() + CODE_LIFETIME)),
+        )
         return code
 
     async def claim(self, user_id: int, code: str) -> bool:
@@ -120,11 +119,10 @@ class AccessList:
 
     async def revoke(self, user_id: int) -> None:
         """Let a member in no longer, from the next message on. Raises NoMember."""
-        async with self._database.transaction() as connection:
-            gone = await connection.execute(
-                "DELETE FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
-            )
-        if not gone.rowcount:
+        gone = await self._database.write(
+            "DELETE FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
+        )
+        if not gone:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
 
     async def has_members(self) -> bool:

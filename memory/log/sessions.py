@@ -14,6 +14,7 @@ from memory.store.entry_rows import owner_number
 from memory.store.index import leave_session
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     import aiosqlite
@@ -103,6 +104,12 @@ class Marker:
     first_kept_message_id: int
 
 
+_OPEN = (
+    "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner"
+)
+
+
 class SessionService:
     """Sessions and their logs.
 
@@ -124,24 +131,20 @@ class SessionService:
         session = await self._find(address.session_id)
         # MEMORY_SCOPE may have changed since the session was made: it goes on, with another memory
         if session is None or session.owner != self.owner_of(address):
-            now = now_text(self._clock)
-            async with self._database.transaction() as connection:
-                await connection.execute(
-                    "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner",
-                    (
-                        address.session_id,
-                        address.channel,
-                        address.chat_id,
-                        address.thread_id,
-                        self.owner_of(address),
-                        now,
-                        now,
-                    ),
-                )
+            await self._database.write(_OPEN, self._row(address))
             session = await self._find(address.session_id)
         assert session is not None, "the session was just written"  # noqa: S101  # states what the insert guarantees
         return session
+
+    async def open_all(self, addresses: Iterable[Address]) -> None:
+        """Make the sessions of many chats in one write, for a crowd that comes at once."""
+        async with self._database.transaction(first=True) as connection:
+            await connection.executemany(_OPEN, [self._row(address) for address in addresses])
+
+    def _row(self, address: Address) -> tuple[object, ...]:
+        now = now_text(self._clock)
+        place = (address.session_id, address.channel, address.chat_id, address.thread_id)
+        return (*place, self.owner_of(address), now, now)
 
     async def _find(self, session_id: str) -> Session | None:
         row = await self._database.row("SELECT * FROM sessions WHERE id = ?", (session_id,))
@@ -150,25 +153,24 @@ class SessionService:
     async def save(self, session: Session) -> Session:
         """Keep a session's state and metadata; `created_at` stays what it was."""
         saved = replace(session, updated_at=self._clock())
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE sessions SET state = ?, metadata = ?, updated_at = ? WHERE id = ?",
-                (
-                    saved.state,
-                    json.dumps(saved.metadata, ensure_ascii=False),
-                    now_text(self._clock),
-                    saved.id,
-                ),
-            )
+        await self._database.write(
+            "UPDATE sessions SET state = ?, metadata = ?, updated_at = ? WHERE id = ?",
+            (
+                saved.state,
+                json.dumps(saved.metadata, ensure_ascii=False),
+                now_text(self._clock),
+                saved.id,
+            ),
+        )
         return saved
 
     async def set_state(self, session_id: str, state: SessionState) -> None:
         """Where a session stands from now on."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE sessions SET state = ?, updated_at = ? WHERE id = ? AND state <> ?",
-                (state, now_text(self._clock), session_id, state),
-            )
+        await self._database.write(
+            "UPDATE sessions SET state = ?, updated_at = ? WHERE id = ? AND state <> ?",
+            (state, now_text(self._clock), session_id, state),
+            first=True,
+        )
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session with its whole log; whether there was one."""
@@ -183,11 +185,10 @@ class SessionService:
         The log is append-only: what the ended conversation held stays in the store.
         """
         count = await self.message_count(session_id)
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE conversations SET ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
-                (now_text(self._clock), session_id),
-            )
+        await self._database.write(
+            "UPDATE conversations SET ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
+            (now_text(self._clock), session_id),
+        )
         return count
 
     async def message_count(self, session_id: str) -> int:

@@ -83,7 +83,8 @@ class TurnLog:
     async def commit(self, turn: FinishedTurn) -> int:
         """Write a finished turn whole or not at all; its id."""
         now = now_text(self._clock)
-        async with self._database.transaction() as connection:
+        # who has said /stop waits for this before anything else
+        async with self._database.transaction(first=turn.outcome is Outcome.STOPPED) as connection:
             conversation_id = await open_conversation(connection, turn.session_id, now)
             async with touching_conversation(connection, conversation_id, turn.replaces_turn):
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)

@@ -279,8 +279,7 @@ def format_record(successes: int, failures: int) -> str:
 async def use_half_life(database: Database, days: float) -> None:
     """Have the store keep strengths in half-lives of `days`; they are computed anew when that has changed."""
     if await database.value("SELECT half_life_days FROM decay") != days:
-        async with database.transaction() as connection:
-            await connection.execute("UPDATE decay SET half_life_days = ?", (days,))
+        await database.write("UPDATE decay SET half_life_days = ?", (days,))
 
 
 def _shown(content: str) -> str:

@@ -59,21 +59,19 @@ class EndpointStore:
 
     async def learn_refused(self, url: str, model: str, refused: Collection[str]) -> None:
         """Keep all that a request to this model must do without."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO endpoints (url, model, refused, refused_at) VALUES (?, ?, ?, ?) ON CONFLICT (url, model)"
-                " DO UPDATE SET refused = excluded.refused, refused_at = excluded.refused_at",
-                (url, model, json.dumps(sorted(refused)), now_text(self._clock)),
-            )
+        await self._database.write(
+            "INSERT INTO endpoints (url, model, refused, refused_at) VALUES (?, ?, ?, ?) ON CONFLICT (url, model)"
+            " DO UPDATE SET refused = excluded.refused, refused_at = excluded.refused_at",
+            (url, model, json.dumps(sorted(refused)), now_text(self._clock)),
+        )
 
     async def learn_window(
         self, url: str, model: str, context_tokens: int | None, output_tokens: int | None, asked_at: datetime | None
     ) -> None:
         """Keep how much the endpoint says that the model reads and writes; asked_at None: it is to be asked again."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO endpoints (url, model, context_tokens, output_tokens, asked_at) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (url, model) DO UPDATE SET context_tokens = excluded.context_tokens,"
-                " output_tokens = excluded.output_tokens, asked_at = excluded.asked_at",
-                (url, model, context_tokens, output_tokens, to_text(asked_at) if asked_at else None),
-            )
+        await self._database.write(
+            "INSERT INTO endpoints (url, model, context_tokens, output_tokens, asked_at) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (url, model) DO UPDATE SET context_tokens = excluded.context_tokens,"
+            " output_tokens = excluded.output_tokens, asked_at = excluded.asked_at",
+            (url, model, context_tokens, output_tokens, to_text(asked_at) if asked_at else None),
+        )

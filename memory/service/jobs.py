@@ -25,5 +25,4 @@ class JobLog:
 
     async def mark(self, name: str, now: datetime) -> None:
         """Note that a job has run."""
-        async with self._database.transaction() as connection:
-            await connection.execute("INSERT OR REPLACE INTO jobs (name, ran_at) VALUES (?, ?)", (name, to_text(now)))
+        await self._database.write("INSERT OR REPLACE INTO jobs (name, ran_at) VALUES (?, ?)", (name, to_text(now)))

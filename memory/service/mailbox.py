@@ -57,29 +57,18 @@ class Mailbox:
         self._channel = channel
         self._clock = clock
 
-    async def receive(self, updates: Iterable[Received]) -> list[InboxItem]:
-        """Keep updates, each once however often it comes; those that are new."""
-        new: list[InboxItem] = []
-        async with self._database.transaction() as connection:
-            for update in updates:
-                # Telegram sends again what a crash kept from being confirmed
-                cursor = await connection.execute(
-                    "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, received_at)"
-                    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (channel, update_id) DO NOTHING",
-                    (
-                        self._channel,
-                        update.update_id,
-                        update.session_id,
-                        update.payload,
-                        update.message_id,
-                        now_text(self._clock),
-                    ),
-                )
-                if cursor.rowcount > 0 and cursor.lastrowid is not None:
-                    new.append(
-                        InboxItem(cursor.lastrowid, update.update_id, update.session_id, update.payload, held=False)
-                    )
-        return new
+    async def receive(self, updates: Iterable[Received]) -> None:
+        """Keep updates, each once: Telegram sends again what a crash kept from being confirmed."""
+        now = now_text(self._clock)
+        rows = [(self._channel, u.update_id, u.session_id, u.payload, u.message_id, now) for u in updates]
+        if not rows:
+            return
+        async with self._database.transaction(first=True) as connection:
+            await connection.executemany(
+                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, received_at)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (channel, update_id) DO NOTHING",
+                rows,
+            )
 
     async def waiting(self) -> list[InboxItem]:
         """Updates that no turn has finished, oldest first."""
@@ -132,11 +121,10 @@ class Mailbox:
 
     async def keep_preview(self, session_id: str, message_id: str) -> None:
         """Remember the message that is to become the reply, until a turn of the session is committed with it."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT OR REPLACE INTO previews (channel, session_id, message_id) VALUES (?, ?, ?)",
-                (self._channel, session_id, message_id),
-            )
+        await self._database.write(
+            "INSERT OR REPLACE INTO previews (channel, session_id, message_id) VALUES (?, ?, ?)",
+            (self._channel, session_id, message_id),
+        )
 
     async def hold(self, ids: Iterable[int]) -> None:
         """Let updates wait for the user's next message, also over a restart."""
@@ -147,7 +135,7 @@ class Mailbox:
         await self._set_state(ids, "done")
 
     async def _set_state(self, ids: Iterable[int], state: str) -> None:
-        async with self._database.transaction() as connection:
+        async with self._database.transaction(first=True) as connection:
             await connection.executemany(
                 "UPDATE inbox SET state = ? WHERE id = ? AND state <> 'done'", [(state, i) for i in ids]
             )
@@ -156,7 +144,7 @@ class Mailbox:
         self, session_id: str, text: str, *, inbox_ids: Iterable[int] = (), reply_to: str | None = None
     ) -> None:
         """Put a text that belongs to no turn into the outbox, and finish the updates that it answers."""
-        async with self._database.transaction() as connection:
+        async with self._database.transaction(first=True) as connection:
             await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in inbox_ids])
             await connection.execute(
                 "INSERT INTO outbox (channel, session_id, text, reply_to, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -185,10 +173,7 @@ class Mailbox:
 
     async def chunk_sent(self, item: OutboxItem, message_ids: tuple[str, ...]) -> None:
         """Record which chunks of a reply the channel has confirmed so far."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
-            )
+        await self._database.write("UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id))
 
     async def settle(
         self,
@@ -202,15 +187,14 @@ class Mailbox:
 
         terminated: its session is over.
         """
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE outbox SET state = ?, failure = ?, settled_at = ?, message_ids = ? WHERE id = ?",
-                ("given up" if failure else "sent", failure, now_text(self._clock), json.dumps(message_ids), item.id),
+        if terminated:  # before the reply is settled: what a crash leaves between the two is tried again
+            await self._database.write(
+                "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)
             )
-            if terminated:
-                await connection.execute(
-                    "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)
-                )
+        await self._database.write(
+            "UPDATE outbox SET state = ?, failure = ?, settled_at = ?, message_ids = ? WHERE id = ?",
+            ("given up" if failure else "sent", failure, now_text(self._clock), json.dumps(message_ids), item.id),
+        )
 
 
 def _outbox_item(row: Row) -> OutboxItem:

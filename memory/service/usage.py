@@ -35,20 +35,19 @@ class UsageLog:
 
     async def record(self, use: TokenUse) -> None:
         """Add one model call."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    now_text(self._clock),
-                    use.session_id,
-                    use.purpose,
-                    use.model,
-                    use.prompt_tokens,
-                    use.cached_tokens,
-                    use.completion_tokens,
-                ),
-            )
+        await self._database.write(
+            "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                now_text(self._clock),
+                use.session_id,
+                use.purpose,
+                use.model,
+                use.prompt_tokens,
+                use.cached_tokens,
+                use.completion_tokens,
+            ),
+        )
 
     async def tokens_today(self) -> int:
         """Prompt and completion tokens of all calls since midnight in the installation's zone."""

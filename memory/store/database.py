@@ -20,6 +20,7 @@ from memory.store.scope import scope_matches
 from memory.store.snapshots import copy_database
 from memory.store.tags import has_tags
 from memory.text.words import date_words, indexable
+from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -43,6 +44,8 @@ BUSY_TIMEOUT = 10.0
 CACHE = 16_000
 """KiB of pages that each connection keeps: SQLite's own 2,000 are soon too few for a search among 100,000 entries."""
 
+FIRST = "first"
+
 Row = sqlite3.Row
 Parameters = tuple[object, ...] | dict[str, object]
 
@@ -50,7 +53,7 @@ Parameters = tuple[object, ...] | dict[str, object]
 class Database:
     """An open `mneme.db`.
 
-    Writing goes through `transaction`, one at a time. Reading goes through `rows` and `row` on a
+    Writing goes through `transaction` and `write`, one at a time. Reading goes through `rows` and `row` on a
     connection of its own and sees what was last committed.
     """
 
@@ -59,7 +62,8 @@ class Database:
         self._clock = clock
         self._writer = writer
         self._reader = reader
-        self._lock = asyncio.Lock()
+        self._turnstile = Turnstile(1)
+        self._turnstile.hurry(FIRST)
 
     @classmethod
     async def open(
@@ -113,9 +117,12 @@ class Database:
         return int(await self.value("PRAGMA user_version"))
 
     @contextlib.asynccontextmanager
-    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
-        """One write: all of it is committed at the end of the block, or none of it."""
-        async with self._lock:
+    async def transaction(self, *, first: bool = False) -> AsyncIterator[aiosqlite.Connection]:
+        """One write: all of it is committed at the end of the block, or none of it.
+
+        first: goes before other writes that wait, since somebody waits for it.
+        """
+        async with self._turnstile.passed(FIRST if first else ""):
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
@@ -127,12 +134,22 @@ class Database:
                     raise explain(error, self.path.name) from error
                 raise
 
+    async def write(self, sql: str, parameters: Parameters = (), *, first: bool = False) -> int:
+        """One statement, committed by itself; how many rows it changed. first: as in `transaction`."""
+        async with self._turnstile.passed(FIRST if first else ""):
+            try:
+                return (await self._writer.execute(sql, parameters)).rowcount
+            except sqlite3.IntegrityError:
+                raise  # it says something of the caller's data, and not of the database
+            except sqlite3.Error as error:
+                raise explain(error, self.path.name) from error
+
     async def scrub(self) -> None:
         """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format.
 
         Raises StoreError where another program reads what was, so that the log can't be emptied.
         """
-        async with self._lock:
+        async with self._turnstile.passed(""):
             with explained(self.path.name):
                 # the index's words go only when its segments are merged
                 await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")

@@ -14,6 +14,7 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address, Session, SessionState
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
+from pipeline.places import PLACES
 from pipeline.runner import Pipeline, PipelineError
 from pipeline.turn import Turn
 from tests.support.fakes import FakeChannel
@@ -103,7 +104,7 @@ def test_the_order_is_logged_at_start_however_the_systems_were_given() -> None:
 
 
 def test_two_systems_with_one_order_are_refused() -> None:
-    order = (*ORDER, Place(30, "Second", OnFailure.ABORT, Phase.BEFORE))
+    order = (*ORDER, Place(30, "Second", OnFailure.ABORT, Phase.PREPARE))
     with pytest.raises(PipelineError, match="the same order: 30 ToolLoop, 30 Second"):
         Pipeline([Step(name, []) for name in [*ORDERED, "Second"]], order)
 
@@ -182,6 +183,30 @@ async def test_a_stop_ends_the_turn_at_the_reply() -> None:
     await task
     assert turn.outcome is Outcome.STOPPED
     assert line.ran == ORDERED[: ORDERED.index("ReplyDelivery") + 1]
+
+
+async def test_a_crowd_is_prepared_a_few_at_a_time_and_a_stop_in_the_queue_keeps_what_was_said() -> None:
+    line, full, ready = Line(), asyncio.Event(), asyncio.Event()
+
+    async def waits(turn: Turn) -> None:
+        if line.ran.count("ContextBuilding") == PLACES:
+            full.set()
+        await ready.wait()
+
+    pipeline = line.pipeline(ContextBuilding=waits)
+    turns = [line.turn() for _ in range(PLACES + 1)]
+    tasks = [asyncio.create_task(pipeline.run(turn)) for turn in turns]
+    await full.wait()
+    assert line.ran.count("InputSanitizing") == PLACES + 1
+    assert line.ran.count("AutoCapture") == PLACES
+    turns[-1].stop_requested = True
+    tasks[-1].cancel()
+    await tasks[-1]
+    assert turns[-1].outcome is Outcome.STOPPED
+    assert line.ran[-1] == "ReplyDelivery"
+    ready.set()
+    await asyncio.gather(*tasks)
+    assert {turn.outcome for turn in turns[:-1]} == {Outcome.ANSWERED}
 
 
 async def test_a_shutdown_ends_the_turn_at_once() -> None:

@@ -203,6 +203,28 @@ async def test_tasks_that_write_at_once_lose_nothing(book: Database) -> None:
     assert [a.split()[0] for a in lines[::2]] == [b.split()[0] for b in lines[1::2]]
 
 
+async def test_a_single_statement_tells_how_much_it_changed_and_what_it_broke(book: Database) -> None:
+    await write(book, "a", "b")
+    assert await book.write("UPDATE lines SET text = text || '!'") == 2
+    assert await book.write("DELETE FROM lines WHERE text = ?", ("c",)) == 0
+    with pytest.raises(sqlite3.IntegrityError):  # the caller's own data, so not called an error of the database
+        await book.write("INSERT INTO lines (text) VALUES (NULL)")
+    with pytest.raises(StoreError):
+        await book.write("INSERT INTO nothing VALUES (1)")
+    assert await lines_of(book) == ["a!", "b!"]
+
+
+async def test_what_somebody_waits_for_is_written_before_what_waits_already(book: Database) -> None:
+    async with book.transaction() as connection:
+        await connection.execute("INSERT INTO lines (text) VALUES ('now')")
+        later = [asyncio.create_task(write(book, f"later {number}")) for number in range(3)]
+        await asyncio.sleep(0)
+        first = asyncio.create_task(book.write("INSERT INTO lines (text) VALUES ('first')", first=True))
+        await asyncio.sleep(0)
+    await asyncio.gather(*later, first)
+    assert await lines_of(book) == ["now", "first", "later 0", "later 1", "later 2"]
+
+
 async def test_readers_see_what_is_committed_and_never_wait_for_the_writer(book: Database) -> None:
     await write(book, "committed")
     async with book.transaction() as connection:

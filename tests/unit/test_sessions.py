@@ -238,7 +238,8 @@ async def test_conversations_of_chats_are_apart(store: Store) -> None:
 async def test_a_commit_settles_the_inbox_and_fills_the_outbox(store: Store) -> None:
     mailbox = Mailbox(store.database, "telegram", store.clock)
     session = await store.session()
-    waiting = await mailbox.receive(Received(n, session.id, "{}") for n in (7, 8, 9))
+    await mailbox.receive(Received(n, session.id, "{}") for n in (7, 8, 9))
+    waiting = await mailbox.waiting()
     reply = OutgoingReply("telegram", "Hi", reply_to="41", preview_id="42")
     await store.turn(session, user("Hello"), assistant("Hi"), inbox=(waiting[0].id, waiting[1].id), reply=reply)
     assert [item.update_id for item in await mailbox.waiting()] == [9]
@@ -250,7 +251,8 @@ async def test_a_commit_that_fails_in_the_middle_leaves_nothing(store: Store) ->
     mailbox = Mailbox(store.database, "telegram", store.clock)
     session = await store.session()
     before = await store.exchange(session, "before", "yes")
-    (waiting,) = await mailbox.receive([Received(7, session.id, "{}")])
+    await mailbox.receive([Received(7, session.id, "{}")])
+    (waiting,) = await mailbox.waiting()
     store.clock.forward(minutes=5)
     stranger = replace(session, id="telegram:nobody")
     with pytest.raises(StoreError, match="no session"):

@@ -1,25 +1,23 @@
-"""Who goes first when more wants to be sent than Telegram takes."""
+"""Who goes first where several wait."""
 
 from __future__ import annotations
 
 import asyncio
 
-from bot.telegram.pace import Turnstile
+from memory.turnstile import Turnstile
 
 
 async def test_who_is_in_a_hurry_goes_before_all_that_wait_and_the_others_in_their_order() -> None:
     turnstile, passed = Turnstile(1), list[str]()
 
     async def pass_as(name: str) -> None:
-        await turnstile.enter(name)
-        passed.append(name)
-        turnstile.leave()
+        async with turnstile.passed(name):
+            passed.append(name)
 
-    await turnstile.enter("first")
-    tasks = [asyncio.create_task(pass_as(name)) for name in ("a", "b", "c", "d")]
-    await asyncio.sleep(0)
-    turnstile.hurry("c")  # who waits already
-    turnstile.leave()
+    async with turnstile.passed("first"):
+        tasks = [asyncio.create_task(pass_as(name)) for name in ("a", "b", "c", "d")]
+        await asyncio.sleep(0)
+        turnstile.hurry("c")  # who waits already
     await asyncio.gather(*tasks)
     assert passed == ["c", "a", "b", "d"]
 
@@ -29,14 +27,13 @@ async def test_a_place_that_somebody_gives_up_waiting_for_is_not_lost() -> None:
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
-        await turnstile.enter("somebody")
-        inside.set()
-        await leave.wait()
-        turnstile.leave()
+        async with turnstile.passed("somebody"):
+            inside.set()
+            await leave.wait()
 
     async def wait() -> None:
-        await turnstile.enter("somebody")
-        turnstile.leave()
+        async with turnstile.passed("somebody"):
+            pass
 
     holder = asyncio.create_task(hold())
     await inside.wait()
@@ -47,5 +44,5 @@ async def test_a_place_that_somebody_gives_up_waiting_for_is_not_lost() -> None:
     await asyncio.sleep(0)
     waiting[1].cancel()
     await asyncio.gather(holder, *waiting, return_exceptions=True)
-    async with asyncio.timeout(5):
-        await turnstile.enter("somebody")
+    async with asyncio.timeout(5), turnstile.passed("somebody"):
+        pass

@@ -1,0 +1,57 @@
+"""How many turns are prepared at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pipeline.places import Places
+
+
+async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
+    places, inside, most, ended = Places(3), 0, 0, 0
+
+    async def prepare() -> None:
+        nonlocal inside, most, ended
+        async with places.one():
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0)
+            inside -= 1
+        ended += 1
+
+    await asyncio.gather(*(prepare() for _ in range(20)))
+    assert (most, ended) == (3, 20)
+
+
+async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -> None:
+    places, outside = Places(1, longest=0.01), asyncio.Event()
+
+    async def prepare(*, slowly: bool) -> str:
+        async with places.one():
+            if slowly:
+                await outside.wait()
+        return "ready"
+
+    slow = asyncio.create_task(prepare(slowly=True))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        assert await prepare(slowly=False) == "ready"
+        outside.set()
+        assert await slow == "ready"
+        # the place that was given back by time is not given back twice
+        async with places.one():
+            waiting = asyncio.create_task(places.one().__aenter__())
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            waiting.cancel()
+
+
+async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
+    places = Places(1)
+    async with places.one():
+        waiting = asyncio.create_task(places.one().__aenter__())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    async with asyncio.timeout(10), places.one():
+        pass
