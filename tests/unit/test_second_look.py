@@ -89,8 +89,22 @@ async def test_a_verdict_is_read_in_any_form_and_only_for_its_own_fact(answer: s
     assert found is doubt
 
 
-async def test_that_something_does_not_follow_is_not_read_as_that_it_does() -> None:
-    message, text = said("crohns since forever"), "The user suffers from Crohn's, depression, diabetes and migraine."
-    for answer in ("{}", '{"1": "does not follow"}'):
-        _, doubt = await looked(answer, message, text=text, quote="crohns since forever")
-        assert doubt is Doubt.MORE
+@pytest.mark.parametrize(
+    ("answer", "doubt"),
+    [
+        ("{}", Doubt.NAME),
+        ('{"1": "does not follow"}', Doubt.NAME),
+        ('{"1": "unclear"}', Doubt.NAME),
+        ('{"1": "contradicts"}', Doubt.CONTRADICTED),
+        ('{"1": "follows"}', None),
+    ],
+)
+async def test_only_a_plain_yes_lifts_a_doubt_that_rests_on_words(answer: str, doubt: Doubt | None) -> None:
+    text = "The user's bike was stolen in Leipzig."
+    _, found = await looked(answer, said("my bike got stolen"), text=text, quote="my bike got stolen")
+    assert found is doubt
+
+
+async def test_no_yes_lifts_a_doubt_that_a_number_raises() -> None:
+    asked, doubt = await looked('{"1": "follows"}', said("rent is 900"), text="The rent is 950.", quote="rent is 900")
+    assert (asked, doubt) == ([], Doubt.NUMBER)
