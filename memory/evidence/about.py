@@ -123,28 +123,24 @@ def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Langua
     if not evidence.is_users:
         return 0.0, 0.0, 0.0  # the assistant says "you" where the fact says "the user"
     spoken = spoken_of(clause, said_in)
+    known = _known_names(evidence)
+    named_people = [name for name in spoken.names if name.casefold() in known]  # a sentence begins large anyhow
     told = frozenset(people_in(text))
     if names_another(text, evidence):
         return 1.0, 0.0, 0.0
     kin = float(swapped(told, spoken.people) and not spoken.me)
     if is_of_user(text, evidence.speaker):
-        of_another = bool(spoken.people or spoken.others or _persons(spoken.names, evidence))
+        of_another = bool(spoken.people or spoken.others or named_people)
         named = any(sounds_in(name, text) for name in spoken.names) or bool(told & spoken.people)
         if of_another and not spoken.me and not spoken.mine and not named:
-            by_pronoun = not spoken.people and not _persons(spoken.names, evidence)
+            by_pronoun = not spoken.people and not named_people
             return float(not by_pronoun), float(by_pronoun and not told), kin
         return 0.0, 0.0, kin
-    if is_of_other(text, evidence.speaker, _known_names(evidence)):
+    if is_of_other(text, evidence.speaker, known):
         of_self = spoken.first and not spoken.people and not spoken.others
         named = any(sounds_in(name, clause) for name in names_in(text, sentence=True)[:1])
         return float(of_self and not named), 0.0, kin
     return 0.0, 0.0, kin
-
-
-def _persons(names: tuple[str, ...], evidence: Evidence) -> list[str]:
-    """Of what looks like names in a quote those known as such from elsewhere: a sentence begins large anyhow."""
-    elsewhere = _known_names(evidence)
-    return [name for name in names if name.casefold() in elsewhere]
 
 
 def _known_names(evidence: Evidence) -> set[str]:

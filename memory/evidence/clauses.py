@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.evidence.lexicon import CLAUSES
-from memory.text.forms import akin, comparable, roots
+from memory.text.forms import comparable, in_common, roots
 from memory.text.languages import Language, language_of
 
 
@@ -13,7 +13,7 @@ def clause_of(text: str, quote: str) -> str:
     if len(parts) < 2:
         return quote
     wanted = roots(text)
-    shares = [sum(any(akin(a, b) for b in wanted) for a in roots(part)) for part in parts]
+    shares = [in_common(roots(part), wanted) for part in parts]
     best = max(shares)
     if best == 0:
         return quote

@@ -15,7 +15,7 @@ from memory.evidence.lexicon import (
     RATHER,
     ROUTE,
 )
-from memory.text.forms import akin, comparable, roots
+from memory.text.forms import akin, comparable, in_common, roots
 
 if TYPE_CHECKING:
     import re
@@ -34,7 +34,7 @@ def turned(text: str, quote: str) -> float:
         clause = clause_of(part, CONTRAST.sub(" ", quote))
         wanted, said = roots(part), roots(clause)
         if len(wanted) > 1 and _is_negative(part) != _is_negative(clause):
-            share = sum(any(akin(a, b) for b in said) for a in wanted) / len(wanted)
+            share = in_common(wanted, said) / len(wanted)
             # "allergic" and "sold" turn less surely round than "not"
             worst = max(worst, share if _negates(part) != _negates(clause) else share * AVERSION)
     return worst

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.evidence.lexicon import USER
 from memory.text.days import is_month
-from memory.text.forms import akin, is_light, roots
+from memory.text.forms import in_common, is_light, roots
 from memory.text.languages import Language, language_of
 from memory.text.numbers import mentions
 from memory.text.people import people_in
@@ -33,14 +33,14 @@ def surplus(text: str, evidence: Evidence) -> tuple[float, float, int]:
     told = roots(text[user.end() :] if user else text)
     wanted = [root for root in told if not mentions(root) and not is_month(root)]
     own = [root for root in wanted if not _is_explained(root, said)]
-    left = [root for root in roots(evidence.quote) if not any(akin(root, other) for other in wanted)]
     quoted = roots(evidence.quote)
-    shared = sum(any(akin(root, other) for other in quoted) for root in wanted)
+    left = len(quoted) - in_common(quoted, wanted)
+    shared = in_common(wanted, quoted)
     # a word of Chinese has two characters as a rule, and a fact says it in other ones
     scale = 3 if language_of(text) is Language.HAN else 1
-    return len(own) / scale, max(0, len(own) - len(left)) / scale, shared
+    return len(own) / scale, max(0, len(own) - left) / scale, shared
 
 
 def _is_explained(root: str, said: list[str]) -> bool:
     """Whether a word was said, or says by itself no more than others: "takes" and "his mother" do not."""
-    return is_light(root) or bool(people_in(root)) or any(akin(root, other) for other in said)
+    return is_light(root) or bool(people_in(root)) or in_common([root], said) > 0

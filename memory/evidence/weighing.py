@@ -11,7 +11,7 @@ from memory.evidence.assent import is_statement
 from memory.evidence.citation import Standing, is_affirmed, is_quoted_from, source_of
 from memory.evidence.evidence import Evidence
 from memory.messages import Provenance, Role
-from memory.text.forms import akin, roots
+from memory.text.forms import in_common, roots
 from memory.text.overlap import value_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _share(text: str, said: str) -> float:
     wanted, words = roots(text), roots(said)
     if not wanted:
         return float(is_quoted_from(text, said))
-    return sum(any(akin(one, other) for other in words) for one in wanted) / len(wanted)
+    return in_common(wanted, words) / len(wanted)
 
 
 def _is_foreign(message: Message) -> bool:

@@ -11,7 +11,7 @@ import structlog
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
-from memory.text.forms import akin, is_light, roots
+from memory.text.forms import in_common, is_light, roots
 from memory.text.naming import name_key
 from memory.text.overlap import Overlap, negations, numbers, says_whole, value_of, wording
 from memory.text.sounds import sounds_in
@@ -182,7 +182,7 @@ def _is_said_by(captured: str, fact: str) -> bool:
     # "called" and "named" say no more than each other
     own, said = [root for root in roots(captured) if not is_light(root)], roots(fact)
     same = set(numbers(captured)) <= set(numbers(fact)) and negations(captured) == negations(fact)
-    return bool(own) and same and all(any(akin(one, other) for other in said) for one in own)
+    return bool(own) and same and in_common(own, said) == len(own)
 
 
 def _is_captured_since(entry: Entry, message_id: int) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from memory.text.languages import PRONOUNS
 from memory.text.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 _SHORTEST = 3
 """Letters that two forms of a word have in common at the least."""
@@ -119,6 +123,11 @@ def akin(one: str, other: str) -> bool:
         return True
     same = next((at for at, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
     return same >= _SHORTEST and same >= _SHARE * len(longer)
+
+
+def in_common(some: Iterable[str], others: Collection[str]) -> int:
+    """How many of some roots have a form of theirs among others."""
+    return sum(any(akin(one, other) for other in others) for one in some)
 
 
 def _tells(word: str) -> bool:
