@@ -39,6 +39,8 @@ THINKING = 2.0
 """Seconds until the model begins to answer."""
 STOPPED_CHATS = 20
 SOAK_CHATS = 50
+EDGE = 300
+"""Messages at either end of a soak whose latency is told apart."""
 PATIENCE = 300
 _ANSWERED = re.compile(r"Stopped\.|Nothing is running\.")
 _MARK = re.compile(r"\bm\d+\b")
@@ -87,7 +89,7 @@ async def stop(telegram: BotApiServer, chat: int) -> float:
 
 async def soak(telegram: BotApiServer, process: Process, folder: Path, minutes: int) -> None:
     """Talk for a while, and print what the program holds."""
-    chats, number = list(range(FIRST_CHAT, FIRST_CHAT + SOAK_CHATS)), 10
+    chats, number, latencies = list(range(FIRST_CHAT, FIRST_CHAT + SOAK_CHATS)), 10, list[float]()
     for minute in range(minutes):
         end, took = time.monotonic() + 60, []
         while time.monotonic() < end:
@@ -101,6 +103,10 @@ async def soak(telegram: BotApiServer, process: Process, folder: Path, minutes: 
             took.append(time.monotonic() - said)
         print(f"minute {minute + 1}: {len(took)} messages, median {statistics.median(took) * 1000:.0f} ms, "
               f"{held_by(process, folder)}", flush=True)  # fmt: skip
+        latencies += took
+    for which, some in (("first", latencies[:EDGE]), ("last", latencies[-EDGE:])):
+        print(f"the {which} {len(some)} of {len(latencies)} messages: median {statistics.median(some) * 1000:.0f} ms, "
+              f"slowest {max(some) * 1000:.0f} ms")  # fmt: skip
     print(", ".join(f"{table} {rows}" for table, rows in rows_of(folder)))
 
 
