@@ -174,7 +174,7 @@ def _assemble(
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
-    tools = [tool for tool in _tools(memory, counter) if enabled and (offered is None or tool.name in offered)]
+    tools = [tool for tool in _tools(memory) if enabled and (offered is None or tool.name in offered)]
     toolbox = Toolbox(tools, effects)
     graph = _graph(settings, stack)
     if graph is not None:
@@ -230,7 +230,7 @@ def _assemble(
         ActivityReport(lanes, clock),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)
-    looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reinforcement)
+    looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reading, memory.reinforcement)
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     commands = command_table([*conversation.commands(), *looking.commands(), *changing.commands()])
     return App(
@@ -260,11 +260,11 @@ def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter
     return metrics, CountingMeter(usage, metrics)
 
 
-def _tools(memory: MemoryServices, counter: TokenCounter) -> list[Tool]:
+def _tools(memory: MemoryServices) -> list[Tool]:
     return [
         memory_file_tool(memory.long_term),
         *note_tools(memory.entries),
-        memory_recall_tool(memory.recall, memory.reinforcement, counter),
+        memory_recall_tool(memory.reading, memory.reinforcement),
         history_search_tool(memory.history),
         learn_tool(memory.learning),
         episode_tool(memory.entries),

@@ -24,6 +24,7 @@ from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.retrieval.activation import Activation
 from memory.retrieval.activation_log import ActivationLog
+from memory.retrieval.reading import Reading
 from memory.retrieval.recall import Recall
 from memory.retrieval.search import Search
 from memory.retrieval.stats import MemoryStats
@@ -51,6 +52,7 @@ class MemoryServices:
     entries: EntryStore
     search: Search
     recall: Recall
+    reading: Reading
     reinforcement: Reinforcement
     activation: Activation
     activation_log: ActivationLog
@@ -76,6 +78,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
     """The services over an open database, as the settings have them."""
     zone = settings.zone
     search = Search(database)
+    recall = Recall(search, database, counter, zone)
     decay = decay_of(settings)
     files = MarkdownFiles(
         settings.mneme_data_dir / "memory",
@@ -91,7 +94,8 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         ledger=ledger,
         entries=EntryStore(database, ledger),
         search=search,
-        recall=Recall(search, database, counter, zone),
+        recall=recall,
+        reading=Reading(recall, search, database, counter),
         reinforcement=Reinforcement(database),
         activation=Activation(database, decay, clock, zone),
         activation_log=ActivationLog(database),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, WrongArgument
 from bot.chat.status import counted
 from memory.retrieval.activation import format_record
+from memory.retrieval.paging import NoSuchPage
+from memory.retrieval.reading import Wanted
 from memory.retrieval.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
     from memory.ledger.entries import EntryStore
     from memory.retrieval.activation_log import ActivationLog, Reason
+    from memory.retrieval.paging import Page
+    from memory.retrieval.reading import Reading
     from memory.retrieval.recall import Recall
     from memory.store.entry import Entry
     from memory.store.reinforcement import Reinforcement
@@ -24,6 +29,10 @@ PAGE = 10
 """Entries on one page of /memory."""
 RESULTS = 8
 """Results of /recall."""
+PAGE_TOKENS = 800
+"""What a page of /recall all holds: as much as fits into one message."""
+NOTHING_FOUND = "I found nothing about that."
+ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
 LINE_CHARACTERS = 100
@@ -33,29 +42,54 @@ class MemoryQueries:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
     def __init__(
-        self, entries: EntryStore, activation_log: ActivationLog, recall: Recall, reinforcement: Reinforcement
+        self,
+        entries: EntryStore,
+        activation_log: ActivationLog,
+        recall: Recall,
+        reading: Reading,
+        reinforcement: Reinforcement,
     ) -> None:
         self._entries = entries
         self._activation_log = activation_log
         self._recall = recall
+        self._reading = reading
         self._reinforcement = reinforcement
 
     def commands(self) -> list[Command]:
         """The commands."""
         return [
             Command("memory", "What I remember, and why it came up", self.memory, "[KIND|NAME|unsure|why] [PAGE]"),
-            Command("recall", "Search conversations and notes", self.recall, "QUERY"),
+            Command("recall", "Search conversations and notes", self.recall, "[all] QUERY [PAGE]"),
         ]
 
     async def recall(self, call: CommandCall) -> str:
-        """/recall QUERY"""
+        """/recall QUERY, or /recall all QUERY [PAGE]"""
         if not call.argument:
             raise WrongArgument("/recall takes what to look for, such as: /recall spare key.")
+        first, _, subject = call.argument.partition(" ")
+        if first.lower() == ALL and subject.strip():
+            return await self._mentions(subject.strip(), call.session.owner)
         found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not found:
-            return "I found nothing about that."
+            return NOTHING_FOUND
         await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
         return "\n".join(f"- {one.text}" for one in found)
+
+    async def _mentions(self, argument: str, owner: str) -> str:
+        """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
+        subject, page = _page_of(argument)
+        found: Page | None = None
+        if page > 1:
+            with contextlib.suppress(NoSuchPage):
+                found = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+        if found is None:
+            subject = argument
+            found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+        if found is None:
+            return NOTHING_FOUND
+        await self._reinforcement.recalled(found.entries)
+        more = f"/recall all {subject} {found.number + 1} shows more, {found.left} are left."
+        return "\n".join([*found.lines, *(["", more] if found.left else [])])
 
     async def memory(self, call: CommandCall) -> str:
         """/memory [KIND|NAME|unsure|why] [PAGE]"""

@@ -222,15 +222,23 @@ def recall(
     tags: Annotated[
         list[str] | None, typer.Option(metavar="TAGS", help="Only entries with all of these, such as home,garden.")
     ] = None,
+    since: Annotated[str, typer.Option(help="Only from this day, month or year on, such as 2026-02.")] = "",
+    until: Annotated[str, typer.Option(help="Only until the end of this day, month or year.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
+    every: Annotated[bool, typer.Option("--every", help="All that holds the words, without a limit.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search conversations and entries."""
 
     async def work(shelf: Shelf) -> None:
         from memory.retrieval.search import Filter
+        from memory.text.spans import span_of
 
-        only = Filter(kinds=[kind] if kind else None, path=scope, tags=_tags_in(tags))
+        begins, ends = span_of(since, until, shelf.settings.zone)
+        only = Filter(kinds=[kind] if kind else None, path=scope, tags=_tags_in(tags), since=begins, until=ends)
+        if every:
+            _print_mentions(await shelf.memory.reading.mentioning([query], owner, only), as_json=as_json)
+            return
         if as_json:
             _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, owner, only, limit)])
             return
@@ -243,6 +251,16 @@ def recall(
             typer.echo(f"{one.hit.score / best if best else 1.0:4.0%}  {one.hit.owner}  {one.text}")
 
     _with_shelf(work)
+
+
+def _print_mentions(hits: list[Hit], *, as_json: bool) -> None:
+    if as_json:
+        _print_json([_hit_json(hit) for hit in hits])
+    elif not hits:
+        typer.echo("Nothing was found.", err=True)
+    for hit in () if as_json else hits:
+        what = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
+        typer.echo(f"{hit.owner}  {to_text(hit.created_at)}  {what}  {' '.join(hit.content.split())}")
 
 
 def export_memory(

@@ -10,25 +10,27 @@ if TYPE_CHECKING:
 
 TEXT_CHARACTERS = 300
 """How much of each message or entry is shown. Twice as much brought nothing more on LoCoMo, half cost 10 points."""
-_BEFORE = TEXT_CHARACTERS // 4
+_BEFORE = 1 / 4
+"""The part of it that may stand before what is sought."""
 _LONGEST_WORD = 40
 
 
-def excerpt(text: str, sought: Sought) -> str:
+def excerpt(text: str, sought: Sought, most: int = TEXT_CHARACTERS) -> str:
     """`text` in one line; of a long one the part that holds most of what is sought, cut between words."""
     line = " ".join(text.split())
-    if len(line) <= TEXT_CHARACTERS:
+    if len(line) <= most:
         return line
+    before = int(most * _BEFORE)
     found = sought.places(line)
     starts = [at for at, _ in found]
 
     def held(start: int) -> int:
-        end = bisect_left(starts, start + TEXT_CHARACTERS - _BEFORE - _LONGEST_WORD)
+        end = bisect_left(starts, start + most - before - _LONGEST_WORD)
         return len({term for _, term in found[bisect_left(starts, start) : end]})
 
     best = max(starts, key=held, default=0)
-    start = max(0, min(best - _BEFORE, len(line) - TEXT_CHARACTERS))
-    end = start + TEXT_CHARACTERS
+    start = max(0, min(best - before, len(line) - most))
+    end = start + most
     if start:
         gap = line.find(" ", start - 1, start + _LONGEST_WORD)
         start = gap + 1 if gap >= 0 and gap < best else start

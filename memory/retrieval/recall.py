@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
-from memory.retrieval.excerpt import excerpt
 from memory.retrieval.neighbourhood import neighbourhood
 from memory.retrieval.ranking import Ranked, ranked
 from memory.retrieval.search import PASSAGES, Filter
+from memory.retrieval.showing import Showing
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.sought import Sought
@@ -20,13 +20,12 @@ from memory.text.words import is_chatter, is_small_talk, only_greets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
-    from datetime import datetime
     from zoneinfo import ZoneInfo
 
     from memory.log.sessions import Transcript
     from memory.retrieval.neighbourhood import Neighbourhood
     from memory.retrieval.search import Found, Hit, Search
-    from memory.store.database import Database, Row
+    from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
 WORST_SHOWN = 0.3
@@ -77,7 +76,7 @@ class Recall:
         self._search = search
         self._database = database
         self._counter = counter
-        self._zone = zone
+        self.showing = Showing(zone)
 
     async def relevant(
         self, question: str, found: Found, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
@@ -111,10 +110,15 @@ class Recall:
                 provenances.append(shown.provenance)
         return Passage("\n".join(lines), worst(provenances))
 
-    async def recall(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Recollection]:
-        """What fits `query`, best first; an exchange once, however many of its messages fit."""
+    async def recall(
+        self, query: str, owner: str | None, only: Filter, limit: int, *, numbered: bool = False
+    ) -> list[Recollection]:
+        """What fits `query`, best first; an exchange once, however many of its messages fit.
+
+        numbered: an exchange with the number of its message, from which one can read on.
+        """
         best = await self._best(query, owner, only, limit * 3)
-        return list(itertools.islice(self._shown(query, best.hits, best.around), limit))
+        return list(itertools.islice(self._shown(query, best.hits, best.around, numbered=numbered), limit))
 
     async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """The entry that has `name` as its name or as an alias, whole."""
@@ -125,11 +129,11 @@ class Recall:
             "SELECT m.id, m.created_at FROM entries e JOIN messages m ON m.id = e.source_message_id WHERE e.id = ?",
             (hit.id,),
         )
-        source = f"by {hit.source} {self._day(hit.created_at)}"
+        source = f"by {hit.source} {self.showing.moment(hit.created_at)}"
         if said is not None:
-            source += f", from message {said['id']} of {self._day(from_text(said['created_at']))}"
+            source += f", from message {said['id']} of {self.showing.moment(from_text(said['created_at']))}"
         text = f"{hit.content}\nOutcome: {hit.outcome}" if hit.outcome else hit.content
-        return WholeEntry(hit.id, hit.name, f"{self._about(hit)} ({source})", text, hit.provenance)
+        return WholeEntry(hit.id, hit.name, f"{self.showing.about(hit)} ({source})", text, hit.provenance)
 
     async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
         """What is called `query`, then what answers it, best first. That it was asked before is no answer to it."""
@@ -164,7 +168,13 @@ class Recall:
         return list(itertools.islice(self._shown(path, hits, around), limit))
 
     def _shown(
-        self, query: str, hits: Iterable[Hit], around: Neighbourhood, *, whole_exchanges: bool = True
+        self,
+        query: str,
+        hits: Iterable[Hit],
+        around: Neighbourhood,
+        *,
+        whole_exchanges: bool = True,
+        numbered: bool = False,
     ) -> Iterator[Recollection]:
         """The hits with the text that shows them, each with its date and source; an exchange once."""
         sought = Sought(query)
@@ -175,39 +185,7 @@ class Recall:
                 continue
             once.add(key)
             if hit.turn_id is None:
-                yield self._entry(hit, sought)
+                yield Recollection(hit, self.showing.entry(hit, sought), hit.provenance)
             else:
-                said = around.turn(hit.turn_id)
-                yield self._exchange(hit, [row for row in said if whole_exchanges or row["role"] == Role.USER], sought)
-
-    def _entry(self, hit: Hit, sought: Sought) -> Recollection:
-        ended = f" Outcome: {excerpt(hit.outcome, sought)}" if hit.outcome else ""
-        return Recollection(hit, f"{self._about(hit)} {excerpt(hit.content, sought)}{ended}", hit.provenance)
-
-    def _exchange(self, hit: Hit, rows: list[Row], sought: Sought) -> Recollection:
-        provenances = [Provenance(row["provenance"]) for row in rows]
-        said = [
-            f"{row['speaker'] or row['role'].capitalize()}{provenance.mark}: {excerpt(row['content'], sought)}"
-            for row, provenance in zip(rows, provenances, strict=True)
-        ]
-        text = f"[{self._day(hit.created_at)}, conversation] {' | '.join(said)}"
-        return Recollection(hit, text, worst(provenances))
-
-    def _about(self, hit: Hit) -> str:
-        return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
-
-    def _validity(self, hit: Hit) -> str:
-        """Since when an entry holds, of one that does no longer also until when, and whether it is confirmed."""
-        since = hit.valid_from or hit.created_at
-        if hit.unconfirmed is not None:
-            return f"unconfirmed, {self._day(since)}"
-        if hit.valid_until is not None and hit.superseded_by is None:
-            return f"{self._day(since)} until {self._day(hit.valid_until)}"
-        if hit.superseded_by is None:
-            return self._day(since)
-        if hit.superseded_at is None:  # its successor was purged
-            return f"superseded, from {self._day(since)}"
-        return f"superseded, {self._day(since)} to {self._day(hit.superseded_at)}"
-
-    def _day(self, moment: datetime) -> str:
-        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}"
+                said = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
+                yield Recollection(hit, *self.showing.exchange(hit, said, sought, numbered=numbered))

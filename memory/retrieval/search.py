@@ -50,6 +50,8 @@ PASSAGES = 100
 """So many passages, besides those that the conversation holds."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
+SCORE = f"-{_BM25}"
+"""The score of a row that matches, greater is better."""
 _SAMPLE = 16
 _MOST = 12
 """So many of the entries looked at must be an owner's for him to have most of all."""
@@ -63,7 +65,7 @@ _FIRST = 10
 # First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
 # Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
 _FOUND = f"""
-SELECT rowid AS row, -{_BM25} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
+SELECT rowid AS row, {SCORE} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
 """
 _ENTRIES = f"""
 SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
@@ -177,7 +179,7 @@ class Search:
 
     async def named(self, name: str, owner: str | None = None, *, only: Filter | None = None) -> list[Hit]:
         """The entries that have `name` as their name or as an alias, of one owner or of all; their score is 0."""
-        where, parameters = _conditions(only or Filter(), None)
+        where, parameters = conditions(only or Filter(), None)
         rows = await self._database.rows(
             "WITH found AS (SELECT 2 * k.entry_id AS row, 0.0 AS score FROM names k JOIN owners o ON o.id = k.owner_id"
             " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # what was removed has no names
@@ -185,6 +187,16 @@ class Search:
             parameters | {"key": name_key(name), "owner": owner},
         )
         return [_hit(row) for row in rows]
+
+    async def at(self, rows: Sequence[int]) -> list[Hit]:
+        """What stands in rows of the index, in their order; what is gone meanwhile is not among it."""
+        found = await self._database.rows(
+            f"WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)), hits AS"
+            f" ({_ENTRIES} UNION ALL {_MESSAGES}), best AS (SELECT * FROM hits) {_DECORATED}",
+            {"rows": json.dumps([*rows])},
+        )
+        hits = {row["row"]: _hit(row) for row in found if row["name"] is not None or row["turn_id"] is not None}
+        return [hits[row] for row in rows if row in hits]
 
     async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""
@@ -215,12 +227,12 @@ class Search:
         parts: list[str] = []
         parameters: dict[str, object] = {"match": match}
         for part, (kinds, limit) in enumerate(limits):
-            where, values = _conditions(replace(only, kinds=kinds), owner_id, part)
+            where, values = conditions(replace(only, kinds=kinds), owner_id, part)
             parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
             parameters |= values | {f"most{part}": -1 if limit is None else limit}
         once = "AS MATERIALIZED" if len(parts) > 1 else "AS"
         sql = (
-            f"WITH found AS MATERIALIZED ({_FOUND}), hits {once} ({_sources(limits)}),"
+            f"WITH found AS MATERIALIZED ({_FOUND}), hits {once} ({sources(limits)}),"
             f" best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
         )
         wanted = sum(limit for _, limit in limits if limit is not None)
@@ -239,20 +251,21 @@ class Search:
             await rebuild(connection)
 
 
-def _sources(limits: Limits) -> str:
-    """What is searched: entries, messages, or both."""
+def sources(limits: Limits) -> str:
+    """What is searched, of the rows in `found`: entries, messages, or both."""
     kinds = {kind for some, _ in limits for kind in (some if some is not None else (*Kind, MESSAGE_KIND))}
     sources = [_ENTRIES] if kinds - {MESSAGE_KIND} else []
     sources += [_MESSAGES] if MESSAGE_KIND in kinds else []
     return " UNION ALL ".join(sources or [_ENTRIES])
 
 
-def _conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, dict[str, object]]:
-    conditions = [] if owner_id is None else [f"+b.owner_id = {owner_id}"]
+def conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, dict[str, object]]:
+    """The condition on a row `b` that is wanted, and its parameters."""
+    wanted = [] if owner_id is None else [f"+b.owner_id = {owner_id}"]
     parameters: dict[str, object] = {}
     if only.kinds is not None:
         names = {f"kind{part}_{number}": str(kind) for number, kind in enumerate(only.kinds)}
-        conditions.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
+        wanted.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
         parameters |= names
     for name, value, condition in (
         ("path", only.path, "scope_matches(b.scope, :path)"),
@@ -262,11 +275,11 @@ def _conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str,
         ("archived", only.archived, "b.archived = :archived"),
     ):
         if value is not None:
-            conditions.append(condition)
+            wanted.append(condition)
             parameters[name] = value
     if only.current:
-        conditions.append("b.current")
-    return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
+        wanted.append("b.current")
+    return (f"WHERE {' AND '.join(wanted)}" if wanted else ""), parameters
 
 
 def _hit(row: Row) -> Hit:

@@ -6,23 +6,22 @@ import itertools
 import re
 from collections import Counter
 
-from memory.text.cues import FUNCTION_PHRASES, RECALLING
 from memory.text.words import (
     BARE_WORD,
     LONGEST_INDEXED,
     MOST_TERMS,
     beginning_of,
+    between_function_words,
     has_gaps,
     plain,
+    sought_parts,
     stem_of,
-    telling_parts,
 )
 
 _ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "er", "ly", "s", "e", "y")
 """Of English, longest first: nearly what FTS5 takes away, and measured to rank as well."""
 _SHORTEST = 3
 _ASCII_WORD = re.compile("[a-z0-9]+")
-_BETWEEN_WORDS = re.compile("|".join(sorted(FUNCTION_PHRASES, key=len, reverse=True)))
 
 
 def root(word: str) -> str:
@@ -39,11 +38,10 @@ class Sought:
     """What a question looks for. terms: its telling words without endings; of Chinese pairs of letters."""
 
     def __init__(self, question: str) -> None:
-        words, is_inflected = telling_parts(question)
+        words, is_inflected = sought_parts(question)
         self._beginnings: dict[str, str | None] = {}
         self._pairs: dict[str, None] = {}
-        telling = [word for word in words if word not in RECALLING] or words
-        for word in map(plain, telling[:MOST_TERMS]):
+        for word in map(plain, words[:MOST_TERMS]):
             if has_gaps(word):
                 self._beginnings[root(word)] = beginning_of(word) if is_inflected else None
             else:
@@ -93,5 +91,5 @@ class Sought:
 
 
 def _pairs(run: str) -> list[str]:
-    parts = [part for part in _BETWEEN_WORDS.split(run) if part] or [run]
+    parts = between_function_words(run)
     return [pair for part in parts for pair in ([part] if len(part) == 1 else map("".join, itertools.pairwise(part)))]

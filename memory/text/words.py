@@ -10,16 +10,22 @@ import itertools
 import re
 import unicodedata
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memory.text.cues import (
     ACKNOWLEDGEMENTS,
     ASKING_WHEN,
     ASKING_WHO,
+    FUNCTION_PHRASES,
     GREETINGS,
     PLEASANTRIES,
+    RECALLING,
     REQUESTS,
     SMALL_TALK_PHRASES,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Yi; and Hangul, whose words
 # grow particles.
@@ -113,6 +119,7 @@ _LATIN_ENDINGS = tuple(
 SHORTEST_BEGINNING = 4
 """Letters that a word must keep for its beginning to be looked for."""
 
+_FUNCTION_WORDS = re.compile("|".join(sorted(FUNCTION_PHRASES, key=len, reverse=True)))
 _SMALL_TALK_WORDS = ACKNOWLEDGEMENTS | PLEASANTRIES | STOP_WORDS
 _SMALL_TALK_RUN = re.compile(f"(?:{'|'.join(sorted(SMALL_TALK_PHRASES, key=len, reverse=True))})+")
 _ASKS_FOR_MORE = ASKING_WHO | ASKING_WHEN
@@ -168,6 +175,29 @@ def match_expression(owner_id: int | None, query: str) -> str | None:
     return looked_for if owner_id is None else f'owner : "o{owner_id}" AND ({looked_for})'
 
 
+def mention_expressions(owner_id: int | None, subjects: Iterable[str]) -> tuple[str, str] | None:
+    """The FTS5 expressions for what speaks of a subject in its own text, not in that of its neighbours.
+
+    The first asks for all telling words of one of the subjects, the second for any of them; None when no word counts.
+    Owner None searches all owners.
+    """
+    whole: list[str] = []
+    some: list[str] = []
+    for subject in subjects:
+        words, is_inflected = sought_parts(subject)
+        pieces = [piece for word in words for piece in ([word] if has_gaps(word) else between_function_words(word))]
+        terms = [_terms_of(piece, is_inflected=is_inflected) for piece in pieces[:MOST_TERMS]]
+        # of a word any form, of a run of letters each pair
+        needed = [f"({(' OR ' if has_gaps(p) else ' AND ').join(t)})" for p, t in zip(pieces, terms, strict=False) if t]
+        whole += [f"({' AND '.join(needed)})"] if needed else []
+        some += [term for each in terms for term in each]
+    if not whole:
+        return None
+    own = "{body name tags scope speaker date} : "
+    own = own if owner_id is None else f'owner : "o{owner_id}" AND {own}'
+    return f"{own}({' OR '.join(whole)})", f"{own}({' OR '.join(dict.fromkeys(some))})"
+
+
 def query_terms(query: str) -> list[str]:
     """The terms of a query as FTS5 takes them, without stop words unless there is nothing else."""
     telling, is_inflected = telling_parts(query)
@@ -185,6 +215,17 @@ def telling_parts(query: str) -> tuple[list[str], bool]:
     words = list(dict.fromkeys(part for word in found for part in _parts(word)))
     said_nothing, is_inflected = _language_of(words)
     return [word for word in words if word not in said_nothing] or words, is_inflected
+
+
+def sought_parts(question: str) -> tuple[list[str], bool]:
+    """The same without the words that only ask memory, unless there is nothing else."""
+    words, is_inflected = telling_parts(question)
+    return [word for word in words if word not in RECALLING] or words, is_inflected
+
+
+def between_function_words(run: str) -> list[str]:
+    """What a run of letters without gaps holds between its function words; all of it where there is nothing else."""
+    return [part for part in _FUNCTION_WORDS.split(run) if part] or [run]
 
 
 def query_stems(query: str) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import inspect
 import json
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance
@@ -27,6 +28,19 @@ log = structlog.get_logger(__name__)
 
 TOOL_TIMEOUT = 30.0
 """Seconds that one tool call may take."""
+
+
+def _texts(given: object) -> object:
+    if isinstance(given, str) and given.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):  # then it is a text that begins so
+            given = json.loads(given)
+    each = given if isinstance(given, list) else [given]
+    plain = (str(one).strip() if isinstance(one, str | int | float) else one for one in each)
+    return [one for one in plain if one not in ("", None)]
+
+
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+"""A list of texts, also as models write it that are no good at lists: one text alone, or a list inside a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,20 @@ class Writes(IntEnum):
     LASTING = 2
 
 
+class _Arguments(BaseModel):
+    """What a model may write as arguments of any tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, arguments: object) -> object:
+        """What a model leaves out it often writes as null."""
+        if not isinstance(arguments, dict):
+            return arguments
+        return {name: value for name, value in arguments.items() if value is not None}
+
+
 class Tool:
     """One tool, made from an async function `(context, **arguments)` with a docstring.
 
@@ -100,9 +128,7 @@ class Tool:
         try:
             parsed = self._arguments.model_validate_json(arguments or "{}")
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
-            return f"error: the arguments are wrong: {f'{where}: ' if where else ''}{first['msg']}"
+            return f"error: the arguments are wrong: {self._wrong(error)}"
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
         reads = self._reads_if is not None and self._reads_if(values)
         refusal = _refusal(Writes.NOTHING if reads else self._writes, context)
@@ -118,6 +144,13 @@ class Tool:
         except Exception as error:
             log.exception("tool_failed", tool=self.spec.name)
             return f"error: {self.spec.name} failed ({type(error).__name__})"
+
+    def _wrong(self, error: ValidationError) -> str:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            return f"{self.name} takes no {where}, only {', '.join(json.loads(self.spec.parameters)['properties'])}"
+        return f"{f'{where}: ' if where else ''}{first['msg']}"
 
 
 class Toolbox:
@@ -183,7 +216,7 @@ def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[
     fields: dict[str, Any] = {
         p.name: (hints[p.name], ... if p.default is inspect.Parameter.empty else p.default) for p in parameters
     }
-    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+    return create_model(function.__name__, __base__=_Arguments, **fields)
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memory.retrieval.activation import format_record
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from pipeline.tools.toolbox import Tool, ToolContext, Writes
+from pipeline.tools.toolbox import Texts, Tool, ToolContext, Writes
 
 if TYPE_CHECKING:
     from memory.consolidation.weekly import WeeklyConsolidation
@@ -58,7 +58,7 @@ def episode_tool(entries: EntryStore) -> Tool:
         context: ToolContext,
         event: str,
         outcome: Annotated[str, Field(max_length=LONGEST_OUTCOME)] = "",
-        tags: Annotated[list[str], Field(max_length=MOST_TAGS)] = [],  # noqa: B006  # read by pydantic, never changed
+        tags: Annotated[Texts, Field(max_length=MOST_TAGS)] = [],  # noqa: B006  # read by pydantic, never changed
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
         new = NewEntry(
@@ -79,7 +79,7 @@ def procedure_tool(procedures: Procedures) -> Tool:
         context: ToolContext,
         name: str,
         task: Annotated[str, Field(description="what it is for")] = "",
-        steps: list[str] = [],  # noqa: B006  # read by pydantic, never changed
+        steps: Texts = [],  # noqa: B006  # read by pydantic, never changed
         result: Annotated[Literal["", "success", "failure"], Field(description="how a run of it went")] = "",
     ) -> str:
         """Save a workflow as a name with steps, or record how a run of a saved one went."""

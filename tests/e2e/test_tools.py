@@ -142,7 +142,9 @@ async def test_recall_searches_conversations_and_notes(person: Person, model: Mo
         ("memory_recall", {"query": "lighthouse", "tokens": 10_000}),
         ("memory_recall", {"query": "\"' NOT ("}),
     )
-    exchange = "- [2026-02-07 12:15, conversation] User: What colour is the lighthouse? | Assistant: It is white."
+    exchange = (
+        "- [2026-02-07 12:15, conversation, message 1] User: What colour is the lighthouse? | Assistant: It is white."
+    )
     note = "- [2026-02-07 12:15, note keeper] the lighthouse keeper is Taras"
     assert set(answers[1].splitlines()) == {exchange, note}
     assert answers[2] == note

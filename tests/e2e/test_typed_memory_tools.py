@@ -131,7 +131,9 @@ async def test_recall_filters_by_kind_and_path(person: Person, model: ModelServe
     assert answers[2] == answers[0]
     assert answers[3].splitlines()[0] == old
     assert answers[4] == "nothing found"
-    assert answers[5] == answers[6] == "error: give a query, or a path"
+    assert (
+        answers[5] == answers[6] == ("error: give queries, a time (since, until), a path, or a message to read around")
+    )
     assert answers[7].startswith("error: the arguments are wrong: tokens:")
 
 
@@ -169,7 +171,8 @@ async def test_only_what_recall_shows_is_counted(person: Person, model: ModelSer
     for number in range(5):
         await store.entries.add(OWNER, NewEntry("lighthouse " * 20, name=f"n{number}"))
     answers = await use(person, model, ("memory_recall", {"query": "lighthouse", "tokens": 150}))
-    shown = len(answers[0].splitlines())
+    shown = answers[0].count("- [")
+    assert answers[0].endswith(f"({5 - shown} more: page=2)")
     assert 0 < shown < 5
     assert sorted((await counts(store)).values()) == [1] * (5 - shown) + [2] * shown
 

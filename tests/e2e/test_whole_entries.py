@@ -96,7 +96,7 @@ async def test_what_has_no_such_page_says_so(person: Person, model: ModelServer,
         recall("short", kind="fact"),
         recall("short", page=0),
     )
-    assert answers[0] == "error: short has only 1 page"
-    assert answers[1] == "error: only an entry that is asked for by its name has pages"
+    assert answers[0] == "error: there is no page 2: 1 is the last"
+    assert answers[1] == answers[0]
     assert answers[2] == "nothing found"
     assert answers[3].startswith("error: the arguments are wrong: page:")

@@ -1,0 +1,218 @@
+"""What memory holds, read page by page: what fits several queries, every mention of a subject, what was said around.
+
+For a model that looks something up itself, and for the people who do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from memory.clock import from_text
+from memory.errors import MnemeError
+from memory.messages import Passage, Provenance, worst
+from memory.retrieval.excerpt import excerpt
+from memory.retrieval.mentions import mentions
+from memory.retrieval.paging import CHUNK, Line, NoSuchPage, Page, Paging, cut
+from memory.retrieval.showing import said_by
+from memory.store.entry import TYPED_KINDS
+from memory.store.index import source_of
+from memory.text.sought import Sought
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from zoneinfo import ZoneInfo
+
+    from memory.retrieval.mentions import Mention
+    from memory.retrieval.recall import Recall, Recollection
+    from memory.retrieval.search import Filter, Hit, Search
+    from memory.store.database import Database, Row
+    from memory.text.tokens import TokenCounter
+
+MOST_RESULTS = 30
+"""So many of the best hits of a query are on its pages: nearly all that are ranked, an exchange once."""
+LINE_CHARACTERS = 160
+"""How much of a message or an entry stands in a list."""
+MOST_BITS = 63
+"""Of the number of a message."""
+AROUND = 30
+"""So many messages before one and after it are read at the most."""
+AROUND_CHARACTERS = 1_000
+"""How much of each of them is shown; of the one itself as much as there is room for."""
+WHOLE = "These hold all words of a query:"
+SOME = "These hold only some of the words:"
+_BEFORE = f"SELECT * FROM spoken WHERE conversation_id = :conversation AND id < :id ORDER BY id DESC LIMIT {AROUND + 1}"
+_AFTER = f"SELECT * FROM spoken WHERE conversation_id = :conversation AND id > :id ORDER BY id LIMIT {AROUND + 1}"
+_ONE = (
+    "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id JOIN owners o ON o.id = c.owner_id"
+    " WHERE m.id = ? AND o.name = ?"
+)
+
+
+class NothingThere(MnemeError):
+    """What was asked for is not there; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for, and how much of it is shown: the page (from 1) and its tokens."""
+
+    only: Filter
+    page: int
+    tokens: int
+
+
+class Reading:
+    """Reads memory for those who ask."""
+
+    def __init__(self, recall: Recall, search: Search, database: Database, counter: TokenCounter) -> None:
+        self._recall = recall
+        self._search = search
+        self._database = database
+        self._counter = counter
+        self._showing = recall.showing
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """On whose clock days and times are told."""
+        return self._showing.zone
+
+    async def search(self, queries: Sequence[str], owner: str, wanted: Wanted) -> Page | None:
+        """What fits the queries, the best of each first; before it, whole, the entries that have a query as their name.
+
+        A long entry that alone is asked for has pages of its own. None: nothing fits. Raises NoSuchPage.
+        """
+        paging = Paging(wanted.tokens, self._counter)
+        called = {
+            one.id: one
+            for query in queries
+            if (one := await self._recall.called(query, owner, wanted.only)) is not None
+        }
+        lines: list[Line] = []
+        for entry in called.values():
+            pages = paging.pages_of(f"- {entry.about}", entry.text)
+            texts = [Line(f"- {entry.about} {text}", entry.provenance, entry.id) for text in pages]
+            if len(queries) == 1 and len(pages) > 1:
+                return _page_of_entry(texts, wanted.page, entry.name)
+            lines += texts[:1]
+        found = [await self._recall.recall(query, owner, wanted.only, MOST_RESULTS, numbered=True) for query in queries]
+        shown = _once(one for turns in zip_longest(*found) for one in turns if one is not None)
+        lines += [_line(one) for one in shown if one.hit.name is None or one.hit.id not in called]
+        return await _listed(paging, lines, wanted.page)
+
+    async def about_path(self, path: str, owner: str, wanted: Wanted) -> Page | None:
+        """The memories for a path. None: there are none."""
+        kinds = wanted.only.kinds or TYPED_KINDS
+        found = await self._recall.semantic_scoped(owner, path, MOST_RESULTS, kinds)
+        return await _listed(Paging(wanted.tokens, self._counter), [_line(one) for one in found], wanted.page)
+
+    async def every(self, subjects: Sequence[str], owner: str, wanted: Wanted) -> Page | None:
+        """All that speaks of one of the subjects, a line each, by conversation and day; the first line counts it.
+
+        Without subjects all that was said and noted, the oldest first. None: there is nothing. Raises NoSuchPage.
+        """
+        found = await self._mentions(subjects, owner, wanted.only)
+        if not found:
+            return None
+        whole = sum(one.whole for one in found)
+        head = f"{whole} found"
+        if subjects:
+            head = f"{whole} with all words of a query, {len(found) - whole} more with some of them"
+        sought = Sought(" ".join(subjects))
+        has_both = 0 < whole < len(found)
+
+        async def fetch(start: int) -> list[Line]:
+            chunk = found[start : start + CHUNK]
+            present = await self._present(chunk)
+            return [self._mention(one, hit, sought, has_both=has_both) for one, hit in present]
+
+        return await Paging(wanted.tokens, self._counter).page(fetch, len(found), wanted.page, f"{head}:")
+
+    async def mentioning(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Hit]:
+        """The same, all of it, of one owner or of all: as hits, an exchange as its first message that speaks of it."""
+        return [hit for _, hit in await self._present(await self._mentions(subjects, owner, only))]
+
+    async def _mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
+        return await mentions(self._database, owner, subjects, only, self.zone)
+
+    async def _present(self, found: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
+        """The mentions with what they are; what was forgotten meanwhile is not among them."""
+        hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([one.row for one in found])}
+        return [(one, hits[key]) for one in found if (key := (one.turn, source_of(one.row)[1])) in hits]
+
+    def _mention(self, mention: Mention, hit: Hit, sought: Sought, *, has_both: bool) -> Line:
+        tier = (WHOLE if mention.whole else SOME,) if has_both else ()
+        if mention.conversation is None:
+            text = self._showing.entry(hit, sought, LINE_CHARACTERS)
+            return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
+        at = hit.created_at.astimezone(self.zone)
+        said = said_by(hit.source, hit.provenance, excerpt(hit.content, sought, LINE_CHARACTERS))
+        return Line(
+            f"- {at:%H:%M}, message {hit.id}: {said}",
+            hit.provenance,
+            headings=(*tier, f"[{at:%Y-%m-%d}, conversation]"),
+        )
+
+    async def around(self, message: int, owner: str, tokens: int) -> Passage:
+        """What was said around a message, which is shown first of all, in at most `tokens`. Raises NothingThere."""
+        one = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MOST_BITS else None
+        if one is None:
+            raise NothingThere(f"there is no message {message}: take a number that memory_recall has shown")
+        place = {"conversation": one["conversation_id"], "id": message}
+        before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
+        room = tokens - self._counter.text(_rest("before", 9_999_999) + _rest("after", 9_999_999)) - 2
+        texts = {message: cut(self._said(one), max(1, room), self._counter)}
+        room -= self._counter.text(texts[message]) + 1
+        # what follows tells more than what went before; a side ends where a message does not fit
+        sides = {"after": iter(after[:AROUND]), "before": iter(before[:AROUND])}
+        shown = {"after": 0, "before": 0}
+        while sides:
+            for side, rows in list(sides.items()):
+                row = next(rows, None)
+                text = self._said(row, AROUND_CHARACTERS) if row is not None else ""
+                cost = self._counter.text(text) + 1
+                if row is None or cost > room:
+                    del sides[side]
+                    continue
+                room -= cost
+                texts[row["id"]] = text
+                shown[side] += 1
+        lines = [texts[number] for number in sorted(texts)]
+        lines[:0] = [_rest("before", min(texts))] if len(before) > shown["before"] else []
+        lines += [_rest("after", max(texts))] if len(after) > shown["after"] else []
+        read = [one, *before[: shown["before"]], *after[: shown["after"]]]
+        return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
+
+    def _said(self, row: Row, most: int | None = None) -> str:
+        text = " ".join(row["content"].split())
+        text = text if most is None or len(text) <= most else f"{text[:most]}…"
+        said = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
+        return f"- [{self._showing.moment(from_text(row['created_at']))}, message {row['id']}] {said}"
+
+
+def _rest(side: str, number: int) -> str:
+    return f"(more was said {side}: around={number})"
+
+
+def _once(found: Iterable[Recollection]) -> list[Recollection]:
+    """Each exchange and each entry once."""
+    return list({(one.hit.turn_id, one.hit.turn_id or one.hit.id): one for one in reversed([*found])}.values())[::-1]
+
+
+def _line(one: Recollection) -> Line:
+    return Line(f"- {one.text}", one.provenance, one.hit.id if one.hit.name is not None else None)
+
+
+async def _listed(paging: Paging, lines: Sequence[Line], number: int) -> Page | None:
+    async def fetch(start: int) -> Sequence[Line]:
+        return lines[start : start + CHUNK]
+
+    return await paging.page(fetch, len(lines), number) if lines else None
+
+
+def _page_of_entry(pages: Sequence[Line], number: int, name: str) -> Page:
+    if number > len(pages):
+        raise NoSuchPage(f"{name} has only {len(pages)} pages")
+    shown = pages[number - 1]
+    return Page(number, [shown.text], [shown.provenance], {shown.entry} if shown.entry is not None else set())

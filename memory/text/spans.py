@@ -1,0 +1,51 @@
+"""A span of days as a model or a person writes it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+_DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[T ].*)?)?)?")
+
+
+class WrongDate(MnemeError):
+    """A text is no date, or a span ends before it begins."""
+
+
+def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, datetime | None]:
+    """From the first moment of the day `since` to the first one after the day `until`; None where a text is empty.
+
+    Each is a day, a month or a year: `2026-02-28`, `2026-02`, `2026`. A time of the day is left out. Raises WrongDate.
+    """
+    begins = _days(since, zone)[0] if since.strip() else None
+    ends = _days(until, zone)[1] if until.strip() else None
+    if begins is not None and ends is not None and begins >= ends:
+        raise WrongDate(
+            f"the time from {since.strip()} until {until.strip()} ends before it begins: exchange the dates"
+        )
+    return begins, ends
+
+
+def _days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """When a day, month or year begins, and when the next one does."""
+    found = _DATE.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError(text)
+        year, month, day = (int(found[part]) if found[part] else None for part in ("year", "month", "day"))
+        first = date(year or 1, month or 1, day or 1)
+        if day is not None:
+            following = first + timedelta(days=1)
+        elif month is not None:
+            following = date(first.year + month // 12, month % 12 + 1, 1)
+        else:
+            following = date(first.year + 1, 1, 1)
+    except (ValueError, OverflowError) as error:
+        raise WrongDate(f'"{text.strip()}" is no date: write it as 2026-02-28, 2026-02 or 2026') from error
+    return datetime.combine(first, time(), zone), datetime.combine(following, time(), zone)

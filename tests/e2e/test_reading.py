@@ -1,0 +1,297 @@
+"""memory_recall as a model reads with it: several queries, times, every mention, pages, what was said around."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.messages import Message, Provenance, Role
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from tests.support.talk import Store, assistant, user
+from tests.support.tool_use import OWNER, use
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from memory.log.sessions import Session
+    from tests.support.fakes import FakeClock, Person
+    from tests.support.servers.model import ModelServer
+
+
+@pytest.fixture
+def store(app: App, clock: FakeClock) -> Store:
+    """The services over the App's database."""
+    return Store.over(app.database, clock)
+
+
+@pytest.fixture
+async def session(store: Store) -> Session:
+    """The chat of the person at the console."""
+    from memory.log.sessions import Address
+
+    return await store.sessions.get_or_create(Address("console", "local"))
+
+
+def recall(**arguments: object) -> tuple[str, object]:
+    return "memory_recall", arguments
+
+
+async def travelled(store: Store, session: Session, clock: FakeClock, *cities: str) -> None:
+    """A conversation for each city, a day apart, the first today."""
+    for city in cities:
+        await store.exchange(session, f"I visited {city} at last", "How was it?")
+        await store.exchange(session, "It was lovely and the food was good", "I am glad.")
+        await store.sessions.clear_messages(session.id)
+        clock.forward(days=1)
+
+
+async def test_several_queries_give_the_best_of_each_and_each_exchange_once(
+    person: Person, model: ModelServer, store: Store, session: Session
+) -> None:
+    await store.exchange(session, "The lighthouse is white", "I see.")
+    await store.exchange(session, "My boat is called Kolibri", "A nice name.")
+    await store.sessions.clear_messages(session.id)
+    (answer,) = await use(person, model, recall(queries=["lighthouse colour", "name of the boat", "white lighthouse"]))
+    lines = answer.splitlines()
+    assert "The lighthouse is white" in lines[0]
+    assert "Kolibri" in lines[1]
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"queries": "lighthouse"},
+        {"query": "lighthouse"},
+        {"queries": '["lighthouse", ""]'},
+        {"queries": ["lighthouse", None], "since": None, "page": "1", "every": "false", "around": None},
+        {"query": ["lighthouse"], "kind": ["messages", "Note"], "path": None},
+    ],
+)
+async def test_arguments_are_understood_as_models_write_them(
+    person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
+) -> None:
+    await store.exchange(session, "The lighthouse is white", "I see.")
+    await store.sessions.clear_messages(session.id)
+    (answer,) = await use(person, model, ("memory_recall", arguments))
+    assert answer == ("- [2026-02-07 12:15, conversation, message 1] User: The lighthouse is white | Assistant: I see.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (
+            {"queries": "x", "since": "last May"},
+            'error: "last May" is no date: write it as 2026-02-28, 2026-02 or 2026',
+        ),
+        ({"queries": "x", "until": "2026-02-30"}, 'error: "2026-02-30" is no date'),
+        ({"since": "2026-03", "until": "2026-02"}, "error: the time from 2026-03 until 2026-02 ends before it begins"),
+        ({"queries": "x", "date": "2026"}, "error: the arguments are wrong: memory_recall takes no date, only queries"),
+        ({"queries": [{"text": "x"}]}, "error: the arguments are wrong: queries.0: Input should be a valid string"),
+        ({"queries": ["x"] * 9}, "error: the arguments are wrong: queries: Value should have at most 8 items"),
+        ({"around": 99}, "error: there is no message 99"),
+        ({"around": "the first"}, "error: the arguments are wrong: around:"),
+        ({"around": 10**30}, "error: there is no message 1000000000000000000000000000000"),
+        ({"queries": "nowhere", "kind": "thought"}, "nothing found; there is no kind thought, but note, archive"),
+        ({"queries": "nowhere", "every": True}, "nothing found"),
+        ({"queries": "???", "every": True}, "nothing found"),
+        ({"since": "1999", "until": "1999"}, "nothing found"),
+        ({"since": "9999"}, 'error: "9999" is no date'),
+        (["x"], "error: the arguments are wrong: Input should be"),
+        ("x", "error: the arguments are wrong: "),
+    ],
+)
+async def test_what_cannot_be_done_is_answered_with_a_sentence(
+    person: Person, model: ModelServer, arguments: object, answer: str
+) -> None:
+    (said,) = await use(person, model, ("memory_recall", arguments))
+    assert said.startswith(answer)
+    assert "\n" not in said
+
+
+async def test_every_mention_is_listed_by_conversation_and_day_and_counted(
+    person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
+) -> None:
+    await travelled(store, session, clock, "Rome", "Oslo", "Lviv")
+    await store.entries.add(OWNER, NewEntry("visited cities: Rome", name="cities", kind=Kind.FACT))
+    (answer,) = await use(person, model, recall(queries="visited", every=True))
+    assert answer.splitlines()[0] == "4 with all words of a query, 0 more with some of them:"
+    assert sorted(answer.split("\n[")[1:]) == [
+        "2026-02-07, conversation]\n- 12:15, message 1: User: I visited Rome at last",
+        "2026-02-08, conversation]\n- 12:15, message 5: User: I visited Oslo at last",
+        "2026-02-09, conversation]\n- 12:15, message 9: User: I visited Lviv at last",
+        "entries]\n- [2026-02-10 12:15, fact cities] visited cities: Rome",
+    ]
+
+
+async def test_what_holds_all_words_comes_first(
+    person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
+) -> None:
+    await travelled(store, session, clock, "Rome", "Oslo")
+    (answer,) = await use(person, model, recall(queries=["visited Oslo", "food"], every=True))
+    head, whole, some = re.split("\nThese hold .*:\n", answer)
+    assert head == "3 with all words of a query, 1 more with some of them:"
+    assert [city for city in ("Oslo", "Rome") if city in whole] == ["Oslo"]
+    assert whole.count("the food was good") == 2
+    assert some == "[2026-02-07, conversation]\n- 12:15, message 1: User: I visited Rome at last"
+
+
+@pytest.mark.parametrize(
+    ("said", "subject"),
+    [
+        ("Вчера ездили в новый театр с детьми", "театры"),
+        ("Gestern waren wir mit den Kindern im Theater", "Theaters"),
+        ("昨天我们去了新剧院", "剧院"),
+    ],
+)
+async def test_mentions_are_found_in_other_forms_and_scripts(
+    person: Person, model: ModelServer, store: Store, session: Session, said: str, subject: str
+) -> None:
+    await store.exchange(session, said, "…")
+    await store.sessions.clear_messages(session.id)
+    question = {"Theaters": "Wie oft waren wir in den Theatern?"}.get(subject, subject)
+    (answer,) = await use(person, model, recall(queries=[question], every=True))
+    assert said in answer
+
+
+async def test_pages_together_hold_every_mention_once_and_say_how_many_are_left(
+    person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
+) -> None:
+    for number in range(130):
+        await store.exchange(session, f"I ran {number} kilometres along the river and back home", "Well done!")
+        if number % 7 == 0:
+            await store.sessions.clear_messages(session.id)
+            clock.forward(days=1)
+    seen: list[int] = []
+    page, left = 1, 130
+    while left:
+        (answer,) = await use(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
+        assert TokenCounter().text(answer) <= 500
+        assert answer.startswith("130 with all words of a query")
+        seen += [int(number) for number in re.findall(r"ran (\d+) kilo", answer)]
+        more = re.search(r"\n\((\d+) more: page=(\d+)\)$", answer)
+        left = int(more[1]) if more else 0
+        assert left == 130 - len(seen)
+        page += 1
+    assert sorted(seen) == list(range(130))
+    (answer,) = await use(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
+    assert answer == f"error: there is no page {page}: {page - 1} is the last"
+
+
+async def test_the_pages_of_a_search_go_on_where_the_last_one_ended(
+    person: Person, model: ModelServer, store: Store, session: Session
+) -> None:
+    for number in range(12):
+        await store.entries.add(OWNER, NewEntry(f"lighthouse {number} stands on the cliff", name=f"n{number}"))
+    seen: list[str] = []
+    for page in range(1, 20):
+        (answer,) = await use(person, model, recall(queries="lighthouse", page=page, tokens=100))
+        assert TokenCounter().text(answer) <= 100
+        if answer.startswith("error: there is no page"):
+            break
+        seen += re.findall(r"note (n\d+)\]", answer)
+    assert sorted(seen) == sorted(f"n{number}" for number in range(12))
+
+
+async def test_a_time_bounds_what_is_found_and_alone_lists_what_was_said_then(
+    person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
+) -> None:
+    await travelled(store, session, clock, "Rome", "Oslo", "Lviv")
+    answers = await use(
+        person,
+        model,
+        recall(queries="visited", since="2026-02-08", until="2026-02-08"),
+        recall(queries="visited", every=True, since="2026-02-09T00:00"),
+        recall(since="2026-02", until="2026-02-07"),
+    )
+    assert [city in answers[0] for city in ("Rome", "Oslo", "Lviv")] == [False, True, False]
+    assert [city in answers[1] for city in ("Rome", "Oslo", "Lviv")] == [False, False, True]
+    assert answers[2] == (
+        "2 found:\n[2026-02-07, conversation]\n- 12:15, message 1: User: I visited Rome at last\n"
+        "- 12:15, message 3: User: It was lovely and the food was good"
+    )
+
+
+async def test_one_reads_on_around_a_message(
+    person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
+) -> None:
+    await travelled(store, session, clock, "Rome")
+    for number in range(40):
+        await store.exchange(session, f"question {number}", f"answer {number}")
+    await store.sessions.clear_messages(session.id)
+    answers = await use(
+        person, model, recall(around=1), recall(around="25", tokens=150), recall(around=84, tokens=2000)
+    )
+    assert answers[0].splitlines() == [
+        "- [2026-02-07 12:15, message 1] User: I visited Rome at last",
+        "- [2026-02-07 12:15, message 2] Assistant: How was it?",
+        "- [2026-02-07 12:15, message 3] User: It was lovely and the food was good",
+        "- [2026-02-07 12:15, message 4] Assistant: I am glad.",
+    ]
+    numbers = [int(number) for number in re.findall(r", message (\d+)\]", answers[1])]
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert 25 in numbers
+    assert answers[1].splitlines()[0] == f"(more was said before: around={numbers[0]})"
+    assert answers[1].splitlines()[-1] == f"(more was said after: around={numbers[-1]})"
+    assert TokenCounter().text(answers[1]) <= 150
+    assert "after" not in answers[2].splitlines()[-1]
+
+
+async def test_a_message_that_alone_is_too_long_is_cut_to_the_tokens(
+    person: Person, model: ModelServer, store: Store, session: Session
+) -> None:
+    await store.exchange(session, "lighthouse " * 2000, "I see.")
+    await store.sessions.clear_messages(session.id)
+    (answer,) = await use(person, model, recall(around=1, tokens=100))
+    assert 50 < TokenCounter().text(answer) <= 100
+    assert answer.startswith("- [2026-02-07 12:15, message 1] User: lighthouse lighthouse")
+
+
+async def test_nobody_reads_around_the_messages_of_others_or_lists_them(
+    person: Person, model: ModelServer, store: Store
+) -> None:
+    other = await store.session("other")
+    await store.exchange(other, "the lighthouse is white", "I see.")
+    answers = await use(
+        person,
+        model,
+        recall(around=1),
+        recall(queries="lighthouse", every=True),
+        recall(since="2026-01-01", until="2026-12-31"),
+    )
+    assert answers[0].startswith("error: there is no message 1")
+    assert answers[1:] == ["nothing found", "nothing found"]
+
+
+@pytest.mark.parametrize("arguments", [{"around": 1}, {"queries": "lighthouse", "every": True}, {"since": "2026-02"}])
+async def test_what_is_foreign_is_marked_and_lets_nothing_lasting_be_written(
+    person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
+) -> None:
+    forwarded = Message(Role.USER, "the lighthouse is white", store.clock(), provenance=Provenance.FORWARDED)
+    await store.turn(session, forwarded, assistant("I see.", store.clock()))
+    await store.turn(session, user("Fine", store.clock()), assistant("Good.", store.clock()))
+    await store.sessions.clear_messages(session.id)
+    answers = await use(person, model, ("memory_recall", arguments), ("memory_learn", {"fact": "It is white"}))
+    assert "User [forwarded]: the lighthouse is white" in answers[0]
+    assert answers[1].startswith("error: forwarded text is in view")
+
+
+async def test_people_list_mentions_too_and_turn_the_pages(
+    person: Person, store: Store, session: Session, clock: FakeClock
+) -> None:
+    await travelled(
+        store, session, clock, *(f"city number {n} of my long journey through the north" for n in range(60))
+    )
+    first = await person.says("/recall all visited")
+    assert first.startswith("60 with all words of a query, 0 more with some of them:")
+    more = re.search(r"\n/recall all visited 2 shows more, (\d+) are left\.$", first)
+    assert more is not None
+    second = await person.says("/recall all visited 2")
+    shown = [re.findall(r"city number (\d+) ", page) for page in (first, second)]
+    assert len(shown[0]) == 60 - int(more[1])
+    assert not set(shown[0]) & set(shown[1])
+    # a number that is no page is a word
+    assert "1 with all words of a query" in await person.says("/recall all visited city 59")
+    assert await person.says("/recall all zebra") == "I found nothing about that."

@@ -1,0 +1,53 @@
+"""Spans of days as a model or a person writes them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.text.spans import WrongDate, span_of
+
+KYIV = ZoneInfo("Europe/Kyiv")
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "first", "last"),
+    [
+        ("2026-02-07", "2026-02-07", date(2026, 2, 7), date(2026, 2, 8)),
+        ("2026-02", "2026-02", date(2026, 2, 1), date(2026, 3, 1)),
+        ("2026-12", "2026-12", date(2026, 12, 1), date(2027, 1, 1)),
+        ("2026", "2026", date(2026, 1, 1), date(2027, 1, 1)),
+        (" 2026-2-7 ", "2026-02-07T09:30", date(2026, 2, 7), date(2026, 2, 8)),
+    ],
+)
+def test_a_span_holds_its_last_day_whole_on_the_clock_of_the_zone(
+    since: str, until: str, first: date, last: date
+) -> None:
+    assert span_of(since, until, KYIV) == tuple(datetime.combine(day, time(), KYIV) for day in (first, last))
+
+
+def test_either_end_may_be_open() -> None:
+    assert span_of("", " ", KYIV) == (None, None)
+    assert span_of("2026", "", KYIV) == (datetime(2026, 1, 1, tzinfo=KYIV), None)
+
+
+@given(st.dates(min_value=date(1000, 1, 1), max_value=date(9998, 1, 1)), st.integers(0, 1000))
+def test_any_days_in_order_are_a_span(day: date, days: int) -> None:
+    begins, ends = span_of(f"{day}", f"{day + timedelta(days=days)}", KYIV)
+    assert begins is not None
+    assert ends is not None
+    assert (ends.date() - begins.date()).days == days + 1
+
+
+@given(st.text(min_size=1).filter(lambda text: text.strip()))
+def test_any_text_is_a_span_or_told_in_a_sentence(text: str) -> None:
+    begins, told = None, ""
+    try:
+        begins, _ = span_of(text, "", KYIV)
+    except WrongDate as error:
+        told = str(error)
+    assert begins is not None or "is no date: write it as 2026-02-28" in told
