@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING
 
@@ -65,14 +66,16 @@ class LightRag:
         if len(question.strip()) < SHORTEST_QUERY:
             return Passage("")
         try:
-            response = await self._client.post(
-                "/query",
-                json={"query": question, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
-                timeout=QUERY_TIMEOUT,
-            )
+            # the client's own limit is for each part of an answer, however many there are
+            async with asyncio.timeout(QUERY_TIMEOUT):
+                response = await self._client.post(
+                    "/query",
+                    json={"query": question, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
+                    timeout=QUERY_TIMEOUT,
+                )
             response.raise_for_status()
             answer = response.json()
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx.HTTPError, TimeoutError, ValueError) as error:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
             return Passage("")
         found = answer.get("response") if isinstance(answer, dict) else None

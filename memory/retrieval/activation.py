@@ -17,10 +17,12 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.ledger.page import format_line
+from memory.retrieval.ranking import ranked
 from memory.retrieval.search import MEMORIES, NOTHING, Found
+from memory.retrieval.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
+from memory.text.overlap import wording
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -46,6 +48,7 @@ FITTING_WORKFLOW = 0.4
 LINE_CHARACTERS = 500
 """How much of one memory is shown: all of what a capture may hold."""
 
+
 _OWNER_ID = "(SELECT id FROM owners WHERE name = :owner)"
 
 
@@ -61,8 +64,8 @@ class Layer(StrEnum):
 class Candidate:
     """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
 
-    line: the one that was written for it into MEMORY.md. It is no Entry: some hundred are made for every message, and
-    whole entries take a quarter longer.
+    line: the one that was written for it into MEMORY.md; turn: in which it was said. It is no Entry: some hundred are
+    made for every message, and whole entries take a quarter longer.
     """
 
     id: int
@@ -71,6 +74,7 @@ class Candidate:
     priority: str
     content: str
     line: str | None
+    turn: int | None
     scope: str | None
     author: str
     valid_from: str
@@ -116,15 +120,16 @@ class Activation:
         baseline = _strongest(product(BASELINE_KINDS, BASELINE_PRIORITIES), self._decay, rules, by_priority=True)
         places = product((kind for kind in TYPED_KINDS if kind != Kind.WORKFLOW), Priority)
         context = _strongest(places, self._decay, STRONGEST, "AND id NOT IN (SELECT id FROM baseline)")
-        fitting = _fitting(found)
+        fitting = await self._fitting(found)
         rows = await self._database.rows(
             f"WITH baseline AS MATERIALIZED ({baseline}), context AS MATERIALIZED ({context}),"
             " fitting AS (SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(:fitting)) AND trusted),"
             " pool AS (SELECT id FROM baseline UNION SELECT id FROM context UNION SELECT id FROM fitting)"
-            " SELECT e.id, n.name, e.kind, e.priority, e.content, e.line, e.scope, e.author, e.valid_from,"
+            " SELECT e.id, n.name, e.kind, e.priority, e.content, e.line, m.turn_id, e.scope, e.author, e.valid_from,"
             " e.success_count, e.failure_count, e.reinforcement_count, e.last_reinforced_at,"
             " e.id IN (SELECT id FROM baseline) AS is_rule, e.id IN (SELECT id FROM context) AS is_strong"
-            " FROM pool JOIN entries e ON e.id = pool.id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias",
+            " FROM pool JOIN entries e ON e.id = pool.id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
+            " LEFT JOIN messages m ON m.id = e.source_message_id",
             {"owner": owner, "fitting": json.dumps([*fitting])},  # the statement stays the same, and prepared
         )
         pool = Pool([], [], [])
@@ -140,16 +145,16 @@ class Activation:
         return pool
 
     def baseline(
-        self, pool: Pool, tokens: int, count: TokenCount, shown: Collection[str] = ()
+        self, pool: Pool, tokens: int, count: TokenCount, shown: Shown = NOTHING_SHOWN
     ) -> tuple[Activated, ...]:
         """Layer A in at most `tokens`: the highest priority first, of one priority the strongest.
 
-        shown: the lines of MEMORY.md in the prompt; what they say is not said again.
+        shown: what stands in the same part of the prompt; what it says is not said again.
         """
-        unseen = (candidate for candidate in pool.rules if not _is_shown(candidate, shown))
-        ranked = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
+        unseen = _said_once(pool.rules, shown)
+        ordered = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
-        return self._filled(ranked, Layer.BASELINE, tokens, count)
+        return self._filled(ordered, Layer.BASELINE, tokens, count)
 
     async def baseline_count(self, owner: str) -> int:
         """How many memories layer A would hold, had it room for all."""
@@ -162,32 +167,54 @@ class Activation:
         return int(found)
 
     def contextual(
-        self, pool: Pool, baseline: Collection[Activated], tokens: int, count: TokenCount, shown: Collection[str] = ()
+        self,
+        pool: Pool,
+        baseline: Collection[Activated],
+        tokens: int,
+        count: TokenCount,
+        shown: Shown = NOTHING_SHOWN,
     ) -> tuple[Activated, ...]:
-        """Layers B and C for a message, in the `tokens` that layer A has left. shown: as in `baseline`."""
+        """Layers B and C for a message, in the `tokens` that layer A has left.
+
+        shown: what else the request holds; what it says is not said again.
+        """
         taken = {one.id for one in baseline}
         left = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in taken)
         strongest = sorted(left, key=lambda c: (-c.score, c.id))[:STRONGEST]
         found = {one.id: one for one in (*strongest, *pool.fitting)}
-        candidates = [c for c in found.values() if c.id not in taken and not _is_shown(c, shown)]
+        rules = {_said(rule) for rule in pool.rules if rule.id in taken}
+        unseen = _said_once((c for c in found.values() if c.id not in taken), shown)
+        candidates = [candidate for candidate in unseen if _said(candidate) not in rules]
         memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
         chosen: list[Activated] = []
         # what is merely strong comes last: of many memories it would always fill the budget
-        for layer, ranked in (
+        for layer, ordered in (
             (Layer.CONTEXT, [memory for memory in memories if memory.relevance]),
             (Layer.PROCEDURES, workflows),
             (Layer.CONTEXT, [memory for memory in memories if not memory.relevance]),
         ):
-            chosen += self._filled(ranked, layer, tokens - sum(one.tokens for one in chosen), count)
+            chosen += self._filled(ordered, layer, tokens - sum(one.tokens for one in chosen), count)
         return tuple(chosen)
 
+    async def _fitting(self, found: Found) -> dict[int, float]:
+        """The typed memories that fit a message, by their ids, with their relevance: a part of the best one's score.
+
+        They are ranked by what tells how well they answer, as passages are.
+        """
+        hits = list(found.memories)
+        few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
+        if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
+            hits += found.workflows
+        best = (await ranked(found.message, hits, self._database)).hits
+        return {hit.id: hit.score / best[0].score for hit in best}
+
     def _filled(
-        self, ranked: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount
+        self, ordered: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount
     ) -> tuple[Activated, ...]:
         """As many as fit, in their order; one that is too long does not keep out the shorter ones after it."""
         chosen: list[Activated] = []
-        for candidate in ranked:
+        for candidate in ordered:
             if tokens < CHEAPEST:
                 break
             line = self._line(candidate, layer)
@@ -207,6 +234,7 @@ class Activation:
             priority=row["priority"],
             content=row["content"],
             line=row["line"],
+            turn=row["turn_id"],
             scope=row["scope"],
             author=row["author"],
             valid_from=row["valid_from"],
@@ -244,18 +272,22 @@ def _strongest(
     return f"SELECT id FROM ({' UNION ALL '.join(each)} ORDER BY rank, strength DESC LIMIT {limit})"
 
 
-def _fitting(found: Found) -> dict[int, float]:
-    """The typed memories that fit a message, by their ids, with their relevance: a part of the best one's score."""
-    hits = list(found.memories)
-    few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
-    if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
-        hits += found.workflows
-    best = max((hit.score for hit in found.memories), default=0.0)
-    return {hit.id: hit.score / best for hit in hits}
+def _said_once(candidates: Iterable[Candidate], shown: Shown) -> list[Candidate]:
+    """The candidates that say what is not shown already; of several with the same words the one that counts most."""
+    best: dict[tuple[str, str | None], Candidate] = {}
+    for one in candidates:
+        known = best.get(_said(one))
+        if known is None or _weight(one) > _weight(known):
+            best[_said(one)] = one
+    return [one for one in best.values() if not shown.says(one.content, one.line, one.turn)]
 
 
-def _is_shown(memory: Candidate, lines: Collection[str]) -> bool:
-    return bool(lines) and (memory.line or format_line(memory.content)) in lines
+def _said(candidate: Candidate) -> tuple[str, str | None]:
+    return wording(candidate.content), candidate.scope
+
+
+def _weight(candidate: Candidate) -> tuple[int, float, float]:
+    return -PRIORITY_RANK[candidate.priority], candidate.relevance, candidate.score
 
 
 def ranked_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:

@@ -13,6 +13,7 @@ from memory.retrieval.neighbourhood import neighbourhood
 from memory.retrieval.ranking import Ranked, ranked
 from memory.retrieval.search import PASSAGES, Filter
 from memory.retrieval.showing import Showing
+from memory.retrieval.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.sought import Sought
@@ -79,11 +80,18 @@ class Recall:
         self.showing = Showing(zone)
 
     async def relevant(
-        self, question: str, found: Found, visible: Transcript, tokens: int, *, whole_exchanges: bool = True
+        self,
+        question: str,
+        found: Found,
+        visible: Transcript,
+        tokens: int,
+        *,
+        besides: Shown = NOTHING_SHOWN,
+        whole_exchanges: bool = True,
     ) -> Passage:
         """What was said and noted earlier about `question`, of what was found for it, in at most `tokens` in all.
 
-        Leaves out what the visible conversation holds, and greetings and acknowledgements. whole_exchanges: an
+        Leaves out what the visible conversation and the prompt besides it say, and greetings. whole_exchanges: an
         exchange is shown with its answer, not only with what the user said.
         """
         if is_chatter(question):
@@ -92,7 +100,10 @@ class Recall:
         unseen = (
             hit
             for hit in found.passages
-            if hit.turn_id not in seen and hit.content != visible.summary and not is_small_talk(hit.content)
+            if hit.turn_id not in seen
+            and not (hit.turn_id is None and besides.says(hit.content))
+            and hit.content != visible.summary
+            and not is_small_talk(hit.content)
         )
         best = await ranked(question, [*itertools.islice(unseen, CANDIDATES)], self._database)
         if best.coverage < (LEAST_COVERAGE_OF_A_GREETING if only_greets(question) else LEAST_COVERAGE):

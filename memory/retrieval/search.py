@@ -138,11 +138,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What fits a message, best first: typed memories, workflows among them, and what is not a typed memory."""
+    """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory."""
 
     memories: Sequence[Hit] = ()
     workflows: Sequence[Hit] = ()
     passages: Sequence[Hit] = ()
+    message: str = ""
 
 
 NOTHING = Found()
@@ -170,7 +171,7 @@ class Search:
         found: list[list[Hit]] = [[], [], []]
         for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
             found[row["part"]].append(_hit(row))
-        return Found(*found)
+        return Found(found[0], found[1], found[2], message)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""

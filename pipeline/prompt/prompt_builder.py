@@ -6,6 +6,7 @@ the end of the newest message and is not kept in history, so that one request is
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +15,7 @@ import structlog
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
 from memory.retrieval.search import NOTHING
+from memory.retrieval.shown import NOTHING_SHOWN
 from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from memory.retrieval.activation import Activated, Activation, Pool
     from memory.retrieval.recall import Recall
     from memory.retrieval.search import Found, Search
+    from memory.retrieval.shown import Shown
     from pipeline.prompt.budget import Budget
 
 
@@ -70,14 +73,14 @@ class PromptSources:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """The system message, the baseline memories in it, and the lines of MEMORY.md that it shows.
+    """The system message, the baseline memories in it, and what of MEMORY.md it shows.
 
     pool: what else may activate. unreadable: why a file is not in it, in a sentence.
     """
 
     message: Message
     baseline: tuple[Activated, ...]
-    lines: frozenset[str]
+    shown: Shown
     pool: Pool | None
     unreadable: str | None = None
 
@@ -119,14 +122,14 @@ class PromptBuilder:
         """
         style = self._style
         parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
-        lines: frozenset[str] = frozenset()
+        shown = NOTHING_SHOWN
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
             memory = fitted(without_visible(memory, visible.messages, self._zone), budget.memory, budget)
-            context, lines = memory.to_context(), frozenset(memory.long_term.splitlines())
+            context, shown = memory.to_context(), shown.with_lines(memory.long_term)
             provenances.append(memory.provenance)
             log.info(f"Memory context: {len(context)} chars")
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
@@ -135,14 +138,14 @@ class PromptBuilder:
         if (memories := self._sources.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
             pool = await memories.activation.pool(session.owner, room, found)
-            baseline = memories.activation.baseline(pool, room, budget.text, lines)
+            baseline = memories.activation.baseline(pool, room, budget.text, shown)
         if baseline:
             parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
         if visible.summary:
             header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
             parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
-        return Stable(message, baseline, lines, pool, unreadable)
+        return Stable(message, baseline, shown, pool, unreadable)
 
     async def stable_tokens(self, session: Session, visible: Transcript) -> int:
         """What the next request of a session costs without its new message."""
@@ -162,17 +165,17 @@ class PromptBuilder:
     ) -> Volatile:
         """The messages that are answered, the memories that fit `question`, what was found about it, and the time."""
         tokens, memories = budget.relevant, self._sources.memories
+        passages = await asyncio.gather(
+            self._earlier(question, found, visible, stable, tokens), self._in_graph(question)
+        )
         context: tuple[Activated, ...] = ()
-        passages: list[Passage] = []
         if memories is not None and stable.pool is not None:
             taken = sum(one.tokens for one in stable.baseline)
             taken += budget.text(RULES_HEADER) if stable.baseline else 0
             left = budget.activation(memories.activation_tokens) - taken
-            context = memories.activation.contextual(stable.pool, stable.baseline, left, budget.text, stable.lines)
-            whole = self._style.whole_exchanges
-            passages.append(await memories.recall.relevant(question, found, visible, tokens, whole_exchanges=whole))
-        if self._sources.graph is not None:
-            passages.append(await self._sources.graph.relevant(question))
+            seen = (budget.capped(message, budget.message) for message in visible.messages)
+            shown = stable.shown.with_messages(seen).with_passage(passages[0])
+            context = memories.activation.contextual(stable.pool, stable.baseline, left, budget.text, shown)
         lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in passages if one.text]
         answered = [f"{one.provenance.mark} {budget.cut(one.text, tokens)}".strip() for one in quoted]
         parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
@@ -180,6 +183,17 @@ class PromptBuilder:
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
         return Volatile(text, context)
+
+    async def _earlier(self, question: str, found: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
+        if (memories := self._sources.memories) is None:
+            return Passage("")
+        whole = self._style.whole_exchanges
+        return await memories.recall.relevant(
+            question, found, visible, tokens, besides=stable.shown, whole_exchanges=whole
+        )
+
+    async def _in_graph(self, question: str) -> Passage:
+        return await self._sources.graph.relevant(question) if self._sources.graph is not None else Passage("")
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:

@@ -33,31 +33,24 @@ def memory_recall_tool(reading: Reading, reinforcement: Reinforcement) -> Tool:
             Field(
                 max_length=MOST_QUERIES,
                 validation_alias=AliasChoices("queries", "query"),
-                description="a few telling words each, in several wordings; or an entry's name to read it whole",
+                description="words, or an entry's name to read it whole",
             ),
         ] = [],  # noqa: B006  # read by pydantic, never changed
-        every: Annotated[
-            bool, Field(description="every mention of the words, one line each: to list or count")
-        ] = False,
-        since: Annotated[str, Field(description="from this day, month or year on: 2026-02-28, 2026-02, 2026")] = "",
-        until: Annotated[str, Field(description="until the end of that day, month or year")] = "",
-        around: Annotated[
-            int | None, Field(description="the number of a message, to read what was said around it")
-        ] = None,
+        every: Annotated[bool, Field(description="list all mentions")] = False,
+        since: Annotated[str, Field(description="2026-02-28 or 2026-02")] = "",
+        until: str = "",
+        around: Annotated[int, Field(description="message number to read around")] = 0,
         kinds: Annotated[
             Texts,
-            Field(
-                validation_alias=AliasChoices("kinds", "kind"),
-                description="only these kinds, such as fact, note, message",
-            ),
+            Field(validation_alias=AliasChoices("kinds", "kind"), description="fact, note, message"),
         ] = [],  # noqa: B006  # read by pydantic, never changed
-        path: Annotated[str, Field(description="only what is about this path")] = "",
-        page: Annotated[int, Field(ge=1, description="the next page")] = 1,
-        tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS, description="longest result")] = 800,
+        path: Annotated[str, Field(description="about this path")] = "",
+        page: Annotated[int, Field(ge=1)] = 1,
+        tokens: Annotated[int, Field(ge=50, le=MOST_TOKENS)] = 800,
     ) -> str | Passage:
-        """Search earlier conversations and memories. Use it when the user asks about the past and you don't see it."""
+        """Search earlier conversations and memories."""
         path = path.strip()
-        if around is not None:
+        if around:
             return await reading.around(around, context.owner, tokens)
         begins, ends = span_of(since, until, reading.zone)
         known = [_known(kind) for kind in kinds]

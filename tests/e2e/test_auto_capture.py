@@ -333,6 +333,10 @@ async def test_a_preference_is_no_rule(person: Person, model: ModelServer) -> No
     await person.says("I prefer green tea in the morning")
     await person.says("Which tea?")
     assert rules(model.requests[-1]) == []
+    assert "preference by capture" not in model.requests[-1].system()  # the conversation says it
+    await person.says("/new")
+    await person.says("Which boat?")
+    assert rules(model.requests[-1]) == []
     assert "preference by capture] I prefer green tea" in model.requests[-1].system()
 
 

@@ -1,0 +1,117 @@
+"""What a prompt says already, and what only looks like it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.messages import Message, Passage, Provenance, Role
+from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from tests.support.activating import Activating
+from tests.support.talk import NOON, Store, assistant, user
+
+if TYPE_CHECKING:
+    from memory.retrieval.activation import Activated
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+OWNER = "telegram:12345"
+count = TokenCounter().text
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+async def activated(store: Store, shown: Shown, message: str = "tea") -> tuple[Activated, ...]:
+    activating = Activating.over(store.database, store.clock)
+    found = await activating.search.for_message(message, OWNER, 0)
+    pool = await activating.activation.pool(OWNER, 800, found)
+    return activating.activation.contextual(pool, (), 800, count, shown)
+
+
+@pytest.mark.parametrize(
+    ("line", "content"),
+    [
+        ("- Drinks green tea", "drinks green tea."),
+        ("* Drinks   green tea. Lives in Kyiv.", "Lives in Kyiv"),
+        ("- пьёт зелёный чай", "Пьёт зелёный чай"),
+        ("- 他喜欢喝茶。他住在基辅。", "他住在基辅"),
+    ],
+)
+def test_the_same_words_are_said_however_they_are_laid_out(line: str, content: str) -> None:
+    assert NOTHING_SHOWN.with_lines(f"# About\n{line}\n").says(content)
+
+
+@pytest.mark.parametrize(
+    ("line", "content"),
+    [
+        ("- Drinks no green tea", "Drinks green tea"),
+        ("- Drinks green tea", "Drinks 3 cups of green tea"),
+        ("- If it rains he drinks green tea", "drinks green tea"),
+        ("- Anna trusts Ben", "Ben trusts Anna"),
+        ("- birthplace: Kyiv", "home city: Kyiv"),
+        ("- Drinks green tea", "Drinks green tea. Never in the evening."),
+        ("- -5 degrees", "5 degrees"),
+    ],
+)
+def test_what_says_more_or_something_else_is_not_said(line: str, content: str) -> None:
+    assert not NOTHING_SHOWN.with_lines(line).says(content)
+
+
+@given(st.lists(st.text(min_size=1), max_size=5))
+def test_each_line_is_said_by_the_text_that_holds_it(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    shown = NOTHING_SHOWN.with_lines(text)
+    assert all(shown.says(line) for line in text.splitlines() if any(map(str.isalnum, line)))
+
+
+def test_only_what_the_user_typed_says_anything() -> None:
+    forwarded = Message(Role.USER, "I drink tea", NOON, provenance=Provenance.FORWARDED, turn_id=1)
+    shown = NOTHING_SHOWN.with_messages([forwarded, assistant("I drink tea", turn=2)])
+    assert not shown.says("I drink tea", turn=1)
+    assert shown.with_messages([user("I drink tea", turn=3)]).says("I drink tea")
+    quoted = "- [2026-02-07 12:15, conversation] User: I drink tea | Assistant: I see."
+    assert NOTHING_SHOWN.with_passage(Passage(quoted)).says("I drink tea")
+    assert not NOTHING_SHOWN.with_passage(Passage(quoted, Provenance.FORWARDED)).says("I drink tea")
+
+
+async def test_a_memory_is_not_shown_beside_the_message_that_it_is_from(store: Store) -> None:
+    session = await store.session()
+    turn = await store.exchange(session, "By the way, from now on I drink green tea in the morning", "Fine.")
+    message = await store.database.value("SELECT min(id) FROM messages WHERE turn_id = ?", (turn,))
+    entry = await store.entries.add(OWNER, NewEntry("I drink green tea in the morning", kind=Kind.PREFERENCE))
+    async with store.database.transaction() as connection:
+        await connection.execute("UPDATE entries SET source_message_id = ? WHERE id = ?", (message, entry.id))
+    visible = (await store.sessions.transcript(session.id)).messages
+    assert await activated(store, NOTHING_SHOWN.with_messages(visible)) == ()
+    # what it says now is no longer what was said then
+    await store.entries.write(OWNER, entry.name, "I drink green tea in the evening")
+    assert len(await activated(store, NOTHING_SHOWN.with_messages(visible))) == 1
+    # and a conversation that is not seen says nothing
+    await store.entries.write(OWNER, entry.name, "I drink green tea in the morning")
+    assert len(await activated(store, NOTHING_SHOWN)) == 1
+
+
+async def test_of_memories_in_the_same_words_the_one_that_counts_most_is_shown(store: Store) -> None:
+    await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT))
+    await store.entries.add(OWNER, NewEntry("Drinks green tea.", kind=Kind.PITFALL))
+    await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT, scope="office/**"))
+    lines = [one.line.partition(", ")[2] for one in await activated(store, NOTHING_SHOWN)]
+    assert sorted(lines) == ["fact by user, for office/**] drinks green tea", "pitfall by user] Drinks green tea."]
+
+
+async def test_what_a_passage_or_memory_md_says_is_not_said_again(store: Store) -> None:
+    await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT))
+    await store.entries.add(OWNER, NewEntry("drinks black tea", kind=Kind.FACT))
+    quoted = Passage("- [2026-02-07 12:15, note tea] drinks green tea")
+    left = await activated(store, NOTHING_SHOWN.with_passage(quoted))
+    assert ["black" in one.line for one in left] == [True]
+    assert await activated(store, NOTHING_SHOWN.with_passage(quoted).with_lines("- Drinks black tea")) == ()
