@@ -71,7 +71,7 @@ class Asking:
         started = time.perf_counter()
         relevant = await self.relevant(session, question.text)
         spent = 1000 * (time.perf_counter() - started)
-        shown = sum(_is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
+        shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
         hits = await self._recall.hits(question.text, session.owner, only, max(DEPTHS))
         places = {content: rank for rank, content in reversed([*enumerate((hit.content for hit in hits), 1)])}
@@ -112,7 +112,7 @@ def _unrelated() -> dict[str, list[str]]:
     return {kind: messages["en"] for kind, messages in kinds.items() if kind != "about"}
 
 
-def _is_in(text: str, request: str) -> bool:
+def is_in(text: str, request: str) -> bool:
     """Whether a request holds a message, or as much of a long one as is shown of it."""
     line = " ".join(text.split())
     starts = range(0, max(1, len(line) - RECOGNISED + 1), 10)

@@ -1,0 +1,177 @@
+"""How much of what answers a question stands in its request, on chats of people with an assistant in three languages.
+
+The chats are the project's own (benchmarks/recall_chats.py); they are kept by the product's own log, and each question
+is asked in a new conversation. Printed are, by language and by kind of question: for how many any and all of what
+answers it stand in `# Relevant Memory`, for how many within its first tokens, where the search ranks it, and how often
+something is shown for messages that have nothing to do with the chat and for questions after what was never said.
+No model takes part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.locomo import Asking, is_in
+from benchmarks.locomo_data import Form, keep
+from benchmarks.locomo_figures import Answered, summary
+from benchmarks.recall_chats import KINDS, read_chats
+from memory.store.database import Database
+from memory.text.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FIRST_TOKENS = 300
+"""As many as a small window has: what stands first must already answer."""
+FIRST = f"first {FIRST_TOKENS} tokens"
+_TELLING = Console(stderr=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with an answer, and what became of it. first: any of its evidence stands in the first tokens."""
+
+    language: str
+    answered: Answered
+    first: bool
+
+    @property
+    def kind(self) -> str:
+        """What was asked for."""
+        return KINDS[self.answered.category]
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A message for which nothing should be shown: its kind, and the tokens of what was shown."""
+
+    language: str
+    kind: str
+    tokens: int
+
+
+async def measured(half: str) -> tuple[list[Asked], list[Unasked]]:
+    """All questions and messages of the chats of a half."""
+    counter = TokenCounter()
+    asked: list[Asked] = []
+    unasked: list[Unasked] = []
+    with tempfile.TemporaryDirectory() as folder:
+        database = await Database.open(Path(folder) / "mneme.db")
+        try:
+            chats = read_chats(half)
+            kept = [(chat, await keep(database, chat.dialogue, chat.name, Form.PRIVATE)) for chat in chats]
+            asking = Asking(database)
+            for chat, session in track(kept, "Asking", console=_TELLING):
+                texts = chat.dialogue.texts
+                never = [question.text for question in chat.dialogue.questions if not question.evidence]
+                for question in chat.dialogue.questions:
+                    if question.evidence:
+                        answered = await asking.ask(session, question, texts)
+                        beginning = _beginning(await asking.relevant(session, question.text), counter)
+                        first = any(is_in(texts[key], beginning) for key in question.evidence)
+                        asked.append(Asked(chat.language, answered, first))
+                for kind, messages in (
+                    ("never said", never),
+                    ("off topic", chat.off_topic),
+                    ("small talk", chat.small_talk),
+                ):
+                    shown = [counter.text(await asking.relevant(session, message)) for message in messages]
+                    unasked += [Unasked(chat.language, kind, tokens) for tokens in shown]
+        finally:
+            await database.close()
+    return asked, unasked
+
+
+def _beginning(relevant: str, counter: TokenCounter) -> str:
+    """The lines that stand in the first tokens."""
+    lines: list[str] = []
+    left = FIRST_TOKENS
+    for line in relevant.splitlines():
+        left -= counter.text(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def answers(asked: list[Asked]) -> dict[str, dict[str, float | list[float]]]:
+    """Over all, by language and by kind of question: means with where 95 of 100 draws lie, in percent; and tokens."""
+    groups = {"all": asked}
+    groups |= {one: [of for of in asked if of.language == one] for one in sorted({of.language for of in asked})}
+    groups |= {kind: [of for of in asked if of.kind == kind] for kind in KINDS}
+    return {
+        name: {
+            "questions": len(some),
+            **summary([one.answered for one in some]),
+            FIRST: _percent(one.first for one in some),
+            "tokens": round(statistics.fmean(one.answered.tokens for one in some)),
+        }
+        for name, some in groups.items()
+        if some
+    }
+
+
+def noise(unasked: list[Unasked]) -> dict[str, dict[str, float]]:
+    """By kind of message and language: for how many, in percent, anything is shown, and the tokens of it."""
+    found: dict[str, dict[str, float]] = {}
+    for kind in dict.fromkeys(one.kind for one in unasked):
+        for language in ("all", *sorted({one.language for one in unasked})):
+            shown = [one.tokens for one in unasked if one.kind == kind and language in ("all", one.language)]
+            tokens = round(statistics.fmean(shown))
+            found[f"{kind}, {language}"] = {"show anything": _percent(map(bool, shown)), "tokens": tokens}
+    return found
+
+
+def _percent(which: Iterable[bool]) -> float:
+    return round(100 * statistics.fmean(map(float, which)), 1)
+
+
+def tables(asked: list[Asked], unasked: list[Unasked]) -> list[Table]:
+    """What is asked, and what should show nothing."""
+    columns = ("questions", "any", "all", FIRST, "tokens", "R@5", "R@10", "MRR")
+    answered = Table("of", *columns, title="Evidence in the request, own chats")
+    for name, of in answers(asked).items():
+        answered.add_row(name, *(_cell(of[column]) for column in columns))
+    shown = Table("messages", "show anything", "tokens", title="What should show nothing")
+    for name, parts in noise(unasked).items():
+        shown.add_row(name, f"{parts['show anything']}%", str(parts["tokens"]))
+    return [answered, shown]
+
+
+def _cell(figure: float | list[float]) -> str:
+    if isinstance(figure, list):
+        mean, low, high = figure
+        return f"{mean:.1f} [{low:.0f}, {high:.0f}]"
+    return str(figure)
+
+
+async def main() -> None:
+    """Keep, ask, print the tables; write all figures into a file where one is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--half", choices=("tune", "kept"), default="tune", help="kept: only when work is finished")
+    parser.add_argument("--json", type=Path, help="write all figures into this file")
+    arguments = parser.parse_args()
+    asked, unasked = await measured(arguments.half)
+    console = Console(width=130)
+    for table in tables(asked, unasked):
+        console.print(table)
+    if arguments.json is not None:
+        written: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "half": arguments.half}
+        written |= {"answers": answers(asked), "noise": noise(unasked)}
+        arguments.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

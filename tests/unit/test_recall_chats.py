@@ -1,0 +1,47 @@
+"""The chats that recall is measured on: whole, in two halves, and every answer is somewhere in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.recall_chats import KINDS, SPEAKERS, read_chat, read_chats
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HALVES = ("tune", "kept")
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_each_answer_stands_in_its_chat_and_each_kind_is_asked_in_each_language(half: str) -> None:
+    chats = read_chats(half)
+    assert [chat.language for chat in chats] == ["de", "en", "ru"]
+    for chat in chats:
+        for question in chat.dialogue.questions:
+            assert question.evidence <= chat.dialogue.texts.keys(), question
+            assert bool(question.evidence) == (KINDS[question.category] != "never")
+        assert {KINDS[question.category] for question in chat.dialogue.questions} == set(KINDS)
+        assert len(chat.off_topic) == len(chat.small_talk) == 5
+        moments = [said.at for session in chat.dialogue.sessions for said in session]
+        assert moments == sorted(moments)
+        assert len(chat.dialogue.texts) == len(moments)
+
+
+def test_the_halves_share_nothing() -> None:
+    asked = [question.text for half in HALVES for chat in read_chats(half) for question in chat.dialogue.questions]
+    assert len(asked) == len(set(asked)) >= 60
+
+
+def test_a_chat_is_read_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "tune-en.txt"
+    path.write_text("# about\n== 2025-01-11 09:30\nU I row {row}\nA Fine\n? fact row: Do I row?\n~ A poem?\n- Hi\n")
+    chat = read_chat(path)
+    said, answered = chat.dialogue.sessions[0]
+    assert (said.key, said.speaker, said.text, answered.speaker) == ("row", SPEAKERS[0], "I row", SPEAKERS[1])
+    assert (chat.off_topic, chat.small_talk) == (("A poem?",), ("Hi",))
+    assert chat.dialogue.questions[0].evidence == {"row"}
+    path.write_text("? guess: What?\n")
+    with pytest.raises(ValueError, match="guess"):
+        read_chat(path)
