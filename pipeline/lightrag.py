@@ -86,7 +86,7 @@ class LightRag:
     async def forget(self) -> None:
         """Delete every document that we sent. Raises LightRagError when that can't be done."""
         try:
-            ids = [found["id"] for found in await self._documents() if _is_ours(str(found.get("file_path")))]
+            ids = [found["id"] for found in await self.documents() if _is_ours(str(found.get("file_path")))]
             if not ids:
                 return
             # LightRAG deletes in the background, and only when it does nothing else
@@ -103,7 +103,7 @@ class LightRag:
             log.warning("lightrag_forget_failed", error=f"it answers {status}")
             raise LightRagError(_NOT_FORGOTTEN)
 
-    async def _documents(self) -> list[dict[str, object]]:
+    async def documents(self) -> list[dict[str, object]]:
         """All documents that LightRAG has, each with its id and its source."""
         found: list[dict[str, object]] = []
         more, page = True, 0
@@ -120,7 +120,8 @@ class LightRag:
     async def trouble(self) -> str | None:
         """Why the server can't be of service; None while it can."""
         try:
-            response = await self._client.get("/health", timeout=QUERY_TIMEOUT)
+            # /health is answered without a key
+            response = await self._client.get("/documents/pipeline_status", timeout=QUERY_TIMEOUT)
         except httpx.HTTPError as error:
             return f"it can't be reached ({str(error) or type(error).__name__})"
         if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from config.errors import ConfigurationError
+from pipeline.lightrag import LightRag
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
-from tests.support.servers.web import Answer, WebServer
+from tests.support.servers.web import Answer, Streamed, WebServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,19 +33,24 @@ class LightRagServer:
         self.status = 200
         self.kept: dict[str, str] = {}
         self.busy = False
+        self.drips = False
         self.web = WebServer(self._handle)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.web.port}/"
 
-    async def _handle(self, request: Request) -> Answer | None:
+    async def _handle(self, request: Request) -> Answer | Streamed | None:
         if self.status == 0:
             return None
         if self.status != 200:
             return Answer(self.status, b"trouble", content_type="text/plain")
+        if request.target == "/health":
+            return Answer(200, b'{"status": "healthy"}')
         if request.header("x-api-key") != "graph-key":
             return Answer(403, b'{"detail": "Invalid API Key"}')
+        if request.target == "/documents/pipeline_status":
+            return Answer(200, b'{"busy": false}')
         body = json.loads(request.body)
         if request.target == "/documents/paginated":
             assert 10 <= body["page_size"] <= 200
@@ -67,7 +74,16 @@ class LightRagServer:
         assert request.target == "/query"
         assert len(body["query"]) >= 3
         self.queries.append(body)
+        if self.drips:
+            return Streamed(_drops(), "application/json")
         return Answer(200, json.dumps(self.context).encode())
+
+
+async def _drops() -> AsyncIterator[bytes]:
+    """An answer that never ends and never pauses for long."""
+    while True:
+        yield b" "
+        await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -166,6 +182,23 @@ async def test_a_graph_that_is_down_never_fails_a_turn(start_beside: OpenApp, gr
     async with start_beside() as app:
         await graph.web.stop()
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
+
+
+async def test_a_graph_that_never_ends_its_answer_holds_a_turn_up_to_its_limit(
+    start_beside: OpenApp, graph: LightRagServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.lightrag.QUERY_TIMEOUT", 0.3)
+    graph.drips = True
+    async with start_beside() as app:
+        assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
+    assert len(graph.queries) == 1
+
+
+async def test_a_wrong_key_is_told_though_health_is_answered_without_one(graph: LightRagServer) -> None:
+    for key, trouble in (("graph-key", None), ("wrong", "it refuses LIGHTRAG_API_KEY")):
+        client = LightRag(graph.url, key, "mix")
+        assert await client.trouble() == trouble
+        await client.close()
 
 
 async def test_words_too_short_for_the_graph_are_not_asked(start_beside: OpenApp, graph: LightRagServer) -> None:
