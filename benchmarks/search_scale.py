@@ -1,4 +1,8 @@
-"""How long a search of one owner takes among many entries of many owners, and how fast entries are added."""
+"""How long a search of one owner takes among many entries of many owners, and how fast entries are added.
+
+With --messages: what memory adds to a turn, that is the search, the ranking and the making of `# Relevant Memory`, for
+an owner who has a tenth of so many messages.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.locomo import Asking
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
+from memory.log.sessions import Address, SessionService
 from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
@@ -27,13 +33,20 @@ WORDS_PER_ENTRY = 20
 WORDS_PER_QUERY = 5
 QUERIES = 200
 ADDS = 2_000
+TALK = 20
+"""Messages in a conversation."""
 
 
 async def main() -> None:
     """Fill a store to each size in turn and print the figures of each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000], help="entries in all")
-    sizes = sorted(parser.parse_args().sizes)
+    parser.add_argument("--messages", action="store_true", help="messages instead, and whole turns")
+    arguments = parser.parse_args()
+    sizes = sorted(arguments.sizes)
+    if arguments.messages:
+        await _turns(sizes)
+        return
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
@@ -89,6 +102,74 @@ async def _fill(database: Database, first: int, size: int) -> None:
             )
 
 
+async def _turns(sizes: list[int]) -> None:
+    """Fill a store with messages to each size in turn and print what memory adds to a turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = await Database.open(Path(folder) / "mneme.db")
+        try:
+            done = 0
+            for size in sizes:
+                await _say(database, done, size)
+                done = max(done, size)
+                pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+                held = await database.value(pages)
+                latency = await _turn_latency(database)
+                print(f"{size:>9,} messages, a tenth of one owner: {latency}, {held / 1e6:,.0f} MB")
+        finally:
+            await database.close()
+
+
+async def _say(database: Database, first: int, size: int) -> None:
+    """Add messages in bulk: each tenth one is of owner 1, who speaks in conversations of 20."""
+    source = random.Random(1)
+    moment = "2026-01-01T00:00:00.000Z"
+    async with database.transaction() as connection, rebuilding(connection):
+        if first == 0:
+            owners = range(1, OWNERS + 1)
+            await connection.executemany(
+                "INSERT OR IGNORE INTO owners (id, name) VALUES (?, ?)", [(n, f"bench:{n}") for n in owners]
+            )
+            await connection.executemany(
+                "INSERT INTO sessions (id, channel, chat_id, owner, created_at, updated_at)"
+                " VALUES (?, 'bench', ?, ?, ?, ?)",
+                [(f"bench:{n}", str(n), f"bench:{n}", moment, moment) for n in owners],
+            )
+        for start in range(first, size, 10_000):
+            conversations = range(start // TALK, min(size, start + 10_000) // TALK)
+            owners_of = {n: 1 if n % 10 == 0 else 2 + n % (OWNERS - 1) for n in conversations}
+            await connection.executemany(
+                "INSERT INTO conversations (id, session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?, ?)",
+                [(n + 1, f"bench:{owner}", owner, moment, moment) for n, owner in owners_of.items()],
+            )
+            numbers = range(start, min(size, start + 10_000))
+            await connection.executemany(
+                "INSERT INTO turns (id, conversation_id, outcome, started_at, finished_at)"
+                " VALUES (?, ?, 'answered', ?, ?)",
+                [(n // 2 + 1, n // TALK + 1, moment, moment) for n in numbers[::2]],
+            )
+            await connection.executemany(
+                "INSERT INTO messages (id, conversation_id, turn_id, role, content, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (n + 1, n // TALK + 1, n // 2 + 1, "assistant" if n % 2 else "user", a_text(source), moment)
+                    for n in numbers
+                ],
+            )
+
+
+async def _turn_latency(database: Database) -> str:
+    asking = Asking(database)
+    session = await SessionService(database, system_clock).get_or_create(Address("bench", "1"))
+    source = random.Random(2)
+    times: list[float] = []
+    for _ in range(QUERIES):
+        query = a_query(source)
+        started = time.perf_counter()
+        await asking.relevant(session, query)
+        times.append(1000 * (time.perf_counter() - started))
+    return _spread(times)
+
+
 async def _latency(search: Search) -> str:
     source = random.Random(2)
     times: list[float] = []
@@ -97,6 +178,10 @@ async def _latency(search: Search) -> str:
         started = time.perf_counter()
         await search.find(query, f"bench:{number % OWNERS}", limit=10)
         times.append(1000 * (time.perf_counter() - started))
+    return _spread(times)
+
+
+def _spread(times: list[float]) -> str:
     times.sort()
     return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"
 

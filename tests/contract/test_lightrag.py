@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -51,7 +51,9 @@ class LightRagServer:
             return Answer(403, b'{"detail": "Invalid API Key"}')
         if request.target == "/documents/pipeline_status":
             return Answer(200, b'{"busy": false}')
-        body = json.loads(request.body)
+        return self._done(request, json.loads(request.body))
+
+    def _done(self, request: Request, body: dict[str, Any]) -> Answer | Streamed:
         if request.target == "/documents/paginated":
             assert 10 <= body["page_size"] <= 200
             start = (body["page"] - 1) * body["page_size"]
