@@ -47,20 +47,23 @@ class Shown:
         return Shown(self.lines, frozenset(sentences), turns)
 
     def with_passage(self, passage: Passage) -> Shown:
-        """Also what the lines of a passage quote, where nothing in it is foreign."""
+        """Also what the lines of a passage quote, whole, where nothing in it is foreign.
+
+        A sentence of a long message is no line of its own: that it was said then does not tell that it holds.
+        """
         if passage.provenance.is_foreign:
             return self
         quoted = (part for line in passage.text.splitlines() for part in _HEAD.sub("", line).split(" | "))
         # with and without the speaker in front
-        said = "\n".join(f"{part}\n{_SPEAKER.sub('', part)}" for part in quoted)
-        return Shown(self.lines, self.sentences | _sentences(said), self.turns)
+        said = {wording(text) for part in quoted for text in (part, _SPEAKER.sub("", part))}
+        return Shown(self.lines, self.sentences | said, self.turns)
 
     def says(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
         """Whether all of a memory is said: by its line of MEMORY.md, by sentences, or in the turn that it is from."""
         if (line or format_line(content)) in self.lines:
             return True
         meant = _sentences(content)
-        if meant and meant <= self.sentences:
+        if wording(content) in self.sentences or (meant and meant <= self.sentences):
             return True
         return turn is not None and turn in self.turns and says_whole(self.turns[turn], content)
 
