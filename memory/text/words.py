@@ -218,9 +218,9 @@ def telling_parts(query: str) -> tuple[list[str], bool]:
 
 
 def sought_parts(question: str) -> tuple[list[str], bool]:
-    """The same without the words that only ask memory, unless there is nothing else."""
+    """The same without the words that only ask, unless there is nothing else."""
     words, is_inflected = telling_parts(question)
-    return [word for word in words if word not in RECALLING] or words, is_inflected
+    return [word for word in words if word not in RECALLING and word not in ASKING_WHO] or words, is_inflected
 
 
 def between_function_words(run: str) -> list[str]:
