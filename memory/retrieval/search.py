@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -75,8 +76,10 @@ FROM found f JOIN entries e ON f.row % 2 = 0 AND e.id = f.row / 2
 _MESSAGES = f"""
 SELECT f.row, f.score, '{MESSAGE_KIND}' AS kind, m.created_at, c.owner_id, NULL AS scope, NULL AS tags,
     0 AS archived, 1 AS current, (SELECT count(*) FROM found) AS looked_at
-FROM found f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
+FROM {{found}} f JOIN messages m ON f.row % 2 = 1 AND m.id = f.row / 2 JOIN conversations c ON c.id = m.conversation_id
 """
+_BEST_MESSAGES = "(SELECT * FROM found WHERE row % 2 = 1 ORDER BY score DESC, row DESC LIMIT :messages)"
+"""Where every message is wanted that is good enough: to read thousands takes as long as to score them."""
 # Of an entry only is kept whether it can be trusted, not what made it foreign.
 _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,
@@ -193,7 +196,7 @@ class Search:
         """What stands in rows of the index, in their order; what is gone meanwhile is not among it."""
         found = await self._database.rows(
             f"WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)), hits AS"
-            f" ({_ENTRIES} UNION ALL {_MESSAGES}), best AS (SELECT * FROM hits) {_DECORATED}",
+            f" ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits) {_DECORATED}",
             {"rows": json.dumps([*rows])},
         )
         hits = {row["row"]: _hit(row) for row in found if row["name"] is not None or row["turn_id"] is not None}
@@ -232,8 +235,16 @@ class Search:
             parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
             parameters |= values | {f"most{part}": -1 if limit is None else limit}
         once = "AS MATERIALIZED" if len(parts) > 1 else "AS"
+        # a message is in the way of no condition but the times, when all that was found is this owner's
+        most = max(
+            (limit for kinds, limit in limits if kinds is None or MESSAGE_KIND in kinds), default=None, key=_size
+        )
+        takes_best = share < _MOST and owner_id is not None and most is not None and not (only.since or only.until)
+        takes_best = takes_best and not (only.path or only.tags or only.archived)
+        parameters |= {"messages": most} if takes_best else {}
+        messages = _BEST_MESSAGES if takes_best else "found"
         sql = (
-            f"WITH found AS MATERIALIZED ({_FOUND}), hits {once} ({sources(limits)}),"
+            f"WITH found AS MATERIALIZED ({_FOUND}), hits {once} ({sources(limits, messages)}),"
             f" best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
         )
         wanted = sum(limit for _, limit in limits if limit is not None)
@@ -252,11 +263,15 @@ class Search:
             await rebuild(connection)
 
 
-def sources(limits: Limits) -> str:
-    """What is searched, of the rows in `found`: entries, messages, or both."""
+def _size(limit: int | None) -> float:
+    return math.inf if limit is None else limit
+
+
+def sources(limits: Limits, messages: str = "found") -> str:
+    """What is searched, of the rows in `found`: entries, messages, or both. messages: where those are taken from."""
     kinds = {kind for some, _ in limits for kind in (some if some is not None else (*Kind, MESSAGE_KIND))}
     sources = [_ENTRIES] if kinds - {MESSAGE_KIND} else []
-    sources += [_MESSAGES] if MESSAGE_KIND in kinds else []
+    sources += [_MESSAGES.format(found=messages)] if MESSAGE_KIND in kinds else []
     return " UNION ALL ".join(sources or [_ENTRIES])
 
 

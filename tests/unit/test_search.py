@@ -22,7 +22,7 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Message, Role
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.retrieval.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
@@ -513,3 +513,18 @@ async def test_whoever_has_most_of_all_entries_still_finds_only_their_own(store:
     assert len(await search.find("apple", OWNER)) == 40
     assert len(await search.find("apple", OWNER, limit=2)) == 2
     assert len(await search.find("apple", "telegram:other")) == 4
+
+
+async def test_reading_only_the_best_messages_leaves_none_of_them_out(
+    store: Store, search: Search, clock: FakeClock
+) -> None:
+    session = await store.session()
+    for number in range(90):
+        await store.exchange(session, f"{'lighthouse ' * (1 + number % 7)} number {number}", f"the lighthouse {number}")
+        if number % 10 == 0:
+            clock.forward(minutes=1)
+            await note(store, f"n{number}", f"a lighthouse {'word ' * (number % 4)}", owner=session.owner)
+    best = (await search.for_message("lighthouse", session.owner, 0)).passages
+    everything = await search.find("lighthouse", session.owner, only=Filter(kinds=PASSAGE_KINDS, archived=False))
+    assert len(best) == PASSAGES < len(everything)
+    assert [(hit.kind, hit.id) for hit in best] == [(hit.kind, hit.id) for hit in everything][:PASSAGES]
