@@ -235,12 +235,11 @@ class Search:
             parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
             parameters |= values | {f"most{part}": -1 if limit is None else limit}
         once = "AS MATERIALIZED" if len(parts) > 1 else "AS"
-        # a message is in the way of no condition but the times, when all that was found is this owner's
         most = max(
             (limit for kinds, limit in limits if kinds is None or MESSAGE_KIND in kinds), default=None, key=_size
         )
-        takes_best = share < _MOST and owner_id is not None and most is not None and not (only.since or only.until)
-        takes_best = takes_best and not (only.path or only.tags or only.archived)
+        # all that was found is this owner's, and no condition is in the way of a message
+        takes_best = share < _MOST and owner_id is not None and most is not None and not _bounds_messages(only)
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"
         sql = (
@@ -261,6 +260,10 @@ class Search:
         """Make the index anew from the entries and the log."""
         async with self._database.transaction() as connection:
             await rebuild(connection)
+
+
+def _bounds_messages(only: Filter) -> bool:
+    return bool(only.since or only.until or only.path or only.tags or only.archived)
 
 
 def _size(limit: int | None) -> float:
