@@ -193,9 +193,12 @@ def mention_expressions(owner_id: int | None, subjects: Iterable[str]) -> tuple[
         some += [term for each in terms for term in each]
     if not whole:
         return None
-    own = "{body name tags scope speaker date} : "
-    own = own if owner_id is None else f'owner : "o{owner_id}" AND {own}'
-    return f"{own}({' OR '.join(whole)})", f"{own}({' OR '.join(dict.fromkeys(some))})"
+    everything = f"{{body name tags scope speaker date}} : ({' OR '.join(whole)})"
+    # that the person who is named speaks, or the day, tells nothing by itself
+    anything = f"({everything}) OR ({{body name tags scope}} : ({' OR '.join(dict.fromkeys(some))}))"
+    if owner_id is None:
+        return everything, anything
+    return f'owner : "o{owner_id}" AND ({everything})', f'owner : "o{owner_id}" AND ({anything})'
 
 
 def query_terms(query: str) -> list[str]:
