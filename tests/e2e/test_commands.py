@@ -163,7 +163,7 @@ async def test_status_is_exact_and_the_same_after_a_restart(
         "- **Uptime**: 1 d 1 h",
     ]
     tokens = int(lines[1].split("about ")[1].split(" of ")[0].replace(",", ""))
-    assert lines[1] == f"- **Context**: `█{'░' * 19}` 4%, about {tokens:,} of 32,768 tokens"
+    assert lines[1] == f"- **Context**: `█{'░' * 19}` 5%, about {tokens:,} of 32,768 tokens"
     assert tokens == pytest.approx(told.tokens, rel=0.15)
     async with start(memory_recent_days=2) as app:
         after = (await Person(app).says("/status")).splitlines()
