@@ -182,11 +182,22 @@ def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar, *, is_c
             if (phrase.corrects and not marked) or (phrase.courteous and not is_courteous):
                 continue
             match = phrase.expression.match(said, start)
-            if match is not None and (not phrase.needs_name or _names(said[start:], grammar)):
+            if match is None or (phrase.needs_name and not _names(said[start:], grammar)):
+                continue
+            if not phrase.wide or _holds(phrase, said, start, match.end(), grammar):
                 # "can you always ..." states what follows
                 asked = match.end("ask") if "ask" in match.re.groupindex else -1
                 return _Stated(phrase, max(start, asked), match, marked)
     return None
+
+
+def _holds(phrase: Phrase, said: str, start: int, least: int, grammar: Grammar) -> bool:
+    """Whether nothing in the clause speaks against what its form alone speaks for."""
+    ends = grammar.clause.search(said, least)
+    clause = said[start : ends.start() if ends else len(said)]
+    if grammar.passing.search(clause) or grammar.requests.match(f" {clause}"):
+        return False
+    return phrase.pattern in _LASTING or not grammar.moments.search(clause)
 
 
 def _made_of(stated: _Stated, sentence: str, said: str, grammar: Grammar) -> tuple[Captured | None, int]:

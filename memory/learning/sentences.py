@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _END = r"\n+|[。！？；…]+[”’」』»)]*|[.!?;]+[\"'”’»)]*(?=\s|$)"
 _BOUNDARY = re.compile(_END)
 # in passing people type a smile where others set a full stop
-_BOUNDARY_OR_SMILE = re.compile(_END + "|[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+")
+_BOUNDARY_OR_SMILE = re.compile(_END + r"|\){2,}(?=\s)" + "|[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d+$")
 _OPEN_ENDS = (",", ":", "，", "：", "、")

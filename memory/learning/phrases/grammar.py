@@ -5,7 +5,8 @@ what keeps reports, questions and hypotheses out: "he never calls" and "if I pre
 
 Each line of a table is a kind and an expression. A star after the kind: only with a name, a date or a number. A caret:
 only after a mark that something was wrong ("no,", "actually"). A question mark: in a question too. A tilde: only with
-a "please". In expressions `_` stands for a gap between words, `{old}` for words that hold no longer, `{end}` for the
+a "please". A plus: it holds for many words, so nothing in it may be supposed, of others, of the moment or a feeling. In
+expressions `_` stands for a gap between words, `{old}` for words that hold no longer, `{end}` for the
 end of a clause, other names in braces for the lists of words above the table; a group named ask is passed over ("can
 you always ..."). A line that is indented further continues the one before it. Every repetition is bounded, so no
 sentence makes matching slow.
@@ -51,6 +52,8 @@ class Phrase:
     """Whether it counts in a question too."""
     courteous: bool = False
     """Whether it counts only with a "please"."""
+    wide: bool = False
+    """Whether it says little itself, so that nothing in what it finds may be supposed, of others or a feeling."""
 
     @property
     def expression(self) -> re.Pattern[str]:
@@ -69,6 +72,8 @@ class Table:
     """What says that something was wrong, and stands before what is right."""
     joins: str
     """The words with which a clause may begin."""
+    feelings: str
+    """What one feels, needs, thinks or does at the moment: a sentence with it is no fact by its form alone."""
     closers: str
     """What stands behind a statement and says nothing."""
     courtesies: str
@@ -171,6 +176,11 @@ class Grammar:
         return compiled(self._any("reports"))
 
     @functools.cached_property
+    def passing(self) -> re.Pattern[str]:
+        """What takes from a sentence that it states something lasting, if its form is all that speaks for it."""
+        return compiled(rf"(?:{self._any('doubts')})|(?:{self._any('reports')})|(?:{self._any('feelings')})")
+
+    @functools.cached_property
     def voids(self) -> re.Pattern[str]:
         """What makes the sentence one that states nothing."""
         return compiled("🙄|♪|♫|🎵|🎶|(?:^|_)/s(?:$|_)|" + self._any("voids"))
@@ -237,6 +247,26 @@ _SHARED = r"""
     """
 """Ways to say something that differ between languages in their words alone; each counts where a table has them all."""
 
+_GENERAL = r"""
+    change+ {moving}[^?!]{2,}
+    change+ (?=[^?!]{0,60}?(?<!\w){nowadays}(?!\w)){being}\w
+    rule {situation}[^?!]{2,70}?,_(?!{whom}(?!\w)|{asking}(?!\w))\w[^?!]{5,}
+    rule (?:(?!{whom}(?!\w))[\w'-]+,?_){1,6}?{ever}{end}
+    constraint+ {nothing}_(?:[\w'/-]+[_,]*){4,}
+    preference+ [^?!]{2,80}?(?<!\w){taste}(?!\w)
+    constraint (?!{whom}(?!\w))[^,?!]{3,40}_{lastingly}_(?:\w+_){0,3}?{our}_\w
+    preference {rather}\w[^?!]{3,}
+    decision+ (?:[\w'-]+_){0,6}?{decided}_\w
+    fact* {called}_\w
+    fact+ {kin}_?(?:[\w'-]+_){0,2}?{lives}(?!\w)
+    fact+ (?=[^?!]{0,90}?(?<!\w){habit}(?!\w))(?:[^,?!]{0,40}_)?{me}(?!\w)
+    fact+* {self}\w
+    fact+ {self}[^,?!]{0,30}?(?<!\w){place}_\w{3,}
+    fact+ {never_do}_?\w
+    fact+ {have}_\w
+    """
+"""The same for what is known by the form of a sentence: tried after all that a table has of that kind."""
+
 
 def table(words: str, around: str, rows: str) -> Table:
     """What one language has: lists of words, the parts of Table beside its phrases, and a phrase a line.
@@ -244,15 +274,19 @@ def table(words: str, around: str, rows: str) -> Table:
     A line of the first two texts is a name and an expression.
     """
     known = {"old": _OLD, "end": _TO_END, **_named(words)}
-    shared = [row for row in _lines(_SHARED) if set(re.findall(r"\{([a-z]\w*)\}", row)) <= known.keys()]
-    return Table(phrases=tuple(_phrase(row, known) for row in [*shared, *_lines(rows)]), **_named(around))
+    lines = [*_shared(_SHARED, known), *_lines(rows), *_shared(_GENERAL, known)]
+    return Table(phrases=tuple(_phrase(line, known) for line in lines), **_named(around))
+
+
+def _shared(rows: str, known: dict[str, str]) -> list[str]:
+    return [row for row in _lines(rows) if set(re.findall(r"\{([a-z]\w*)\}", row)) <= known.keys()]
 
 
 def _phrase(row: str, known: dict[str, str]) -> Phrase:
     kind, _, expression = row.partition(" ")
     for name, words in known.items():
         expression = expression.replace("{" + name + "}", words)
-    return Phrase(Pattern(kind.rstrip("*^?~")), expression, "*" in kind, "^" in kind, "?" in kind, "~" in kind)
+    return Phrase(Pattern(kind.rstrip("*^?~+")), expression, *(sign in kind for sign in "*^?~+"))
 
 
 def _named(text: str) -> dict[str, str]:
