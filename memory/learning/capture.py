@@ -184,7 +184,7 @@ def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar, *, is_c
             match = phrase.expression.match(said, start)
             if match is None or (phrase.needs_name and not _names(said[start:], grammar)):
                 continue
-            if not phrase.wide or _holds(phrase, said, start, match.end(), grammar):
+            if _holds(phrase, said, start, match.end(), grammar):
                 # "can you always ..." states what follows
                 asked = match.end("ask") if "ask" in match.re.groupindex else -1
                 return _Stated(phrase, max(start, asked), match, marked)
@@ -195,6 +195,10 @@ def _holds(phrase: Phrase, said: str, start: int, least: int, grammar: Grammar) 
     """Whether nothing in the clause speaks against what its form alone speaks for."""
     ends = grammar.clause.search(said, least)
     clause = said[start : ends.start() if ends else len(said)]
+    if phrase.pattern is Pattern.FACT and grammar.feelings.search(clause):
+        return False
+    if not phrase.wide:
+        return True
     if grammar.passing.search(clause) or grammar.requests.match(f" {clause}"):
         return False
     return phrase.pattern in _LASTING or not grammar.moments.search(clause)

@@ -176,9 +176,14 @@ class Grammar:
         return compiled(self._any("reports"))
 
     @functools.cached_property
+    def feelings(self) -> re.Pattern[str]:
+        """What one feels, needs or does at the moment."""
+        return compiled(self._any("feelings"))
+
+    @functools.cached_property
     def passing(self) -> re.Pattern[str]:
         """What takes from a sentence that it states something lasting, if its form is all that speaks for it."""
-        return compiled(rf"(?:{self._any('doubts')})|(?:{self._any('reports')})|(?:{self._any('feelings')})")
+        return compiled("|".join(self._any(part) for part in ("doubts", "reports", "feelings")))
 
     @functools.cached_property
     def voids(self) -> re.Pattern[str]:
