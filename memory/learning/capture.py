@@ -11,7 +11,7 @@ what only the talk needed: "Actually,", "lol", "please".
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.learning.phrases.grammar import Pattern, grammar_of
@@ -41,6 +41,7 @@ _LASTING = (Pattern.RULE, Pattern.CHANGE, Pattern.CORRECTION)
 """What may speak of the moment: "from now on", "since today"."""
 _PLAIN = (Pattern.FACT, Pattern.CHANGE, Pattern.CONSTRAINT, Pattern.CORRECTION, Pattern.RULE)
 """What one telling word is enough for: "I am deaf"."""
+_DUTIES = (Pattern.RULE, Pattern.CONSTRAINT)
 _OF_OTHERS = (Pattern.FACT, Pattern.CONSTRAINT, Pattern.DECISION, Pattern.RULE)
 """What may be what somebody else says."""
 _LONGEST_VALUE = 4
@@ -150,9 +151,18 @@ def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tup
             break  # it is written down elsewhere
         stated = _stated(said, begins, grammar, is_courteous=is_courteous)
         if stated is not None:
+            if clause and stated.phrase.pattern in _DUTIES:
+                stated = replace(stated, start=_topic(said, stated.start, grammar))
             capture, end = _made_of(stated, sentence, said, grammar)
             return capture, clause == 0 and end == len(said)
     return None, False
+
+
+def _topic(said: str, start: int, grammar: Grammar) -> int:
+    """Where the words begin that tell what a rule is for, if nothing else stands before it; else its own start."""
+    first = starts(said, 0, grammar)[0][0]
+    bounds = [gap for gap in grammar.clause.finditer(said, first) if gap.start() < start]
+    return first if grammar.topics.match(said, first) and len(bounds) == 1 else start
 
 
 def _clauses(said: str, grammar: Grammar) -> Iterator[int]:

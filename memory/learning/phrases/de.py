@@ -69,28 +69,63 @@ WORDS = r"""
     inf (?:[\w-]+_){0,4}?\w+en
     only nur
     ever (?<!wie\s)immer
-    situation (?:wenn|immer_wenn|falls|sobald)_ich_(?:dir_|dich_|euch_|ihnen_|nach_)?(?:\w+_){0,4}?(?:schick\w*|frag\w*|schreib\w*|geb\w*|sag\w*|zeig\w*|bitte\w*|poste\w*|teile\w*|erwähn\w*|will|möchte|brauch\w*)
+    situation (?:wenn|immer_wenn|falls|sobald)_ich_(?:dir_|dich_|euch_|ihnen_|nach_)?(?:\w+_){0,4}?(?:schick\w*|
+        frag\w*|schreib\w*|geb\w*|sag\w*|zeig\w*|bitte\w*|poste\w*|teile\w*|erwähn\w*|will|möchte|brauch\w*)
     asking (?:kannst|könntest|hast|ist|sind|bin|soll|muss|darf|würd\w*|wär\w*)
-    nothing (?:(?:kein\w*)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|bock|mensch|sau|wunder|stress|ding|plan|grund|wetter)[\w-]+|nichts_(?:geht|kommt|darf|wird|verlässt|läuft))
-    moving (?:ich|wir)_(?:bin|sind|habe?n?|hab)_(?:\w+_){0,4}?(?:umgezogen|gewechselt|gekündigt|verkauft|getrennt|ausgezogen|eingezogen|aufgehört|angefangen)
+    nothing (?:(?:kein\w*)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|bock|mensch|sau|wunder|
+        stress|ding|plan|grund|wetter)[\w-]+|nichts_(?:geht|kommt|darf|wird|verlässt|läuft))
+    moving (?:ich|wir)_(?:bin|sind|habe?n?|hab)_(?:\w+_){0,4}?(?:umgezogen|gewechselt|gekündigt|verkauft|getrennt|
+        ausgezogen|eingezogen|aufgehört|angefangen)
     nowadays (?:jetzt|inzwischen|mittlerweile|neuerdings|nun)
-    being (?:(?:ich|wir)_(?:wohne?n?|lebe?n?|arbeite?n?|studiere?n?|nutze?n?|bin|sind|fahre?n?|mache?n?)_(?:jetzt|inzwischen|mittlerweile|nun|neuerdings)_(?:in|bei|als|mit|an)_(?-i:[A-ZÄÖÜ])|(?:wohne|arbeite|lebe|studiere|wohnen|leben|arbeiten|bin|sind)_(?:ich_|wir_)?(?:jetzt|inzwischen|mittlerweile)_(?:in|bei|als|mit|an)_)
-    taste (?:(?:ist|sind|is|war_noch_nie)_(?:einfach_|echt_|so_)?(?:gar_)?(?:nicht_mein_\w+|nichts_für_mich|nix_für_mich|nicht_so_mein_\w+|mir_(?:zu_\w+|lieber|wichtig))|kann_ich_(?:gar_|überhaupt_)?(?:nichts_anfangen|nicht_(?:ab|leiden|ausstehen|brauchen|haben))|(?:nichts|nix)_für_mich|(?:mag|ess|trink|les|hör|nehm|vertrag)e?_ich_(?:gar_|überhaupt_|lieber|am_liebsten|nicht|gern\w*|null|kein\w*)|geht_(?:für_mich_)?gar_nicht|nerv(?:t|en)_mich|reicht_mir|liegt_mir_(?:mehr|nicht|gar_nicht)|find_?e?_ich_(?:furchtbar|schrecklich|grässlich|eklig)|ist_mir_(?:lieber|zu_\w+)|lass_mal_(?:die|das|den)_\w+_weg|nein_danke|bin_ich_kein_fan)
+    being (?:(?:ich|wir)_(?:wohne?n?|lebe?n?|arbeite?n?|studiere?n?|nutze?n?|bin|sind|fahre?n?|mache?n?)_(?:jetzt|
+        inzwischen|mittlerweile|nun|neuerdings)_(?:in|bei|als|mit|an)_(?-i:[A-ZÄÖÜ])|(?:wohne|arbeite|lebe|studiere|
+        wohnen|leben|arbeiten|bin|sind)_(?:ich_|wir_)?(?:jetzt|inzwischen|mittlerweile)_(?:in|bei|als|mit|an)_)
+    taste (?:(?:ist|sind|is|war_noch_nie)_(?:einfach_|echt_|so_)?(?:gar_)?(?:nicht_mein_\w+|nichts_für_mich|nix_für
+        _mich|nicht_so_mein_\w+|mir_(?:zu_\w+|lieber|wichtig))|kann_ich_(?:gar_|überhaupt_)?(?:nichts_anfangen|nicht
+        _(?:ab|leiden|ausstehen|brauchen|haben))|(?:nichts|nix)_für_mich|(?:mag|ess|trink|les|hör|nehm|vertrag)e?_ich
+        _(?:gar_|überhaupt_|lieber|am_liebsten|nicht|gern\w*|null|kein\w*)|geht_(?:für_mich_)?gar_nicht|nerv(?:t|en)
+        _mich|reicht_mir|liegt_mir_(?:mehr|nicht|gar_nicht)|find_?e?_ich_(?:furchtbar|schrecklich|grässlich|eklig)|ist
+        _mir_(?:lieber|zu_\w+)|lass_mal_(?:die|das|den)_\w+_weg|nein_danke|bin_ich_kein_fan)
     rather (?:lieber|am_liebsten|hauptsache)_(?!nicht$|morgen|doch|ich|heute|später|so\b)
-    decided (?:(?:wir|ich)_(?:nehmen|nehme|machen|fahren|fliegen|heiraten|bleiben|behalten|ziehen|kaufen|streichen)_(?:jetzt_|nun_|doch_|definitiv_){1,2}(?:die|den|das|nach|im|in|bei|am|zu)|(?:hat|haben|hab|habe)_(?:sich_|uns_|wir_|ich_|mich_)?(?:[\w-]+_){0,6}?(?:beschlossen|entschieden|geeinigt|abgemacht)(?!_noch))
-    called (?:\w+_)?(?:hund|katze|kater|sohn|tochter|mann|frau|chef\w*|nachbar\w*|freund\w*|schwester|bruder|mutter|vater|oma|opa|firma|projekt|verein|band|baby|lehrer\w*|arzt|ärztin|die|der|(?:der|die|das|mein\w*|unser\w*)_\w+)_(?:heißt|heißen|nennt_sich)
+    decided (?:(?:wir|ich)_(?:nehmen|nehme|machen|fahren|fliegen|heiraten|bleiben|behalten|ziehen|kaufen|streichen)
+        _(?:jetzt_|nun_|doch_|definitiv_){1,2}(?:die|den|das|nach|im|in|bei|am|zu)|(?:hat|haben|hab|habe)_(?:sich_|uns
+        _|wir_|ich_|mich_)?(?:[\w-]+_){0,6}?(?:beschlossen|entschieden|geeinigt|abgemacht)(?!_noch))
+    called (?:\w+_)?(?:hund|katze|kater|sohn|tochter|mann|frau|chef\w*|nachbar\w*|freund\w*|schwester|bruder|mutter|
+        vater|oma|opa|firma|projekt|verein|band|baby|lehrer\w*|arzt|ärztin|die|der|(?:der|die|das|mein\w*|unser\w*)
+        _\w+)_(?:heißt|heißen|nennt_sich)
     kin (?:mein\w*|unser\w*)_(?:[\w-]+_){0,2}?[\w-]+(?<!kopf)(?<!rücken)(?<!handy)(?<!magen)
-    lives (?:(?:ist|sind|is|war)_(?!heute|kaputt|nicht|gut|toll|weg|gerade|grad|müde|krank|so\b|sehr|echt|total|leer|voll|sauer|super|da\b|zu\b|der_beste|schon|noch|wieder|nur|gegen_mich)(?:\w+_)?\w+(?:er|in|ist|ant|ent|eur|allergisch|tolerant|isch|et|ent|t)|arbeitet|wohnt|lebt|kommt_aus|stammt|studiert|geht_(?:in|auf|zur)|spricht|hat_(?:eine?n?|am|im|zwei|drei|kein\w*|parkinson|diabetes|pflege\w*)_?|(?:isst|trinkt)(?!_(?:lieber|gern|am_liebsten))|verträgt|spielt|trainiert|unterrichtet|fährt|braucht_(?:eine?n?)|lassen_nach|wird_\d+|steht_\w+_am)
+    lives (?:(?:ist|sind|is|war)_(?!heute|kaputt|nicht|gut|toll|weg|gerade|grad|müde|krank|so\b|sehr|echt|total|leer|
+        voll|sauer|super|da\b|zu\b|der_beste|schon|noch|wieder|nur|gegen_mich)(?:\w+_)?\w+(?:er|in|ist|ant|ent|eur|
+        allergisch|tolerant|isch|et|ent|t)|arbeitet|wohnt|lebt|kommt_aus|stammt|studiert|geht_(?:in|auf|zur)|spricht|
+        hat_(?:eine?n?|am|im|zwei|drei|kein\w*|parkinson|diabetes|pflege\w*)_?|(?:isst|trinkt)(?!_(?:lieber|gern|am
+        _liebsten))|verträgt|spielt|trainiert|unterrichtet|fährt|braucht_(?:eine?n?)|lassen_nach|wird_\d+|steht_\w+_am)
     our unser\w*
-    habit (?:(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|(?:jeden|jede|jedes)_(?!mal\b)\w+|werktags|wochentags|am_wochenende_immer|(?:einmal|zweimal|dreimal|\d_?mal|mehrmals)_(?:pro|die|im|in_der)_(?:woche|monat|jahr|tag)|seit_(?:\w+_)?(?:jahren|monaten|\d{4}|kindheit|geburt)|morgens|abends|nachts|meistens|normalerweise)
+    label (?:(?:\w+_)?(?:\w*regel|vorgabe|konvention)(?:_(?:für|in|bei)_\w+(?:_\w+){0,2})?)
+    from_when (?:seit|ab)_(?!heute|gestern|jetzt|stunden|eben)(?:[\w.-]+_){0,2}?[\w-]+
+    habit (?:(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|(?:jeden|jede|jedes)_(?!mal\b)\w+|werktags|wochentags|
+        am_wochenende_immer|(?:einmal|zweimal|dreimal|\d_?mal|mehrmals)_(?:pro|die|im|in_der)_(?:woche|monat|jahr|tag)|
+        seit_(?:\w+_)?(?:jahren|monaten|\d{4}|kindheit|geburt)|morgens|abends|nachts|meistens|normalerweise)
     me (?:ich|wir|bin|hab|habe|arbeite?|mein\w*|unser\w*)
-    self (?:(?:ich|wir)_(?:bin|sind|habe?n?|hab|lerne?n?|mache?n?|spiele?n?|betreue?n?|leite|führe|besitze?n?|schreibe?_(?:an|immer)|baue?n?|züchte?n?|verkaufe?n?|unterrichte?n?|engagiere|halte?n?|fahre?n?|pendle|betreibe?n?|sammle?n?|trainiere?n?|arbeite?n?|wohne?n?|lebe?n?|esse?n?|trinke?n?)|(?:bin|hab|habe|lern|lerne|arbeite?|wohne?|lebe?|studiere?|spiele?|komme?|sammle?|mache?|fahre?|züchte|trainiere?)_(?:ja_|halt_|übrigens_|ich_|wir_)?(?!gleich|gerade|grad|heute|schon|noch|auch_da|zu|so|nicht|wieder|kein)(?:ne|nen|n|eine?n?|die|der|das|im|in|bei|für|aus|mit|seit|als|an|am|zwei|drei|vier|\d+|mutter|vater|\w+(?:er|in|ist|ant|ent|eur|mann|frau))(?!\w))
+    self (?:(?:ich|wir)_(?:bin|sind|habe?n?|hab|lerne?n?|mache?n?|spiele?n?|betreue?n?|leite|führe|besitze?n?|
+        schreibe?_(?:an|immer)|baue?n?|züchte?n?|verkaufe?n?|unterrichte?n?|engagiere|halte?n?|fahre?n?|pendle|
+        betreibe?n?|sammle?n?|trainiere?n?|arbeite?n?|wohne?n?|lebe?n?|esse?n?|trinke?n?)|(?:bin|hab|habe|lern|lerne|
+        arbeite?|wohne?|lebe?|studiere?|spiele?|komme?|sammle?|mache?|fahre?|züchte|trainiere?)_(?:ja_|halt_|übrigens_|
+        ich_|wir_)?(?!gleich|gerade|grad|heute|schon|noch|auch_da|zu|so|nicht|wieder|kein)(?:ne|nen|n|eine?n?|die|der|
+        das|im|in|bei|für|aus|mit|seit|als|an|am|zwei|drei|vier|\d+|mutter|vater|\w+(?:er|in|ist|ant|ent|eur|mann|
+        frau))(?!\w))
     place (?:in|im|bei|beim|auf|für|als|aus|mit|seit)
-    never_do (?:(?:ich|wir)_(?:esse?|essen|trinke?|trinken|rauche?|fahre?|vertrage?|vertragen|benutze?|nutze?|höre?|sehe?|schreibe?|besitze?|koche?)_(?:\w+_){0,3}?(?:kein\w*|nie|nicht|null|weder)_?(?!mehr_(?:weiter|lange)|gerade|zeit|lust|ahnung|frage|idee|bock)|\w+_(?:vertrag|ess|trink|nehm|benutz|mach|brauch)e?_ich_(?:nicht|nie|null|kein\w*))
-    have (?:ich|wir)?_?(?:hab|habe|haben)_(?:ja_|auch_|halt_|übrigens_)?(?:ne|nen|n|eine?n?|zwei|drei|vier|\d+)_(?:\w+_)?(?:katze\w*|hund\w*|kater|kind\w*|sohn|töchter|tochter|söhne|jungs|mädchen|pferd\w*|kaninchen|hühner|garten|balkon|allergie|\w+allergie|behinderung|herzschrittmacher|enkel\w*|brüder|schwestern|zwillinge|auto|e-?bike|schrebergarten)
+    never_do (?:(?:ich|wir)_(?:esse?|essen|trinke?|trinken|rauche?|fahre?|vertrage?|vertragen|benutze?|nutze?|höre?|
+        sehe?|schreibe?|besitze?|koche?)_(?:\w+_){0,3}?(?:kein\w*|nie|nicht|null|weder)_?(?!mehr_(?:weiter|lange)|
+        gerade|zeit|lust|ahnung|frage|idee|bock)|\w+_(?:vertrag|ess|trink|nehm|benutz|mach|brauch)e?_ich_(?:nicht|nie|
+        null|kein\w*))
+    have (?:ich|wir)?_?(?:hab|habe|haben)_(?:ja_|auch_|halt_|übrigens_)?(?:ne|nen|n|eine?n?|zwei|drei|vier|\d+)_(?:\w+
+        _)?(?:katze\w*|hund\w*|kater|kind\w*|sohn|töchter|tochter|söhne|jungs|mädchen|pferd\w*|kaninchen|hühner|garten|
+        balkon|allergie|\w+allergie|behinderung|herzschrittmacher|enkel\w*|brüder|schwestern|zwillinge|auto|e-?bike|
+        schrebergarten)
 """
 AROUND = r"""
-    openers (?:(?:hiermit_)?teile?_ich_(?:ihnen_|dir_)?mit,?_dass|bitte|hallo|hi|hey|ey|moin|servus|du|also|ja|und|aber|ach|übrigens|ehrlich_gesagt|persönlich|sorry|
+    openers (?:(?:hiermit_)?teile?_ich_(?:ihnen_|dir_)?mit,?_dass|bitte|hallo|hi|hey|ey|moin|servus|du|also|ja|und|
+        aber|ach|übrigens|ehrlich_gesagt|persönlich|sorry|
         entschuldigung|grundsätzlich|nur_zur_info|zur_info|nur_damit_du_es_weißt|noch_was|danke|okay|ok|gut|so|äh+|
         ähm+|hm+|lol|haha\w*|naja|tja|na|mensch|alter|digga|junge|leute|stimmt|genau|achso|oh|(?:nur_)?(?:damit_(?:du|
         ihr)_bescheid_(?:weißt|wisst))[,_]*|(?:kurze_)?(?:info|anmerkung|hinweis)(?=:)|zur_erinnerung|für_die
@@ -106,7 +141,8 @@ AROUND = r"""
         (?:ne|ja)|wenn_möglich|falls_möglich|danke_dir|merci|mfg|lg|berücksichtig\w+_sie_das_bitte|xd)(?!\w)
     courtesies bitte
     fillers übrigens|digga|lol
-    requests (?:(?:jetzt_)?(?:wollt|möcht)e?_ich_(?:mal_)?fragen|(?:kannst|könntest|würdest|magst|weißt|hast|willst|machst|gibst)_du|(?:können|könnten|würden)_sie|was
+    requests (?:(?:jetzt_)?(?:wollt|möcht)e?_ich_(?:mal_)?fragen|(?:kannst|könntest|würdest|magst|weißt|hast|willst|
+        machst|gibst)_du|(?:können|könnten|würden)_sie|was
         _(?:soll|kann|meinst|ist|kostet|gibt|hältst|koche|mache)|wie_(?:spät|viel|lange|kann|soll|geht|macht|ist|wird|
         isses)|wo_(?:kann|gibt|ist|finde)|wann_(?:ist|kommt|geht|muss)|warum|wieso|welche[rsn]?|wer_(?:ist|hat)|hast
         _du|gibt_es|gibts|irgendwelche|(?:such|schreib|zeig|gib|erklär|übersetz|hilf|nenn|sag|mach|erzähl|empfiehl|
@@ -138,7 +174,22 @@ AROUND = r"""
     leading (?:am|den|dem|der|das|die|bei|um|beim|in|im|an)_+
     since (?:im|in|seit)_+(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|
         [12]\d{3})|gestern|heute|jetzt|letzte[ns]?_(?:woche|monat|jahr)
-    feelings \b(?:fragen?|verspätung|fehler\w*|signal|unterwegs|auf_dem_weg|absturz|das_gleiche|schon_wieder)\b|\b(?:habe?n?|hab|hat|bin|sind|ist)_[^,.?!]*\b(?:ge\w{2,}(?:t|en)|(?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|\bmein_?e?_(?:zug|flug|bus|handy|code|skript|app|rechner|laptop|internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir_)?(?:(?:so|echt|grad|gerade|voll|total|sehr|ja|auch|noch|schon|halt|nur|ganz|mir|gleich)_){0,3}(?:müde|hungrig|krank|traurig|froh|glücklich|fertig|genervt|spät|dran|sicher|gespannt|neugierig|unterwegs|zurück|wieder|da\b|weg|gleich|sauer|gestresst|erledigt|kaputt|dabei|raus|durch|bereit|verwirrt|begeistert|dankbar|auf_(?:dem|der)|im_(?:zug|bus|auto|büro|stau|urlaub|bett)|am_(?:arbeiten|überlegen|ende)|tot|pleite|gegen|dafür|neu_hier)\b|\b(?:brauch|möcht|will|wollen|würd|hätt|wär|glaub|denk|mein|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|hör_(?:dich|grad)|freu|kann|könn|muss|müss|soll|werd|dachte|warte|bitte_um|schätze|vermiss|bedauer|vergess)\w*_(?:ich|wir|mich|uns|mir)\b|\b(?:ich|wir)_(?:\w+_)?(?:brauch|möcht|will\b|wollen|würd|hätt|wär|glaub|denk|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|freu|kann|könn|muss|müss|soll|werd|dachte|warte|schätze|vermiss|bedauer|geh_|gehe_(?:jetzt|mal|gleich)|komm_?e?_(?:später|gleich|zu)|mach_(?:mal|jetzt|das)|les_|gucke?|schaue?)\w*\b|\b(?:vielleicht|wahrscheinlich|fast|beinahe|eigentlich_wollte|hunger|durst|lust|bock|schmerzen|kopfweh|termin|meeting|problem|frage|idee|gefühl|zeit|angst_dass|glück|pech|weh|kaputt|hunger|ahnung)\b
+    topics (?:in|im|bei[mn]?|für|zu[mr]?|auf)_
+    feelings \b(?:fragen?|verspätung|fehler\w*|signal|unterwegs|auf_dem_weg|absturz|das_gleiche|schon_wieder)\b|
+        \b(?:habe?n?|hab|hat|bin|sind|ist)_[^,.?!]*\b(?:ge\w{2,}(?:t|en)|(?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|
+        \bmein_?e?_(?:zug|flug|bus|handy|code|skript|app|rechner|laptop|internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir
+        _)?(?:(?:so|echt|grad|gerade|voll|total|sehr|ja|auch|noch|schon|halt|nur|ganz|mir|gleich)_){0,3}(?:müde|
+        hungrig|krank|traurig|froh|glücklich|fertig|genervt|spät|dran|sicher|gespannt|neugierig|unterwegs|zurück|
+        wieder|da\b|weg|gleich|sauer|gestresst|erledigt|kaputt|dabei|raus|durch|bereit|verwirrt|begeistert|dankbar|auf
+        _(?:dem|der)|im_(?:zug|bus|auto|büro|stau|urlaub|bett)|am_(?:arbeiten|überlegen|ende)|tot|pleite|gegen|dafür|
+        neu_hier)\b|\b(?:brauch|möcht|will|wollen|würd|hätt|wär|glaub|denk|mein|hoff|frag|weiß|wiss|find|fühl|versteh|
+        such|überleg|versuch|seh|hör_(?:dich|grad)|freu|kann|könn|muss|müss|soll|werd|dachte|warte|bitte_um|schätze|
+        vermiss|bedauer|vergess)\w*_(?:ich|wir|mich|uns|mir)\b|\b(?:ich|wir)_(?:\w+_)?(?:brauch|möcht|will\b|wollen|
+        würd|hätt|wär|glaub|denk|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|freu|kann|könn|muss|
+        müss|soll|werd|dachte|warte|schätze|vermiss|bedauer|geh_|gehe_(?:jetzt|mal|gleich)|komm_?e?_(?:später|gleich|
+        zu)|mach_(?:mal|jetzt|das)|les_|gucke?|schaue?)\w*\b|\b(?:vielleicht|wahrscheinlich|fast|beinahe|eigentlich
+        _wollte|hunger|durst|lust|bock|schmerzen|kopfweh|termin|meeting|problem|frage|idee|gefühl|zeit|angst_dass|
+        glück|pech|weh|kaputt|hunger|ahnung)\b
 """
 PHRASES = r"""
     change (?:ich_bin|wir_sind)_(?:(?:vor_kurzem|kürzlich|gerade|jetzt|neulich|inzwischen)_)?von_{old}_nach

@@ -28,7 +28,8 @@ WORDS = r"""
         releases?|prs?|queries|backups?|meetings?|calls?|photos?|tickets?|requests?|files?|titles?|headings?|sources?|
         meals?|invoices?|functions?|tests?|commits?|dishes|paragraphs?|tables?)
     answers (?:answers?|repl(?:y|ies)|responses?|explanations?|messages?|texts?|e-?mails?|summar(?:y|ies))
-    from_now (?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today)|going_forward|moving_forward|in_(?:the_)?
+    from_now (?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today)|
+        going_forward|moving_forward|in_(?:the_)?
         future)
     after (?:in_(?:the_)?future|going_forward|moving_forward|for_the_future)
     ask (?P<ask>would_(?:you|u)_mind_|(?:can|could|will|would)_(?:you|u|we|ya)_(?:please_|pls_|just_|maybe_)?|i(?:'d|
@@ -73,7 +74,8 @@ WORDS = r"""
         choice|doubt|energy))
     is (?:(?:is|are|was|were|should_be|needs_to_be|must_be|starts?|begins?|ends?|costs?|opens?|closes?|lives?|works?|
         runs?|listens?|happens|takes_place|sits|arrives?|leaves?|has|have|lands?|expires?|uses?)_|(?<=\w)'?s_)
-    now (?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today)|going_forward|moving_forward|in_(?:the_)?
+    now (?:from_(?:now|today|here|this_(?:point|moment))_(?:on|onwards?)|henceforth|as_(?:of|from)_(?:now|today)|going
+        _forward|moving_forward|in_(?:the_)?
         future)
     nobody (?:nobody|no_one)
     may (?:may|shall)
@@ -93,25 +95,61 @@ WORDS = r"""
     manner (?:without|address_me|metric|refrain)
     only (?:only|just|\w+_only)
     ever (?<!as\s)(?<!like\s)(?<!than\s)always
-    situation (?:when(?:ever)?|if|every_time|any_time)_(?:i|we)_(?:send|ask|paste|write|say|give|share|mention|show|post|upload|drop|forward|talk|tell|type|want|request|need)_
+    situation (?:when(?:ever)?|if|every_time|any_time)_(?:i|we)_(?:send|ask|paste|write|say|give|share|mention|show|
+        post|upload|drop|forward|talk|tell|type|want|request|need)_
     asking (?:can|could|do|does|did|should|would|will|is|are|i|we|let)
-    nothing (?=[^?!]*_(?:the|to|for|of|with|without|after|before|my|our|are|from|by|over|under|is)_)(?:nothing|no(?!_(?:one|idea|way|problem|worries|thanks|need|doubt|wonder|matter|clue|time|rush|luck|more_than|i|it|its|that|this|the|you|we|he|she|not|please|hard|point|reason|big|longer|news|chance|offen[cs]e|comment|sign|response|pain|plan|man|place|love|life|words?)_)_[\w'-]+)
-    moving (?:i|we)?_?(?:(?:just_|recently_|finally_)?(?:left|quit|sold|moved_(?:in|out|back)|switched_jobs|changed_jobs|started_at|broke_up|split_up|retired|got_rid_of)_(?!the_(?:house|room|party|meeting|building|office|keys|door|out|a)|it\b|that|this|him|her|you|me)[^?!]{2,60}?(?<!\w)(?:now|last_\w+|in_\w+|this_(?:year|month|summer)|for_good)(?!\w))
+    nothing (?=[^?!]*_(?:the|to|for|of|with|without|after|before|my|our|are|from|by|over|under|is)_)(?:nothing|no(?!
+        _(?:one|idea|way|problem|worries|thanks|need|doubt|wonder|matter|clue|time|rush|luck|more_than|i|it|its|that|
+        this|the|you|we|he|she|not|please|hard|point|reason|big|longer|news|chance|offen[cs]e|comment|sign|response|
+        pain|plan|man|place|love|life|words?)_)_[\w'-]+)
+    moving (?:i|we)?_?(?:(?:just_|recently_|finally_)?(?:left|quit|sold|moved_(?:in|out|back)|switched_jobs|changed
+        _jobs|started_at|broke_up|split_up|retired|got_rid_of)_(?!the_(?:house|room|party|meeting|building|office|keys|
+        door|out|a)|it\b|that|this|him|her|you|me)[^?!]{2,60}?(?<!\w)(?:now|last_\w+|in_\w+|this_(?:year|month|summer)|
+        for_good)(?!\w))
     nowadays (?:now|nowadays|these_days|as_of_\w+)
-    being (?:i'?m|we'?re|i_am|we_are)_(?:at_an?|with|in_(?-i:[A-Z])|living|working|studying|based|on_(?-i:[A-Z]))_?|(?:i|we)_only_(?:have|use|eat|drink|work)_
-    taste (?:(?:is|are)_not_my_(?:thing|style)|(?:isn'?t|aren'?t|not)_(?:really_)?(?:my|our)_(?:thing|cup_of_tea|style|jam)|all_the_way|over_\w+_any_day|any_day_of_the_week|(?:is|are)_(?:not|n't)_for_me|makes?_(?:me|my_\w+)_(?:gag|sick|glaze|crazy|nervous|anxious|cringe|itch|nuts)\w*|(?:does|do)(?:n't|_not)_(?:work_for|agree_with|do_it_for)_me|works?_(?:best|better)_for_me|drives?_me_(?:nuts|crazy|mad|insane|up_the_wall)|gets?_on_my_nerves|suits?_me_(?:best|better)|deal_?-?breaker|i_(?:can'?t|cannot)_stand|over_\w+_for_me)
+    being (?:i'?m|we'?re|i_am|we_are)_(?:at_an?|with|in_(?-i:[A-Z])|living|working|studying|based|on_(?-i:[A-Z]))_?|
+        (?:i|we)_only_(?:have|use|eat|drink|work)_
+    taste (?:(?:is|are)_not_my_(?:thing|style)|(?:isn'?t|aren'?t|not)_(?:really_)?(?:my|our)_(?:thing|cup_of_tea|style|
+        jam)|all_the_way|over_\w+_any_day|any_day_of_the_week|(?:is|are)_(?:not|n't)_for_me|makes?_(?:me|my_\w+)
+        _(?:gag|sick|glaze|crazy|nervous|anxious|cringe|itch|nuts)\w*|(?:does|do)(?:n't|_not)_(?:work_for|agree_with|
+        do_it_for)_me|works?_(?:best|better)_for_me|drives?_me_(?:nuts|crazy|mad|insane|up_the_wall)|gets?_on_my
+        _nerves|suits?_me_(?:best|better)|deal_?-?breaker|i_(?:can'?t|cannot)_stand|over_\w+_for_me)
     rather (?:rather|prefer|not_a|not_much_of_an?|i'm_more_of_an?)_(?!not|you|than)
-    decided (?:(?:we|i|me_and_\w+|\w+_and_i|committee|board|team|family|group|council|management|everyone)(?:'ve|_have|_has|'s)?_(?:all_|finally_|both_|now_)?(?:decided|agreed|settled|opted|voted|chosen|gone_for|gone_with)_(?:on|to|that|for|not|against|with)|(?:we|i)(?:'re|'m|_are|_am)_(?:taking|getting|keeping|ditching|scrapping|cancelling|dropping|moving_to|renaming)_(?:the|our|it_(?:to|off|on)))
-    called (?:the_)?(?:[\w'/-]+_){0,3}?(?:dog|cat|boy|girl|son|daughter|baby|wife|husband|partner|kids?|twins|horse|parrot|company|team|band|boat|car|shop|project|boss|doctor|teacher|sister|brother|mum|mom|dad|neighbou?r|landlord|name|\w+s)(?:'s|s|_is|_are)?_(?:called|named)
-    kin (?:(?:my|our)_(?:[\w'/-]+_){0,2}?[\w/-]+(?<!back)(?<!head)(?<!love)(?<!life)(?<!boss)(?<!phone)(?<!brain)(?<!wifi))
-    lives (?:(?:is|are|was|'s)_(?:an?|the)_\w+(?:er|or|ist|ian|an|ant|ent|ive|tic|ee)|(?:only_|mostly_|usually_|always_|never_)?(?:lives?|works?|has|have|comes?_from|goes|sleeps?|teaches|studies|speaks?|eats?|drinks?|plays?|runs?|owns?|uses?|starts?|opens?|closes?|needs?_(?:gluten|insulin|a_walker|glasses|to_be)|(?:can'?t|cannot|doesn'?t|don'?t|won'?t)_(?:eat|drink|have|hear|see|drive|read|do|like|tolerate))_\w|is_due|turns?_\d|(?:is|are)_\d|'s_\d|(?:is|are)_(?:shot|bad|gone|in_(?:my|our)_\w+))
+    decided (?:(?:we|i|me_and_\w+|\w+_and_i|committee|board|team|family|group|council|management|everyone)(?:'ve|_have|
+        _has|'s)?_(?:all_|finally_|both_|now_)?(?:decided|agreed|settled|opted|voted|chosen|gone_for|gone_with)_(?:on|
+        to|that|for|not|against|with)|(?:we|i)(?:'re|'m|_are|_am)_(?:taking|getting|keeping|ditching|scrapping|
+        cancelling|dropping|moving_to|renaming)_(?:the|our|it_(?:to|off|on)))
+    called (?:the_)?(?:[\w'/-]+_){0,3}?(?:dog|cat|boy|girl|son|daughter|baby|wife|husband|partner|kids?|twins|horse|
+        parrot|company|team|band|boat|car|shop|project|boss|doctor|teacher|sister|brother|mum|mom|dad|neighbou?r|
+        landlord|name|\w+s)(?:'s|s|_is|_are)?_(?:called|named)
+    kin (?:(?:my|our)_(?:[\w'/-]+_){0,2}?[\w/-]+(?<!back)(?<!head)(?<!love)(?<!life)(?<!boss)(?<!phone)(?<!brain)
+        (?<!wifi))
+    lives (?:(?:is|are|was|'s)_(?:an?|the)_\w+(?:er|or|ist|ian|an|ant|ent|ive|tic|ee)|(?:only_|mostly_|usually_|always
+        _|never_)?(?:lives?|works?|has|have|comes?_from|goes|sleeps?|teaches|studies|speaks?|eats?|drinks?|plays?|
+        runs?|owns?|uses?|starts?|opens?|closes?|needs?_(?:gluten|insulin|a_walker|glasses|to_be)|(?:can'?t|cannot|
+        doesn'?t|don'?t|won'?t)_(?:eat|drink|have|hear|see|drive|read|do|like|tolerate))_\w|is_due|turns?_\d|(?:is|
+        are)_\d|'s_\d|(?:is|are)_(?:shot|bad|gone|in_(?:my|our)_\w+))
     our our
-    habit (?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|tues|wednes|thurs|fri|satur|sun)day_(?:morning|afternoon|evening|night)s|week(?:days|ends|nights)|(?:every|each)_(?:other_|single_|second_)?(?:day|week|month|year|morning|evening|night|weekend|summer|winter|\w+day|christmas)|(?:once|twice|\w+_times)_a_(?:day|week|month|year)|for_(?:\w+_){0,2}(?:years|decades)|since_(?:\d{4}|i_was_\w+|childhood|birth)|most_(?:days|mornings|evenings|nights|weekends))
+    label (?:(?:\w+_)?rules?(?:_(?:for|in|of)_\w+(?:_\w+){0,2})?|policy|convention)
+    from_when (?:since|as_of|starting|from)_(?!now|then|here|today|there|what|where|this_point)(?:[\w'-]+_){0,2}?[\w'-]+
+    habit (?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|tues|wednes|thurs|fri|satur|sun)day_(?:morning|
+        afternoon|evening|night)s|week(?:days|ends|nights)|(?:every|each)_(?:other_|single_|second_)?(?:day|week|month|
+        year|morning|evening|night|weekend|summer|winter|\w+day|christmas)|(?:once|twice|\w+_times)_a_(?:day|week|
+        month|year)|for_(?:\w+_){0,2}(?:years|decades)|since_(?:\d{4}|i_was_\w+|childhood|birth)|most_(?:days|mornings|
+        evenings|nights|weekends))
     me (?:i|we|i'm|i've|we're|we've|im|ive|my|our)
-    self (?:(?:i|we)_(?!(?:\w+ed|was|were|had|went|got|did|saw|said|met|told|made|took|came|found|gave|lost|heard|bought|ate|drank|left|just|already|can|could|will|would|should|might|may|must|do|did|sent|ran|sat|put|cut|hit|let|won|wrote|spoke|broke|forgot|kept|paid|tried|meant|call|got)_)[a-z]+|(?:i'?m|we'?re|i_am|we_are)_(?!\w+ing_|going|not|so|too)\w+|(?:i'?m|we'?re|i_am|we_are)_(?:doing|studying|training|teaching|writing|building|running|raising|renting|learning)|i'?ve_got|we'?ve_got)_
+    self (?:(?:i|we)_(?!(?:\w+ed|was|were|had|went|got|did|saw|said|met|told|made|took|came|found|gave|lost|heard|
+        bought|ate|drank|left|just|already|can|could|will|would|should|might|may|must|do|did|sent|ran|sat|put|cut|hit|
+        let|won|wrote|spoke|broke|forgot|kept|paid|tried|meant|call|got)_)[a-z]+|(?:i'?m|we'?re|i_am|we_are)_(?!\w+ing
+        _|going|not|so|too)\w+|(?:i'?m|we'?re|i_am|we_are)_(?:doing|studying|training|teaching|writing|building|
+        running|raising|renting|learning)|i'?ve_got|we'?ve_got)_
     place (?:in|at|for|with|from|near|outside|on)
-    never_do (?:i|we)_(?:don'?t|do_not|never|can'?t|cannot)_(?:do|eat|drink|use|own|drive|wear|smoke|cook|fly|work|speak|read|watch|hear|see_well|lift|run|sleep_(?:well|much)|take)_(?!it|this|that|you|anything|much)
-    have (?:i|we)(?:'ve_got|'ve|_have|_got)_(?:an?|two|three|four|five|\d+|no|bad)_(?:\w+_)?(?:dogs?|cats?|kids?|sons?|daughters?|boys?|girls?|children|twins|horses?|rabbits?|chickens|hens|cars?|garden|balcony|allotment|brothers?|sisters?|grandkids|nephews?|nieces?|degree|licen[cs]e|knees?|back|hip|heart|pacemaker|phd|visa|mortgage|allergy|intolerance|condition|stutter|lodger|flatmates?)
+    never_do (?:i|we)_(?:don'?t|do_not|never|can'?t|cannot)_(?:do|eat|drink|use|own|drive|wear|smoke|cook|fly|work|
+        speak|read|watch|hear|see_well|lift|run|sleep_(?:well|much)|take)_(?!it|this|that|you|anything|much)
+    have (?:i|we)(?:'ve_got|'ve|_have|_got)_(?:an?|two|three|four|five|\d+|no|bad)_(?:\w+_)?(?:dogs?|cats?|kids?|sons?|
+        daughters?|boys?|girls?|children|twins|horses?|rabbits?|chickens|hens|cars?|garden|balcony|allotment|brothers?|
+        sisters?|grandkids|nephews?|nieces?|degree|licen[cs]e|knees?|back|hip|heart|pacemaker|phd|visa|mortgage|
+        allergy|intolerance|condition|stutter|lodger|flatmates?)
 """
 AROUND = r"""
     openers (?:please|pls|plz|hey|heya|hi|hiya|hello|yo|okay|ok|kk|k|well|so|and|but|also|oh|ah|aw|ugh|hmm+|um+|uh+|
@@ -123,10 +161,12 @@ AROUND = r"""
         thing)(?=[:,])|p\.?s\.?|nb|(?:for|as)_(?:(?:future|your)_reference|context|background|info)|i_(?:should|
         forgot_to|wanted_to|want_to|just_wanted_to|have_to|must|gotta|need_to)_(?:mention|say|add|tell_you|tell_u|let
         _you_know|clarify)(?:_that)?|(?:you|u)_should_know(?:_that)?|good_(?:morning|evening|afternoon)|morning|dear
-        (?:_\w+)?|just|because|cuz|cause|since|then|too|(?:\w+_)?(?:rules?|note|policy|request|preference|setting)s?(?:_for_\w+(?:_\w+){0,2})?(?=:)|(?:the_)?
+        (?:_\w+)?|just|because|cuz|cause|since|then|too|(?:\w+_)?(?:rules?|note|policy|request|preference|
+        setting)s?(?:_for_\w+(?:_\w+){0,2})?(?=:)|(?:the_)?
         (?:thing|fact|truth)_is(?:_that)?|let_it_be_known(?:
         _that)?|not_sure_if_i_mentioned(?:_that)?,?_but|tho|ok_so)(?!\w)
-    marks (?:(?:you|u)_keep_(?:saying|writing|calling|thinking|telling|using)_[^,.?!]{2,60}|no(?=[,.:!…–—-]|_(?:no|its?|it's|that|that's|thats|i|i'm|im|my|the|he|she|we|our|they|his|her|this|
+    marks (?:(?:you|u)_keep_(?:saying|writing|calling|thinking|telling|using)_[^,.?!]{2,60}|no(?=[,.:!…–—-]|_(?:no|
+        its?|it's|that|that's|thats|i|i'm|im|my|the|he|she|we|our|they|his|her|this|
         actually|wait|not|bro|dude|sorry|i_meant)\b)|no+pe|nah+|wrong|incorrect|not_quite|not_exactly|(?:wait|hold_on|
         hang_on)(?:_wait)*|sorry|oops|whoops|my_bad|my_mistake|scratch_that|correction(?=[:,.])|edit(?=:)|actually|in
         _fact|(?:it_)?turns_out(?:_that)?|well_actually|i_misspoke|i_made_a_(?:mistake|typo)|typo(?=[:,.])|(?:that
@@ -135,7 +175,8 @@ AROUND = r"""
         _(?:you|myself|that)|small_correction(?=[:,]))(?!\w)
     joins (?:i_live|my_name|i'?m_(?:allergic|from)|call_me|and|but|so|because|cuz|cause|coz|also|plus|btw|though|
         however|while|or_rather|otherwise|then)(?!\w)
-    closers (?:just_so_you_\w+_?\w*|please|pls|plz|thanks|thx|thank_you|ty|tyvm|cheers|ok|okay|lol+|lmao+|lmfao|rofl|ha(?:ha)+h?|hehe|btw|
+    closers (?:just_so_you_\w+_?\w*|please|pls|plz|thanks|thx|thank_you|ty|tyvm|cheers|ok|okay|lol+|lmao+|lmfao|rofl|
+        ha(?:ha)+h?|hehe|btw|
         tho|though|fyi|just_so_you_know|if_possible|if_you_can|got_it|alright|dude|bro|(?<=,_)(?:man|mate)|for_future
         _reference|xd|yeah|thank_u|pretty_please|omg|smh|ffs|fr)(?!\w)
     courtesies please|pls|plz|kindly|(?:be_)?so_(?:kind|good)_as_to
@@ -150,11 +191,13 @@ AROUND = r"""
         ok_back_to|i_(?:need|want)_(?:you_to|a|an|help|some)\b|no_going_back)(?!\w)
     doubts \b(?:where|when|while|that|who|which|until|how|why|what)_$|\b(?:if|suppose|supposing|imagine|pretend|what
         _if|let'?s_say|as_if|wish|would(?!_like)|unless|in_case|whether|wonder|(?:say|said|says|told|tells|thinks?|
-        claims?|insists?|believes?|writes?|wrote|asks?|asked|reads?|goes(?=_(?:\ue000|always|never|like))|texted|heard|according|apparently|supposedly|
+        claims?|insists?|believes?|writes?|wrote|asks?|asked|reads?|goes(?=_(?:\ue000|always|never|like))|texted|heard|
+        according|apparently|supposedly|
         rumou?r)(?!_you|_u\b)|quote|lyrics?|song|poem|story|novel|character|example|e\.g|sign|poster|t-?shirt|dream
         (?:ed|t)?|const|return|(?:translate|rewrite|paraphrase|how_do_you_say)|he|she|they|who|(?<!i_)never|(?<!i
         _)always|make_(?:this|the|that)|(?:correct|fix|proofread|shorten|edit)_(?:this|the|my|that))\b
-    reports ^(?:the_)?(?:kids|children|people|men|women)_|(?<!i_)(?<!nobody_)\b(?:says?(?!_no)|said|tells|told_(?!you|u\b)|thinks|
+    reports ^(?:the_)?(?:kids|children|people|men|women)_|(?<!i_)(?<!nobody_)\b(?:says?(?!_no)|said|tells|told_(?!you|
+        u\b)|thinks|
         claims|insists|believes|reckons|wrote|writes|keeps_saying|swears)\b
     voids ^don'?t_tell_me_(?:it|that|you|we|the|he|she)\b|^(?:please_|can_you_)?(?:write|draft|compose|tell)_(?:me_|
         us_)?an?_(?![^.?!]*\b(?:always|every|each|when|whenever)\b)|^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of
@@ -187,7 +230,26 @@ AROUND = r"""
     leading (?:on|the|at|in|my|our|to)_+
     since (?:in|since|last)_+(?:january|february|march|april|may|june|july|august|september|october|november|december|
         [12]\d{3})|any_?more|yesterday|today|now|recently|(?:last|this)_(?:week|month|year|summer|winter)|for_good
-    feelings \b(?:questions?|signal|delay|bug|errors?|crash\w*|line_\d+|waiting_for|on_(?:my|the|our)_way|code_\d+|this_\w+|the_same|goes_on)\b|\bmy_(?:train|flight|bus|phone|code|script|app|build|computer|laptop|internet|browser)\b|\b(?:i'?m|i_am|we'?re|we_are|im)_(?:(?:so|really|just|very|too|pretty|kinda|a_bit|also|still|all|not|completely|totally|getting|feeling|quite|rather)_){0,3}(?:tired|hungry|sick|sad|happy|busy|bored|late|stuck|lost|confused|excited|sorry|sure|glad|done|ready|stressed|exhausted|worried|afraid|scared_that|angry|mad|annoyed|fine|ok|okay|good|great|back|here|home|free|off|out|on_(?:the|my)|at_(?:the|home|work)|in_(?:the|a)|about_to|gonna|going|trying|looking|thinking|wondering|waiting|curious|interested|hoping|planning|asking|writing_to|watching|reading|working_on|feeling|freaking|dying|starving|impressed|proud|grateful|aware|able|with_you|kidding|joking|running_(?:late|out|low)|like|down|up|over|all|broke|drunk|dead|drowning)\b|\b(?:i|we)_(?:(?:really|just|also|still|don'?t|do_not|kinda|only|do|never|even|always)_){0,3}(?:need|want|wish|hope|think|guess|know|see|feel|mean|wonder|understand|agree|believe|suppose|remember|forget|forgot|get_(?:it|that|what)|got_(?:it|a_question|an_error)|care|doubt|expect|plan|look|hear|love_(?:it|this|that|you|how)|like_(?:it|this|that|the|your)|appreciate|thank|apologi[sz]e|promise|bet|swear|notice|miss|worry|trust|assume|say|ask|owe|give_up|have_(?:to|a_(?:question|problem|feeling|meeting|headache|cold|flight|date)|no|an_(?:idea|exam|interview|appointment)|been)|can|could|would|will|should|might|may|must|recommend|suggest|accept|request|write_to|regret|confirm|come|go|leave|arrive|fly|see|try|keep|start|end_up|happen|find|seem|figure|realis?e|notice|read_(?:that|your|the)|hate_(?:it|this|that|you|everyone|my_life|how))\b|\b(?:hurts?|aching|aches|killing_me|dies|died|broken|crash\w*|stopped|won't_(?:start|open|load)|isn't_working|acting_up|driving_me)\b|\bmaybe|probably|perhaps|almost|nearly
+    topics (?:in|for|with|on|when_writing|about)_
+    feelings \b(?:questions?|signal|delay|bug|errors?|crash\w*|line_\d+|waiting_for|on_(?:my|the|our)_way|code_\d+|
+        this_\w+|the_same|goes_on)\b|\bmy_(?:train|flight|bus|phone|code|script|app|build|computer|laptop|internet|
+        browser)\b|\b(?:i'?m|i_am|we'?re|we_are|im)_(?:(?:so|really|just|very|too|pretty|kinda|a_bit|also|still|all|
+        not|completely|totally|getting|feeling|quite|rather)_){0,3}(?:tired|hungry|sick|sad|happy|busy|bored|late|
+        stuck|lost|confused|excited|sorry|sure|glad|done|ready|stressed|exhausted|worried|afraid|scared_that|angry|mad|
+        annoyed|fine|ok|okay|good|great|back|here|home|free|off|out|on_(?:the|my)|at_(?:the|home|work)|in_(?:the|a)|
+        about_to|gonna|going|trying|looking|thinking|wondering|waiting|curious|interested|hoping|planning|asking|
+        writing_to|watching|reading|working_on|feeling|freaking|dying|starving|impressed|proud|grateful|aware|able|
+        with_you|kidding|joking|running_(?:late|out|low)|like|down|up|over|all|broke|drunk|dead|drowning)\b|\b(?:i|we)
+        _(?:(?:really|just|also|still|don'?t|do_not|kinda|only|do|never|even|always)_){0,3}(?:need|want|wish|hope|
+        think|guess|know|see|feel|mean|wonder|understand|agree|believe|suppose|remember|forget|forgot|get_(?:it|that|
+        what)|got_(?:it|a_question|an_error)|care|doubt|expect|plan|look|hear|love_(?:it|this|that|you|how)|like_(?:it|
+        this|that|the|your)|appreciate|thank|apologi[sz]e|promise|bet|swear|notice|miss|worry|trust|assume|say|ask|owe|
+        give_up|have_(?:to|a_(?:question|problem|feeling|meeting|headache|cold|flight|date)|no|an_(?:idea|exam|
+        interview|appointment)|been)|can|could|would|will|should|might|may|must|recommend|suggest|accept|request|write
+        _to|regret|confirm|come|go|leave|arrive|fly|see|try|keep|start|end_up|happen|find|seem|figure|realis?e|notice|
+        read_(?:that|your|the)|hate_(?:it|this|that|you|everyone|my_life|how))\b|\b(?:hurts?|aching|aches|killing_me|
+        dies|died|broken|crash\w*|stopped|won't_(?:start|open|load)|isn't_working|acting_up|driving_me)\b|\bmaybe|
+        probably|perhaps|almost|nearly
 """
 PHRASES = r"""
     change (?:i|we)(?:'ve|ve|_have)?(?:_(?:just|recently|finally|now))?_(?:moved|relocated)(?:_away|_house)?_from
@@ -239,7 +301,8 @@ PHRASES = r"""
         wait|sorry|not|please|really|hard|big|reason|point|good)(?:[\w'-]+_){1,4}?(?:please|pls|plz|ever|for_me|in_my|
         in_the|when|unless|after|before|on_(?:weekends|sundays))\b
     rule? {ask}(?:always|never)_(?!ever_)(?:please_|again_)?(?:{act}|have_(?:the|a|my)|take_notes|see_to)
-    rule? {from_now},?_{ask}(?!(?:i|we|he|she|it|they)_(?!say|write|ask|send|call|want|prefer|would_(?:prefer|like)|text|tell|
+    rule? {from_now},?_{ask}(?!(?:i|we|he|she|it|they)_(?!say|write|ask|send|call|want|prefer|would_(?:prefer|like)|
+        text|tell|
         mention|use)|(?:can|could|will|would|do|does|did|is|are|what|how)_)\w
     rule {after},?_(?:please_)?(?:you_|(?:always|never|only|don'?t|do_not|no)_|{verbs}\b)
     rule {ask}(?:don'?t|do_not)_{act}_[^,!?]{2,80}?_(?:any_?more|ever|again)\b
@@ -409,8 +472,12 @@ PHRASES = r"""
     constraint so_(?:no|nothing_with)_(?!one|idea|far|problem|need|worries|more_than)\w+
     rule (?:stop|quit|enough)_(?:with|w)_(?:the|your|all)_\w
     constraint never_(?:any|anything_with)_\w+(?:_\w+){0,3}{end}
-    constraint (?!it|that|this|he|she|they|i|you|we|there)(?:[\w/-]+_){1,4}?(?:always|never|only)_(?:get|gets|be)_\w+(?:ed|en)\b
-    constraint {things}_(?:to|for|from|of)_(?:\w+_){1,2}?(?:must|ha(?:ve|s)_to|needs?_to|shall|should_(?:always|never))_(?!have_been)\w
+    constraint (?!it|that|this|he|she|they|i|you|we|there)(?:[\w/-]+_){1,4}?(?:always|never|only)_(?:get|gets|be)
+        _\w+(?:ed|en)\b
+    constraint {things}_(?:to|for|from|of)_(?:\w+_){1,2}?(?:must|ha(?:ve|s)_to|needs?_to|shall|should_(?:always|
+        never))_(?!have_been)\w
     rule? {ask}{verbs}_(?:[\w'-]+_){0,4}?(?:to|with)_(?:me|us)_in_(?!person|private|advance|an?_|the_)\w
+    correction^ (?:they|it|he|she|we|i)(?:'?re|'?s|'?m|_are|_is|_am)_(?:in|at|on|from|for|with)_(?!the_way|trouble|it|
+        that|this|here|there|a_(?:good|bad))\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

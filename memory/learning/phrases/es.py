@@ -74,35 +74,64 @@ WORDS = r"""
     inf \w+[aei]r
     only (?:solo|sólo|únicamente)
     ever (?<!como\s)siempre
-    situation (?:cuando|si|cada_vez_que|siempre_que)_(?:yo_)?(?:te|le|os)_(?:\w+_)?(?:pase|mande|envíe|pida|pregunte|pregunto|pido|mando|paso|envío|escriba|escribo|diga|digo|comparta|muestre|suba|hable|hablo|dé|doy|cuente|pegue)
+    situation (?:cuando|si|cada_vez_que|siempre_que)_(?:yo_)?(?:te|le|os)_(?:\w+_)?(?:pase|mande|envíe|pida|pregunte|
+        pregunto|pido|mando|paso|envío|escriba|escribo|diga|digo|comparta|muestre|suba|hable|hablo|dé|doy|cuente|pegue)
     asking (?:puedes|podrías|debería|hay|es|son|tengo|crees)
-    nothing (?:(?:ningún|ninguna)_(?!problema|duda|idea|sentido|lado|momento|caso|manera|gana)[\w-]+|nada_(?:sale|entra|pasa_a|se_\w+))
-    moving (?:(?:me|nos)_(?:mudé|mudamos|cambié|cambiamos|separé|separamos|jubilé|divorcié|fui_a_vivir)|(?:dejé|dejamos|vendí|vendimos|renuncié|plaqué)_(?!de_|que|el_(?:coche_en|móvil|bolso)|la_(?:puerta|llave|luz)|un\b|una\b|eso|esto|pasar|claro))
+    nothing (?:(?:ningún|ninguna)_(?!problema|duda|idea|sentido|lado|momento|caso|manera|gana)[\w-]+|nada_(?:sale|
+        entra|pasa_a|se_\w+))
+    moving (?:(?:me|nos)_(?:mudé|mudamos|cambié|cambiamos|separé|separamos|jubilé|divorcié|fui_a_vivir)|(?:dejé|
+        dejamos|vendí|vendimos|renuncié|plaqué)_(?!de_|que|el_(?:coche_en|móvil|bolso)|la_(?:puerta|llave|luz)|un\b|
+        una\b|eso|esto|pasar|claro))
     nowadays (?:ahora|actualmente|hoy_en_día|desde_\w+)
-    being (?:ahora|actualmente|últimamente)_(?:vivo|vivimos|trabajo|curro|laburo|trabajamos|estudio|uso|usamos|estoy_en_(?-i:[A-ZÁÉÍÓÚÑ])|soy|doy|tengo_\w+_(?:años|hijos|perros))_?
-    taste (?:no_(?:es|son)_lo_mío|(?:no_)?me_(?:matan?|estresan?|agobian?|aturden?|marean?|cansan?_mucho|chiflan?|flipan?|pierden|ponen?_de_los_nervios|va_mejor|viene_mejor|resulta_más_\w+|da_mucha_pereza|caen?_(?:mal|fatal|pesad\w+)|sientan?_(?:mal|fatal))|no_(?:lo|la|los|las)_(?:soporto|trago|aguanto|quiero_ver)|mil_veces|antes_que_\w+|(?:no_)?(?:uso|como|bebo|tomo|aguanto|soporto))
+    being (?:ahora|actualmente|últimamente)_(?:vivo|vivimos|trabajo|curro|laburo|trabajamos|estudio|uso|usamos|estoy
+        _en_(?-i:[A-ZÁÉÍÓÚÑ])|soy|doy|tengo_\w+_(?:años|hijos|perros))_?
+    taste (?:no_(?:es|son)_lo_mío|(?:no_)?me_(?:matan?|estresan?|agobian?|aturden?|marean?|cansan?_mucho|chiflan?|
+        flipan?|pierden|ponen?_de_los_nervios|va_mejor|viene_mejor|resulta_más_\w+|da_mucha_pereza|caen?_(?:mal|fatal|
+        pesad\w+)|sientan?_(?:mal|fatal))|no_(?:lo|la|los|las)_(?:soporto|trago|aguanto|quiero_ver)|mil_veces|antes
+        _que_\w+|(?:no_)?(?:uso|como|bebo|tomo|aguanto|soporto))
     rather (?:mejor|antes|más_bien)_(?:en|por|con|sin)_(?!otro_momento|luego|cierto)
-    decided (?:(?:nos_quedamos_con|nos_vamos_a|hemos_quedado|quedamos_en|nos_decidimos|me_decidí|(?:h?emos|he|han|ha)_(?:decidido|acordado|elegido|escogido|resuelto)|(?:decidimos|decidieron|acordamos|acordó|decidió))(?!_(?:nada|aún|todavía)))
+    decided (?:(?:nos_quedamos_con|nos_vamos_a|hemos_quedado|quedamos_en|nos_decidimos|me_decidí|(?:h?emos|he|han|ha)
+        _(?:decidido|acordado|elegido|escogido|resuelto)|(?:decidimos|decidieron|acordamos|acordó|decidió))(?!_(?:nada|
+        aún|todavía)))
     called (?:(?:el|la|mi|su|nuestr[oa]|l[oa]s|mis)_)(?:[\w-]+_){1,3}?se_llaman?
     kin (?:mis?|nuestr[oa]s?|la_abuel\w+|mi_(?:viej|señor)\w*)_(?:[\w-]+_){0,2}?[\w-]+
-    lives (?:(?:es|son|era)_(?!muy|tan|que|un_(?:desastre|pesad|idiota)|genial|lo|la_(?:mejor|peor)|el_(?:mejor|peor)|hoy|para|así|una?_(?:mierda|locura|mierda))(?:una?_)?\w{4,}|trabaja|curra|labura|vive|viven|estudia|tiene_(?!que|razón|un_(?:problema|resfriado)|fiebre|hambre|sueño|miedo)|toma|come|juega|va_a_(?:la|un|primer|segund)|canta|nació|habla|lleva_(?!rato|horas|todo)|no_(?:come|toma|bebe|puede|tolera|oye|ve\b|usa)|usa|cumple|(?:me|le)_(?:da|hace)_alergia)_?
+    lives (?:(?:es|son|era)_(?!muy|tan|que|un_(?:desastre|pesad|idiota)|genial|lo|la_(?:mejor|peor)|el_(?:mejor|peor)|
+        hoy|para|así|una?_(?:mierda|locura|mierda))(?:una?_)?\w{4,}|trabaja|curra|labura|vive|viven|estudia|tiene
+        _(?!que|razón|un_(?:problema|resfriado)|fiebre|hambre|sueño|miedo)|toma|come|juega|va_a_(?:la|un|primer|
+        segund)|canta|nació|habla|lleva_(?!rato|horas|todo)|no_(?:come|toma|bebe|puede|tolera|oye|ve\b|usa)|usa|cumple|
+        (?:me|le)_(?:da|hace)_alergia)_?
     our nuestr\w+
-    habit (?:(?:todos|todas)_l[oa]s_\w+|cada_(?!vez|uno|cual)\w+|l[oa]s_(?:lunes|martes|miércoles|jueves|viernes|sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|(?:una|dos|tres)_ve(?:z|ces)_(?:por|a_la|al)_\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|\d{4}|pequeñ[oa]|chic[oa])|normalmente|de_lunes_a_\w+)
-    me (?:yo|nosotros|mi|mis|nuestr[oa]|me|nos|tengo|tenemos|voy|vamos|trabajo|curro|entreno|doy|hago|hacemos|estudio|como|comemos|ceno|juego|toco|canto|salgo|corro|nado|llevo|ensayo|vivo|vivimos|soy|cuido|libro|quedo|quedamos|cocino|descanso)
-    self (?:(?:yo_)?(?:soy|somos|tengo|tenemos|vivo|curro|laburo|cuido|llevo|estudio|toco|juego|hago|crío|vendo|dirijo|coordino|colecciono|cultivo|uso|entreno|doy|manejo|conduzco|voy_a_(?:clase|un|una)|estoy_(?:en_(?:segundo|primer|tercer|cuarto|quinto)|haciendo_(?:un|el)|estudiando|aprendiendo|escribiendo_(?:un|mi)|casad|jubilad|embarazad)\w*))_?
+    label (?:(?:una_)?(?:regla|norma|convenio)(?:_(?:para|de|en)_\w+(?:_\w+){0,2})?)
+    from_when (?:desde|a_partir_de)_(?!ayer|hoy|ahora|anoche|hace_(?:rato|horas))(?:\w+_){0,3}?\w+
+    habit (?:(?:todos|todas)_l[oa]s_\w+|cada_(?!vez|uno|cual)\w+|l[oa]s_(?:lunes|martes|miércoles|jueves|viernes|
+        sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|(?:una|dos|tres)_ve(?:z|ces)_(?:por|a_la|al)
+        _\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|\d{4}|pequeñ[oa]|chic[oa])|normalmente|de
+        _lunes_a_\w+)
+    me (?:yo|nosotros|mi|mis|nuestr[oa]|me|nos|tengo|tenemos|voy|vamos|trabajo|curro|entreno|doy|hago|hacemos|estudio|
+        como|comemos|ceno|juego|toco|canto|salgo|corro|nado|llevo|ensayo|vivo|vivimos|soy|cuido|libro|quedo|quedamos|
+        cocino|descanso)
+    self (?:(?:yo_)?(?:soy|somos|tengo|tenemos|vivo|curro|laburo|cuido|llevo|estudio|toco|juego|hago|crío|vendo|dirijo|
+        coordino|colecciono|cultivo|uso|entreno|doy|manejo|conduzco|voy_a_(?:clase|un|una)|estoy_(?:en_(?:segundo|
+        primer|tercer|cuarto|quinto)|haciendo_(?:un|el)|estudiando|aprendiendo|escribiendo_(?:un|mi)|casad|jubilad|
+        embarazad)\w*))_?
     place (?:en|de|con|para|desde)
-    never_do (?:(?:yo_)?no_(?:como|bebo|fumo|conduzco|manejo|uso|tomo|veo_bien|oigo|tolero|digiero|trabajo|cocino)_|(?:\w+_){1,2}no_(?:uso|como|tomo|bebo|tolero|puedo_(?:comer|tomar|beber)))
-    have (?:tengo|tenemos)_(?:una?|dos|tres|cuatro|cinco|\d+)_(?:\w+_)?(?:hij\w+|perr\w+|gat\w+|niñ\w+|hermano\w*|hermana\w*|niet\w+|caballo\w*|huerto|jardín|coche|furgo\w*|moto|terraza|hipoteca|sobrin\w+|gemel\w+|mellizos|alergia\w*|prótesis|marcapasos|beca|bar|tienda|taller|panadería)
+    never_do (?:(?:yo_)?no_(?:como|bebo|fumo|conduzco|manejo|uso|tomo|veo_bien|oigo|tolero|digiero|trabajo|cocino)_|
+        (?:\w+_){1,2}no_(?:uso|como|tomo|bebo|tolero|puedo_(?:comer|tomar|beber)))
+    have (?:tengo|tenemos)_(?:una?|dos|tres|cuatro|cinco|\d+)_(?:\w+_)?(?:hij\w+|perr\w+|gat\w+|niñ\w+|hermano\w*|
+        hermana\w*|niet\w+|caballo\w*|huerto|jardín|coche|furgo\w*|moto|terraza|hipoteca|sobrin\w+|gemel\w+|mellizos|
+        alergia\w*|prótesis|marcapasos|beca|bar|tienda|taller|panadería)
 """
 AROUND = r"""
-    openers (?:(?:le|les|te|os)_(?:informo|comunico|aviso|recuerdo)_(?:de_)?que|por_favor|porfa|porfis|hola|oye|oiga|vale|bueno|pues|sí|y|pero|ah|por_cierto|la_verdad_es_que|la
+    openers (?:(?:le|les|te|os)_(?:informo|comunico|aviso|recuerdo)_(?:de_)?que|por_favor|porfa|porfis|hola|oye|oiga|
+        vale|bueno|pues|sí|y|pero|ah|por_cierto|la_verdad_es_que|la
         _verdad|sinceramente|perdona|perdón|en_general|para_que_lo_sepas|que_sepas_que|ten_en_cuenta_que|gracias|ok|
         okey|mira|eh|em|a_ver|buenas|buenos_días|buenas_(?:tardes|noches)|tío|tía|amig[oa]|jaja\w*|ya|entonces|así
         _que|además|también|es_que|porque|que(?=_(?:tengo|soy|no))|(?:te|le)_(?:comento|cuento|digo|informo)(?:_de)?
         _que|(?:quería|quiero|debo|olvidé|se_me_olvidó)_(?:decir(?:te|le)?|mencionar|comentar(?:te)?|contarte)_que|
         como_dato(?=,)|dato(?=:)|nota(?=:)|para_el_futuro(?=,)|dicho_esto|che|wey|güey|weon|bro|o_sea|ojo(?=,)|al
         _final(?!_(?:hemos|he|decid))|uf|ay|uy|ups)(?!\w)
-    marks (?:que_no,?_que|na+(?=[,_])|no+(?=[,.:!…–—-]|_no,|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|era)\b(?=.*\b(?:con|no
+    marks (?:que_no,?_que|na+(?=[,_])|no+(?=[,.:!…–—-]|_no,|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|
+        era)\b(?=.*\b(?:con|no
         _con|jaja\w*)\b))|nop|en_realidad|de_hecho|más_bien|incorrecto|error(?=[,:])|mentira|te_equivocas|te_has
         _equivocado|se_equivoca|eso_(?:no_es_(?:cierto|correcto|así|verdad)|está_mal|es_(?:falso|incorrecto))|
         correcci[óo]n|espera|perdón(?=,_(?:es|era|el|la|son|quise|quería))|me_equivoqué|me_he_equivocado|qué_va|digo
@@ -143,7 +172,18 @@ AROUND = r"""
     leading (?:el|la|los|las|al|del|en|a|con)_+
     since (?:en|desde)_+(?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|
         [12]\d{3})|ayer|hoy|ahora|la_semana_pasada|el_(?:mes|año)_pasado
-    feelings \b(?:preguntas?|dudas?|retraso|señal|error\w*|fallo\w*|de_camino|otra_vez|lo_mismo)\b|\bmi_(?:tren|vuelo|bus|móvil|celular|código|script|ordenador|compu|internet)\b|\b(?:quiero|quería|quisiera|queremos|necesito|necesitamos|creo|pienso|sé|supongo|espero|siento|veo|entiendo|busco|intento|puedo|podemos|podría|debo|debería|acabo|olvidé|estoy_(?:muy|tan|harta?|cansad|mal|bien|en_(?:el|la|casa)|aquí|list|segur|perdid|liad|ocupad|aburrid|enferm|trist|content|hart|pensando|buscando|esperando|mirando|viendo|leyendo|escribiendo_(?:un_(?:correo|mensaje|mail))|probando|intentando)\w*|tengo_(?:que|un_(?:problema|duda|rato|examen|vuelo|mal)|una_(?:duda|pregunta|reunión|idea|cita)|hambre|sueño|frío|calor|sed|ganas|prisa|miedo_de|fiebre|razón|tiempo|dolor|mucho|muchas|la_(?:sensación|impresión))|voy_a_\w+r|vamos_a_\w+r|me_(?:duele|alegro|pregunto|parece|siento|gustaría|imagino|acuerdo|voy|quedo_dormid|refiero)|llevo_(?:todo|un_rato|horas|esperando)|ojalá|quizás?|tal_vez|casi|hago_(?:bien|mal)|soy_(?:yo|tont|idiota|un_desastre|feliz)|tengo_ganas|doy_(?:gracias|cuenta|igual)|me_da_igual|hago_falta|no_(?:sé|puedo|quiero|creo|entiendo|veo_(?:nada|por)))\b
+    topics (?:en|para|con|sobre)_
+    feelings \b(?:preguntas?|dudas?|retraso|señal|error\w*|fallo\w*|de_camino|otra_vez|lo_mismo)\b|\bmi_(?:tren|vuelo|
+        bus|móvil|celular|código|script|ordenador|compu|internet)\b|\b(?:quiero|quería|quisiera|queremos|necesito|
+        necesitamos|creo|pienso|sé|supongo|espero|siento|veo|entiendo|busco|intento|puedo|podemos|podría|debo|debería|
+        acabo|olvidé|estoy_(?:muy|tan|harta?|cansad|mal|bien|en_(?:el|la|casa)|aquí|list|segur|perdid|liad|ocupad|
+        aburrid|enferm|trist|content|hart|pensando|buscando|esperando|mirando|viendo|leyendo|escribiendo_(?:un
+        _(?:correo|mensaje|mail))|probando|intentando)\w*|tengo_(?:que|un_(?:problema|duda|rato|examen|vuelo|mal)|una
+        _(?:duda|pregunta|reunión|idea|cita)|hambre|sueño|frío|calor|sed|ganas|prisa|miedo_de|fiebre|razón|tiempo|
+        dolor|mucho|muchas|la_(?:sensación|impresión))|voy_a_\w+r|vamos_a_\w+r|me_(?:duele|alegro|pregunto|parece|
+        siento|gustaría|imagino|acuerdo|voy|quedo_dormid|refiero)|llevo_(?:todo|un_rato|horas|esperando)|ojalá|quizás?|
+        tal_vez|casi|hago_(?:bien|mal)|soy_(?:yo|tont|idiota|un_desastre|feliz)|tengo_ganas|doy_(?:gracias|cuenta|
+        igual)|me_da_igual|hago_falta|no_(?:sé|puedo|quiero|creo|entiendo|veo_(?:nada|por)))\b
 """
 PHRASES = r"""
     change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_(?:hace
@@ -244,7 +284,8 @@ PHRASES = r"""
     change desde_(?!ayer|hoy|hace|anoche|siempre|las?_)(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|
         usamos)_\w
     rule cuando_(?:me_|te_|yo_)[^!?]{3,80}?_{asked}_(?:\w+_)?siempre\b
-    rule? {ask}siempre_(?!pasa|hay|es_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|un|una|mis|
+    rule? {ask}siempre_(?!pasa|hay|es_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|
+        un|una|mis|
         mi)\b|{infinitive})
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
     rule {doing}_(?:siempre|solo|sólo|en_(?!cinco|dos|tres|una|un|pocas|el|la|este|esta)\w+|sin_(?:emojis|tecnicismos|
@@ -292,7 +333,7 @@ PHRASES = r"""
     constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
     correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
     constraint~ nada_(?!más|que|nuevo)(?:[\w-]+_?){1,4}{end}
-    rule {situation}(?:(?!nunca|siempre)[\w'-]+_){1,8}?(?:{asked}|\w+(?:me|lo|la|los|las))(?!\w)_\w
+    rule {situation}_(?:(?!nunca|siempre)[\w'-]+_){1,8}?(?:{asked}|\w+(?:me|lo|la|los|las))(?!\w)_\w
     constraint (?:l[oa]s?|el)_(?:[\w/-]+_){1,4}?(?:nunca|jamás|siempre|solo|sólo)_se_\w+_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

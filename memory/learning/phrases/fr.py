@@ -12,7 +12,8 @@ WORDS = r"""
         inclure|citer|montrer|donner|parler|éviter|convertir|traduire|envoyer|mentionner|terminer|commencer|expliquer|
         arrondir|prévenir|vérifier|garder|tutoyer|vouvoyer|préciser|partager|effacer|supprimer|divulguer|appeler|
         résumer|proposer|recommander|corriger|calculer|respecter|laisser|révéler|être_bref))
-    now (?:à_partir_de_(?:maintenant|aujourd'hui)|dorénavant|désormais|à_partir_de_mtn|à_l'avenir|à_compter_d[e']_?(?:maintenant|aujourd'hui))
+    now (?:à_partir_de_(?:maintenant|aujourd'hui)|dorénavant|désormais|à_partir_de_mtn|à_l'avenir|à_compter_d[e']
+        _?(?:maintenant|aujourd'hui))
     i (?:(?:je|j'|nous|on)_?)
     passing (?!_+(?:(?:la|le|l'|ta|ton|cette|ce)_?(?:premi\w+|deuxi\w+|second\w*|troisi\w+|derni\w+|autre|idée|façon|
         option|fait_que_tu)|ça$|ça,|cel\w+|ceci|cette|ce\b|ces\b|ta\b|ton\b|tes\b|ne_pas_en|comment|merci|bien,|bien$|
@@ -60,28 +61,55 @@ WORDS = r"""
     inf \w+(?:er|ir|re)
     only (?:que|uniquement|juste|seulement)
     ever (?<!comme\s)toujours
-    situation (?:quand|si|lorsque|dès_que|chaque_fois_que)_(?:je_(?:t'|te_|vous_)?|j')(?:envoie|demande|écris|parle|donne|colle|partage|montre|dis|pose|veux|transmets|file|balance|copie)
+    situation (?:quand|si|lorsque|dès_que|chaque_fois_que)_(?:je_(?:t'|te_|vous_)?|j')(?:envoie|demande|écris|parle|
+        donne|colle|partage|montre|dis|pose|veux|transmets|file|balance|copie)
     asking (?:tu_peux|peux|est-ce|dois|faut|puis|pourrais|qu'est|je_peux)
-    nothing (?:(?:aucune?|nulle?)_(?!idée|problème|souci|chance|envie|doute|raison|rapport|intérêt|importance|cas)[\w'-]+|rien_(?:ne_|n')|pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|soucis|idée|bol|temps)[\w'-]+_(?:chez|dans|le|avant|après|pour|avec|en|à)_)
-    moving (?:(?:on|nous|je|j')_?(?:a_|avons_|ai_)(?:quitté|plaqué|vendu|lâché|démissionné|changé_de)|je_(?:me_suis|suis)_(?:installée?|séparée?|mise?_à|partie?_(?:de|vivre))|on_s'est_(?:installés?|séparés?))_(?!la_(?:table|réunion|pièce|maison_à)|le_(?:bureau|boulot)_à|ça|ce\b)
+    nothing (?:(?:aucune?|nulle?)_(?!idée|problème|souci|chance|envie|doute|raison|rapport|intérêt|importance|
+        cas)[\w'-]+|rien_(?:ne_|n')|pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|soucis|
+        idée|bol|temps)[\w'-]+_(?:chez|dans|le|avant|après|pour|avec|en|à)_)
+    moving (?:(?:on|nous|je|j')_?(?:a_|avons_|ai_)(?:quitté|plaqué|vendu|lâché|démissionné|changé_de)|je_(?:me_suis|
+        suis)_(?:installée?|séparée?|mise?_à|partie?_(?:de|vivre))|on_s'est_(?:installés?|séparés?))_(?!la_(?:table|
+        réunion|pièce|maison_à)|le_(?:bureau|boulot)_à|ça|ce\b)
     nowadays (?:maintenant|désormais|aujourd'hui|à_présent|mtn)
     being (?:(?:je|on|nous|j')_?(?:vis|vit|vivons|habite|habitons|bosse|travaille|utilise|étudie)_)
-    taste (?:c'est_pas_(?:trop_|vraiment_|du_tout_)?(?:mon_truc|ma_tasse|pour_moi|mon_délire)|ce_n'est_pas_(?:mon_truc|pour_moi)|très_peu_pour_moi|(?:je|j')_?(?:kiffe|carbure|raffole|supporte_pas|digère_pas|blaire_pas)|me_(?:donne|donnent)_(?:envie_de_vomir|la_nausée|mal)|me_(?:convient|conviennent|va|vont)_mieux|m'(?:énerve|énervent|agace|agacent|angoisse|angoissent|ennuie)|j'en_ai_(?:horreur|soupé)|ça_me_(?:gave|saoule|stresse|dégoûte))
+    taste (?:c'est_pas_(?:trop_|vraiment_|du_tout_)?(?:mon_truc|ma_tasse|pour_moi|mon_délire)|ce_n'est_pas_(?:mon_truc|
+        pour_moi)|très_peu_pour_moi|(?:je|j')_?(?:kiffe|carbure|raffole|supporte_pas|digère_pas|blaire_pas)|me
+        _(?:donne|donnent)_(?:envie_de_vomir|la_nausée|mal)|me_(?:convient|conviennent|va|vont)_mieux|m'(?:énerve|
+        énervent|agace|agacent|angoisse|angoissent|ennuie)|j'en_ai_(?:horreur|soupé)|ça_me_(?:gave|saoule|stresse|
+        dégoûte))
     rather (?:plutôt|de_préférence)_(?!bien|mal|cool|bon|pas|non|sympa)
-    decided (?:(?:on|nous|j'|je|comité|bureau|conseil|équipe|famille)_?(?:a_|avons_|ai_|a_finalement_)(?:finalement_|tous_|enfin_)?(?:décidé|choisi|opté|convenu|tranché|voté|acté)|c'est_(?:décidé|acté|tranché|réglé),?)(?!_(?:rien|encore))_?
+    decided (?:(?:on|nous|j'|je|comité|bureau|conseil|équipe|famille)_?(?:a_|avons_|ai_|a_finalement_)(?:finalement_|
+        tous_|enfin_)?(?:décidé|choisi|opté|convenu|tranché|voté|acté)|c'est_(?:décidé|acté|tranché|réglé),?)(?!
+        _(?:rien|encore))_?
     called (?:(?:le|la|les|mon|ma|mes|notre|nos|son|sa)_)(?:[\w'-]+_){1,3}?(?:s'appellent?|c'est(?=_(?-i:[A-ZÉ])))
     kin (?:mon|ma|mes|notre|nos)_(?:[\w'-]+_){0,2}?[\w'-]+(?<!tête)(?<!ventre)(?<!dos)(?<!téléphone)
-    lives (?:(?:est|sont)_(?!pas|très|trop|que|super|génial|en_(?:retard|panne)|malade|mort|cassé|fatigué|la_(?:meilleure|pire)|le_(?:meilleur|pire)|nul|là|parti|encore|déjà|toujours|plus|une?_(?:idiot|boulet|catastrophe))(?:une?_|en_|de_)?\w{4,}|bosse|travaille|vit|vivent|habite|étudie|a_(?:une?|deux|trois|\d+|des|le_diabète|alzheimer|parkinson)_?|mange|boit|joue|parle|fait_(?:du|de_la|des)|vient_de|ne_(?:mange|boit|supporte|peut|voit|conduit)|supporte|tourne|utilise|fête|entre_en|rentre_(?:que|le)|dort|va_(?:au|à_la|à_l'))_?
+    lives (?:(?:est|sont)_(?!pas|très|trop|que|super|génial|en_(?:retard|panne)|malade|mort|cassé|fatigué|la
+        _(?:meilleure|pire)|le_(?:meilleur|pire)|nul|là|parti|encore|déjà|toujours|plus|une?_(?:idiot|boulet|
+        catastrophe))(?:une?_|en_|de_)?\w{4,}|bosse|travaille|vit|vivent|habite|étudie|a_(?:une?|deux|trois|\d+|des|le
+        _diabète|alzheimer|parkinson)_?|mange|boit|joue|parle|fait_(?:du|de_la|des)|vient_de|ne_(?:mange|boit|supporte|
+        peut|voit|conduit)|supporte|tourne|utilise|fête|entre_en|rentre_(?:que|le)|dort|va_(?:au|à_la|à_l'))_?
     our (?:notre|nos)
-    habit (?:(?:tous|toutes)_les_(?!deux\b)\w+|chaque_(?!fois)\w+|le_(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|week-end|matin|soir)|les_(?:lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches|week-ends|semaines_\w+)|(?:une|deux|trois|\d)_fois_par_\w+|depuis_(?:\w+_){0,2}?(?:ans|mois|années|\d{4}|l'enfance|tout_petite?)|d'habitude|en_semaine)
+    label (?:(?:petite_)?(?:règle|consigne|convention)(?:_(?:pour|de|dans)_\w+(?:_\w+){0,2})?)
+    from_when (?:depuis|à_partir_d[eu]|dès)_(?!hier|ce_matin|des_heures|maintenant|toujours)(?:[\w'-]+_){0,2}?[\w'-]+
+    habit (?:(?:tous|toutes)_les_(?!deux\b)\w+|chaque_(?!fois)\w+|le_(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|
+        dimanche|week-end|matin|soir)|les_(?:lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches|week-ends|
+        semaines_\w+)|(?:une|deux|trois|\d)_fois_par_\w+|depuis_(?:\w+_){0,2}?(?:ans|mois|années|\d{4}|l'enfance|tout
+        _petite?)|d'habitude|en_semaine)
     me (?:je|j'|on|nous|mon|ma|mes|notre|nos|chui|moi)
-    self (?:(?:moi_)?(?:(?:je|on|nous)_(?!\w+(?:ais|ait|ions|rai|rons|rez|ra)\b|suis_(?:en_train|allé|venu|dans|là)|me_|te_|vous_|ne_|n'|l'|le_|la_|les_|peux|dois|vais|vois|fais_(?:ça|comment|quoi))[\w']+|j'(?!ai\b|y_|en_|étais|avais|aurais|irai|espère|arrive|attends|essaie|entends|imagine|ignore)[\w]+|j'ai_(?:une?|deux|trois|quatre|\d+|des)|chui|chuis))_
+    self (?:(?:moi_)?(?:(?:je|on|nous)_(?!\w+(?:ais|ait|ions|rai|rons|rez|ra)\b|suis_(?:en_train|allé|venu|dans|là)|me
+        _|te_|vous_|ne_|n'|l'|le_|la_|les_|peux|dois|vais|vois|fais_(?:ça|comment|quoi))[\w']+|j'(?!ai\b|y_|en_|étais|
+        avais|aurais|irai|espère|arrive|attends|essaie|entends|imagine|ignore)[\w]+|j'ai_(?:une?|deux|trois|quatre|\d+|
+        des)|chui|chuis))_
     place (?:à|en|dans|chez|au|aux|pour|avec|depuis|comme)
-    never_do (?:je_|j'|on_|nous_)(?:ne_|n')?(?:mange|mangeons|bois|fume|conduis|bosse|travaille|utilise|supporte|tolère|digère|porte|regarde|ai_plus_d[e'])_?(?:pas|jamais|plus|ni|\w+rat)_?
-    have (?:j'ai|on_a|nous_avons)_(?:une?|deux|trois|quatre|\d+|des)_(?:\w+_)?(?:fille\w*|fils|enfants?|garçons?|chiens?|chats?|chevaux|poules|jumeaux|jumelles|frères?|sœurs?|petits-enfants|jardin|potager|voiture|appart\w*|balcon|allergie\w*|ados?|bébé|lapins?|boutique|resto|ferme|prothèse|gîte)
+    never_do (?:je_|j'|on_|nous_)(?:ne_|n')?(?:mange|mangeons|bois|fume|conduis|bosse|travaille|utilise|supporte|
+        tolère|digère|porte|regarde|ai_plus_d[e'])_?(?:pas|jamais|plus|ni|\w+rat)_?
+    have (?:j'ai|on_a|nous_avons)_(?:une?|deux|trois|quatre|\d+|des)_(?:\w+_)?(?:fille\w*|fils|enfants?|garçons?|
+        chiens?|chats?|chevaux|poules|jumeaux|jumelles|frères?|sœurs?|petits-enfants|jardin|potager|voiture|appart\w*|
+        balcon|allergie\w*|ados?|bébé|lapins?|boutique|resto|ferme|prothèse|gîte)
 """
 AROUND = r"""
-    openers (?:je_(?:vous|te)_(?:informe|signale|préviens|précise)_que|s'il_(?:te|vous)_pla[iî]t|stp|svp|mince|zut|oups|salut|coucou|hello|bonjour|bonsoir|alors|bon|ben|bah|
+    openers (?:je_(?:vous|te)_(?:informe|signale|préviens|précise)_que|s'il_(?:te|vous)_pla[iî]t|stp|svp|mince|zut|
+        oups|salut|coucou|hello|bonjour|bonsoir|alors|bon|ben|bah|
         oui|et|mais|au_fait|franchement|honnêtement|pardon|désolée?|en_général|pour_info|pour_information|sache_que|
         note_que|merci|moi,?|ok|okay|dis|dis-moi|dites|écoute|tiens|mdr|lol|ptdr|haha\w*|euh|hm+|voilà|ah|oh|en_gros|
         d'ailleurs|sinon|donc|car|parce_que|vu_que|comme_je_disais|du_coup|(?:je_(?:voulais|dois|tiens_à|voudrais)|
@@ -97,7 +125,8 @@ AROUND = r"""
         voilà|au_fait|d'ailleurs|pour_info|si_possible|aïe|mec|xd|bisous|cordialement|d'accord)(?!\w)
     courtesies s'il_te_pla[iî]t|s'il_vous_pla[iî]t|stp|svp
     fillers mdr|au_fait|d'ailleurs|lol
-    requests (?:(?:re(?:fai|met|pren|écri)\w*_(?:le|la|les|ça|tout)|tu_peux|tu_pourrais|peux-tu|pourrais-tu|vous_pouvez|pouvez-vous|pourriez-vous|t'as|tu_as|tu
+    requests (?:(?:re(?:fai|met|pren|écri)\w*_(?:le|la|les|ça|tout)|tu_peux|tu_pourrais|peux-tu|pourrais-tu|vous
+        _pouvez|pouvez-vous|pourriez-vous|t'as|tu_as|tu
         _connais|tu_sais|est-ce|je_vous_saurais_gré)|qu'est-ce|c'est_quoi|quelle?s?_(?:est|sont|heure|temps|est-ce|
         serait)|comment|combien|où|quand_(?:est|part|arrive)|pourquoi|qui_est|une_(?:idée|suggestion)|des_(?:idées|
         suggestions|conseils)|(?:dis|donne|écris|fais|montre|trouve|explique|aide|cherche|propose|traduis|raconte|
@@ -130,7 +159,21 @@ AROUND = r"""
     leading (?:le|les|la|du|chez|au|un|une|à|en)_+|(?:l'|d')
     since (?:en|depuis)_+(?:janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|
         [12]\d{3})|hier|aujourd'hui|maintenant|la_semaine_dernière|le_mois_dernier|l'an_dernier
-    feelings \b(?:questions?|retard|signal|erreurs?|bugs?|en_route|encore_une_fois|pareil)\b|\bmon_(?:train|vol|bus|avion|portable|téléphone|code|script|ordi\w*|pc|internet)\b|\b(?:je_|j'|on_|nous_|chui_)(?:(?:ne_|n'|me_|m'|t'|te_|vous_|en_|y_|suis_(?:en_train_de_)?)?)(?:veux|veut|voudrais|vais|va_|besoin|ai_(?:besoin|faim|soif|froid|chaud|sommeil|peur|mal|envie|hâte|oublié|une?_(?:question|idée|problème|souci|doute|réunion|rdv|examen|train|vol|bug)|trop|pas|le_temps|l'impression|raison|tort|été|eu|vu|fait|dit|lu|pas_le|la_flemme|du_mal|plein)|pense|crois|sais|sens|vois|espère|suppose|cherche|essaie|peux|peut|dois|doit|comprends|demande|attends|arrive|reviens|rentre_|pars_|fais_(?:une_pause|quoi|comment)|(?:trop_|très_|tellement_|si_|un_peu_|vraiment_|encore_|déjà_|super_|bien_)*(?:fatigu|crevé|mort|malade|content|triste|désolé|stress|perdu|prêt|déçu|énervé|occupé|bloqué|ravi|dégoûté|à_la_(?:bourre|maison|gare)|au_(?:bureau|boulot|lit)|en_(?:retard|route|réunion|train|vacances)|dans_le|là|sûr|d'accord|pressé|nul|paumé|vénère|à_fond|à_bout|étonné|curieu)\w*|remercie|prie|aimerais|souhaite|propose|imagine|doute|parie|m'ennuie|me_demande|regrette|plaisante|trouve|entends|regarde_(?:un|une|le|la)|lis_(?:un|une|le|la)|adore_(?:quand|ma_vie|ton|ta|l'idée)|en_peux|promets|vote|déteste_(?:ça|tout))\w*|\b(?:peut-être|sans_doute|probablement|presque|bientôt|ça_me_fait_mal|j'en_peux|aimerait|pourrait|marche_(?:pas|plus)|est_en_panne|m'a_(?:dit|demandé)|va_\w+r)\b
+    topics (?:dans|pour|en|avec|sur)_
+    feelings \b(?:questions?|retard|signal|erreurs?|bugs?|en_route|encore_une_fois|pareil)\b|\bmon_(?:train|vol|bus|
+        avion|portable|téléphone|code|script|ordi\w*|pc|internet)\b|\b(?:je_|j'|on_|nous_|chui_)(?:(?:ne_|n'|me_|m'|t'|
+        te_|vous_|en_|y_|suis_(?:en_train_de_)?)?)(?:veux|veut|voudrais|vais|va_|besoin|ai_(?:besoin|faim|soif|froid|
+        chaud|sommeil|peur|mal|envie|hâte|oublié|une?_(?:question|idée|problème|souci|doute|réunion|rdv|examen|train|
+        vol|bug)|trop|pas|le_temps|l'impression|raison|tort|été|eu|vu|fait|dit|lu|pas_le|la_flemme|du_mal|plein)|pense|
+        crois|sais|sens|vois|espère|suppose|cherche|essaie|peux|peut|dois|doit|comprends|demande|attends|arrive|
+        reviens|rentre_|pars_|fais_(?:une_pause|quoi|comment)|(?:trop_|très_|tellement_|si_|un_peu_|vraiment_|encore_|
+        déjà_|super_|bien_)*(?:fatigu|crevé|mort|malade|content|triste|désolé|stress|perdu|prêt|déçu|énervé|occupé|
+        bloqué|ravi|dégoûté|à_la_(?:bourre|maison|gare)|au_(?:bureau|boulot|lit)|en_(?:retard|route|réunion|train|
+        vacances)|dans_le|là|sûr|d'accord|pressé|nul|paumé|vénère|à_fond|à_bout|étonné|curieu)\w*|remercie|prie|
+        aimerais|souhaite|propose|imagine|doute|parie|m'ennuie|me_demande|regrette|plaisante|trouve|entends|regarde
+        _(?:un|une|le|la)|lis_(?:un|une|le|la)|adore_(?:quand|ma_vie|ton|ta|l'idée)|en_peux|promets|vote|déteste_(?:ça|
+        tout))\w*|\b(?:peut-être|sans_doute|probablement|presque|bientôt|ça_me_fait_mal|j'en_peux|aimerait|pourrait|
+        marche_(?:pas|plus)|est_en_panne|m'a_(?:dit|demandé)|va_\w+r)\b
 """
 PHRASES = r"""
     change (?:j'ai|on_a|nous_avons)_(?:(?:récemment|enfin)_)?(?:déménagé|emménagé)_(?:récemment_)?(?:de_|d'|du_){old}
@@ -210,7 +253,8 @@ PHRASES = r"""
         travaille|prends)_(?:pas|jamais|que|ni)_(?!ça\b|ce\b|maintenant|encore)\w
     fact (?:mon|ma|mes|notre|nos)_(?:[\w'-]+_){1,4}?(?:c'est_(?!pas|la_|nul|bien|super)|s'appelle(?:nt)?|habite|vit|
         vivent|travaille|étudie|est_(?!pas|très|trop|que|super|génial|une?_(?:idiot|boulet)|en_(?:retard|panne)|
-        malade|mort|cassé|fatigué|le_meilleur|la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|encore|déjà|dit|besoin|raison|
+        malade|mort|cassé|fatigué|le_meilleur|la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|encore|déjà|dit|
+        besoin|raison|
         mal|fait|été|oublié)|parle|mange_pas|ne_mange|tourne_sur|utilise|est_né\w*|va_à)_?\w
     change (?:je_me_suis|on_s'est|je_viens_de_(?:me_)?|on_vient_d(?:e_|'))_?(?:mariée?s?|divorcée?|pacsés?|marier|
         adopter|divorcer|commencer_un|avoir_un|changer_de_(?:boulot|travail|numéro))\b
@@ -272,7 +316,8 @@ PHRASES = r"""
     constraint chaque_(?:[\w'/-]+_){1,4}?(?:nécessite|a_besoin_d|requiert|passe_par)\w*
     fact (?:mon|ma)_(?:chien\w*|chat\w*|fils|fille|mari|femme|mère|père|maman|papa|frère|sœur|soeur|grand-mère|
         grand-père|copain|copine|chef\w*|ami\w*)_(?-i:[A-ZÀÉÈ])\w+_(?!dit|pense)\w
-    rule (?!.*\bc(?:e|et|ette|es)_){asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|simple|clair|formel|
+    rule (?!.*\bc(?:e|et|ette|es)_)(?!fai|refai|rend){asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|
+        simple|clair|formel|
         long|détaillé)
     constraint (?:tous_les|toutes_les)_(?:{things}|heures|mesures|prix)_(?:en|avec|sans|au_format)_\w
     correction* ce_n'est_pas_{old},_c'est_\w
@@ -293,6 +338,7 @@ PHRASES = r"""
     rule je_(?:vous|te)_prie_de_(?:ne_plus|ne_pas|ne_jamais|toujours|désormais)_\w
     correction^ {np}_?\w+_(?:à|en|sur|avec|au|par)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÀÉÈ]))[^,?!]{0,20}{end}
     constraint~ rien_(?:de_|d')(?!grave|nouveau|spécial)(?:[\w'-]+_?){1,4}{end}
-    constraint+ pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|idée|bol|temps)[\w'-]+_(?:chez_(?:nous|moi)|à_la_maison|dans_(?:mes|les|tes)|pour_moi|le_soir|avant_|après_)
+    constraint+ pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|idée|bol|temps)[\w'-]+
+        _(?:chez_(?:nous|moi)|à_la_maison|dans_(?:mes|les|tes)|pour_moi|le_soir|avant_|après_)
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -92,6 +92,8 @@ class Table:
     """What is of the moment: no liking, duty or fact with it lasts."""
     remember: str
     """How one asks to remember what follows."""
+    topics: str = ""
+    """How a part of a sentence begins that says what a rule is for: "for the recipes"."""
     abbreviations: str = ""
     """Words whose full stop ends no sentence, without that stop."""
     empty: str = ""
@@ -211,6 +213,11 @@ class Grammar:
         return compiled(rf"_*(?:{self._any('emphatic')})_*(?:[.!,]|$)")
 
     @functools.cached_property
+    def topics(self) -> re.Pattern[str]:
+        """How begins what a rule is for."""
+        return compiled(self._any("topics"))
+
+    @functools.cached_property
     def relatives(self) -> re.Pattern[str]:
         """How a clause begins that is a part of the one before it."""
         return compiled(rf"(?:{self._any('relatives')})(?!\w)")
@@ -255,6 +262,8 @@ _SHARED = r"""
 _GENERAL = r"""
     change+ {moving}[^?!]{2,}
     change+ (?=[^?!]{0,60}?(?<!\w){nowadays}(?!\w)){being}\w
+    change+ {from_when},?_{self}\w
+    rule (?P<ask>{label}_?[:–—-]+_*)\w[^?!]{6,}
     rule {situation}[^?!]{2,70}?,_(?!{whom}(?!\w)|{asking}(?!\w))\w[^?!]{5,}
     rule (?:(?!{whom}(?!\w))[\w'-]+,?_){1,6}?{ever}{end}
     constraint+ {nothing}_(?:[\w'/-]+[_,]*){4,}
