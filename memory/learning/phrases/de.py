@@ -72,9 +72,11 @@ WORDS = r"""
     situation (?:wenn|immer_wenn|falls|sobald)_ich_(?:dir_|dich_|euch_|ihnen_|nach_)?(?:\w+_){0,4}?(?:schick\w*|
         frag\w*|schreib\w*|geb\w*|sag\w*|zeig\w*|bitte\w*|poste\w*|teile\w*|erwähn\w*|will|möchte|brauch\w*)
     asking (?:kannst|könntest|hast|ist|sind|bin|soll|muss|darf|würd\w*|wär\w*)
-    nothing (?:(?:kein\w*)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|bock|mensch|sau|wunder|
+    nothing (?:(?:keine?n?|keinem)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|bock|mensch|
+        sau|wunder|
         stress|ding|plan|grund|wetter)[\w-]+|nichts_(?:geht|kommt|darf|wird|verlässt|läuft))
-    moving (?:ich|wir)_(?:bin|sind|habe?n?|hab)_(?:\w+_){0,4}?(?:umgezogen|gewechselt|gekündigt|verkauft|getrennt|
+    moving (?:(?:ich|wir)_)?(?:bin|sind|habe?n?|hab)_(?!ich)(?:\w+_){0,4}?(?:umgezogen|gewechselt|gekündigt|verkauft|
+        getrennt|
         ausgezogen|eingezogen|aufgehört|angefangen)
     nowadays (?:jetzt|inzwischen|mittlerweile|neuerdings|nun)
     being (?:(?:ich|wir)_(?:wohne?n?|lebe?n?|arbeite?n?|studiere?n?|nutze?n?|bin|sind|fahre?n?|mache?n?)_(?:jetzt|
@@ -102,6 +104,11 @@ WORDS = r"""
     our unser\w*
     label (?:(?:\w+_)?(?:\w*regel|vorgabe|konvention)(?:_(?:für|in|bei)_\w+(?:_\w+){0,2})?)
     from_when (?:seit|ab)_(?!heute|gestern|jetzt|stunden|eben)(?:[\w.-]+_){0,2}?[\w-]+
+    be (?:ist|sind|is|hat)_
+    could (?P<ask>(?:kannst|könntest|würdest|magst|können|könnten|würden)_(?:du|sie)_)
+    this (?:das|es|dies\w*|hier|da|dich|dir|ihn|sie|ihm|ihnen|dein\w*|noch|mehr|so)
+    restrict (?:nur|ausschließlich|kein\w+|nie(?:mals)?(?!_(?:gesagt|gehört|gesehen|wieder))|grundsätzlich)
+    first (?:ich_\w+e?|wir_\w+en|(?:[\w-]+_){1,4}?\w+_(?:ich|wir)|\w+e_ich)
     habit (?:(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|(?:jeden|jede|jedes)_(?!mal\b)\w+|werktags|wochentags|
         am_wochenende_immer|(?:einmal|zweimal|dreimal|\d_?mal|mehrmals)_(?:pro|die|im|in_der)_(?:woche|monat|jahr|tag)|
         seit_(?:\w+_)?(?:jahren|monaten|\d{4}|kindheit|geburt)|morgens|abends|nachts|meistens|normalerweise)
@@ -154,7 +161,8 @@ AROUND = r"""
         übersetz|schreib)\w*_(?:den|die|das|diesen|diese))\b
     reports ^(?:die_)?(?:kinder|leute|menschen|männer|frauen)_|\b(?:sagt|sagte|meint|meinte|glaubt|denkt|behauptet|
         findet_dass|steht,|schreibt|schrieb|stand_da)\b
-    voids ^sag_(?:jetzt_|mir_|bloß_)*nicht,?_dass|^(?:bitte_)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns
+    voids ^(?:warum|wieso|weshalb|stimmt_es|ist_es_wahr)_|^sag_(?:jetzt_|mir_|bloß_)*nicht,?_dass|^(?:bitte
+        _)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns
         _)?eine?n?_(?![^.?!]*\b(?:immer|jede\w*)\b)|^(?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|
         wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja
         _klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite|nur_spaß)\b|\bliebe_es,?_wenn|,

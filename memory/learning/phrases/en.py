@@ -107,7 +107,8 @@ WORDS = r"""
         door|out|a)|it\b|that|this|him|her|you|me)[^?!]{2,60}?(?<!\w)(?:now|last_\w+|in_\w+|this_(?:year|month|summer)|
         for_good)(?!\w))
     nowadays (?:now|nowadays|these_days|as_of_\w+)
-    being (?:i'?m|we'?re|i_am|we_are)_(?:at_an?|with|in_(?-i:[A-Z])|living|working|studying|based|on_(?-i:[A-Z]))_?|
+    being (?:(?:i|we)_(?!feel|see|know|understand|get|need|want|think|have_to|\w+ed_)[a-z]+_(?:at|in|on|from|with)|
+        i'?m|we'?re|i_am|we_are)_(?:at_an?|with|in_(?-i:[A-Z])|living|working|studying|based|on_(?-i:[A-Z]))_?|
         (?:i|we)_only_(?:have|use|eat|drink|work)_
     taste (?:(?:is|are)_not_my_(?:thing|style)|(?:isn'?t|aren'?t|not)_(?:really_)?(?:my|our)_(?:thing|cup_of_tea|style|
         jam)|all_the_way|over_\w+_any_day|any_day_of_the_week|(?:is|are)_(?:not|n't)_for_me|makes?_(?:me|my_\w+)
@@ -122,7 +123,9 @@ WORDS = r"""
     called (?:the_)?(?:[\w'/-]+_){0,3}?(?:dog|cat|boy|girl|son|daughter|baby|wife|husband|partner|kids?|twins|horse|
         parrot|company|team|band|boat|car|shop|project|boss|doctor|teacher|sister|brother|mum|mom|dad|neighbou?r|
         landlord|name|\w+s)(?:'s|s|_is|_are)?_(?:called|named)
-    kin (?:(?:my|our)_(?:[\w'/-]+_){0,2}?[\w/-]+(?<!back)(?<!head)(?<!love)(?<!life)(?<!boss)(?<!phone)(?<!brain)
+    kin (?:(?:(?:my|our)_)?(?:gf|bf|girlfriend|boyfriend|wife|husband|hubby|mum|mom|dad|son|daughter|sister|brother|
+        kids?|niece|nephew|grandma|grandad|grandpa|partner|flatmate|roommate)|(?:my|our)_(?:[\w'/-]+
+        _){0,2}?[\w/-]+(?<!back)(?<!head)(?<!love)(?<!life)(?<!boss)(?<!phone)(?<!brain)
         (?<!wifi))
     lives (?:(?:is|are|was|'s)_(?:an?|the)_\w+(?:er|or|ist|ian|an|ant|ent|ive|tic|ee)|(?:only_|mostly_|usually_|always
         _|never_)?(?:lives?|works?|has|have|comes?_from|goes|sleeps?|teaches|studies|speaks?|eats?|drinks?|plays?|
@@ -132,6 +135,11 @@ WORDS = r"""
     our our
     label (?:(?:\w+_)?rules?(?:_(?:for|in|of)_\w+(?:_\w+){0,2})?|policy|convention)
     from_when (?:since|as_of|starting|from)_(?!now|then|here|today|there|what|where|this_point)(?:[\w'-]+_){0,2}?[\w'-]+
+    be (?:is|'s|s|are|was_born|has)_
+    could (?P<ask>(?:can|could|would|will)_(?:you|u)_(?:please_|mind_|just_)*)
+    this (?:it|this|that|these|those|them|him|her|you|your|u|here|there|anything|everything|yet|much|so)
+    restrict (?:only|never)
+    first (?:i|we)_(?!\w+ed_)(?:(?:only|never|always|don'?t|can'?t|cannot|do_not)_)\w+
     habit (?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|tues|wednes|thurs|fri|satur|sun)day_(?:morning|
         afternoon|evening|night)s|week(?:days|ends|nights)|(?:every|each)_(?:other_|single_|second_)?(?:day|week|month|
         year|morning|evening|night|weekend|summer|winter|\w+day|christmas)|(?:once|twice|\w+_times)_a_(?:day|week|
@@ -154,8 +162,9 @@ WORDS = r"""
 AROUND = r"""
     openers (?:please|pls|plz|hey|heya|hi|hiya|hello|yo|okay|ok|kk|k|well|so|and|but|also|oh|ah|aw|ugh|hmm+|um+|uh+|
         yes|yeah|yep|yup|sure|btw|by_the_way|fyi|fwiw|imo|imho|ngl|lowkey|honestly|to_be_honest|tbh|personally|
-        frankly|generally|in_general|as_a_rule|for_the_record|one_more_thing|thanks|thx|thank_you|just_so_you_know|
-        just_to_let_you_know|(?:just_)?(?:please_)?(?:note|know|be_aware)_that|for_your_information|lol+|lmao|rofl|
+        frankly|generally|in_general|as_a_rule|for_the_record|one_more_thing|thanks|thx|thank_you|just_so_(?:you|u)
+        _know|just_to_let_you_know|(?:just_)?(?:please_)?(?:note|know|be_aware)_that|for_your_information|lol+|lmao|
+        rofl|
         ha(?:ha)+h?|omg|dude|bro|bruh|yo|mate|man|guys|buddy|folks|listen|look|right|cool|great|alright|anyways?|
         basically|actually_just|like|i_mean|you_know|(?:quick_)?(?:heads[-_]up|memo|update|note|reminder|fact|one|
         thing)(?=[:,])|p\.?s\.?|nb|(?:for|as)_(?:(?:future|your)_reference|context|background|info)|i_(?:should|
@@ -199,7 +208,9 @@ AROUND = r"""
     reports ^(?:the_)?(?:kids|children|people|men|women)_|(?<!i_)(?<!nobody_)\b(?:says?(?!_no)|said|tells|told_(?!you|
         u\b)|thinks|
         claims|insists|believes|reckons|wrote|writes|keeps_saying|swears)\b
-    voids ^don'?t_tell_me_(?:it|that|you|we|the|he|she)\b|^(?:please_|can_you_)?(?:write|draft|compose|tell)_(?:me_|
+    voids ^(?:is|are|was|were|does|did|do|should|why|how|what|who|whose|which)_(?:it|this|that|you|i|we|he|she|they|
+        there|the|an?|my|your)_(?!i_|we_)|^don'?t_tell_me_(?:it|that|you|we|the|he|she)\b|^(?:please_|can_you
+        _)?(?:write|draft|compose|tell)_(?:me_|
         us_)?an?_(?![^.?!]*\b(?:always|every|each|when|whenever)\b)|^(?:oh_|ah_|wow_)*(?:yes|yeah|yeah_right|sure|of
         _course|great|awesome|brilliant|perfect|wonderful|fantastic|yay|lovely)[,.!_][^?]{0,60}\b(?:totally_|
         absolutely_|just_)(?:love|adore|enjoy)\b|\b(?:jk|just_kidding|once_upon|(?:oh_|yeah_|wow_)?(?:sure|great|yay|

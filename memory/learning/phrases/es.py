@@ -103,6 +103,12 @@ WORDS = r"""
     our nuestr\w+
     label (?:(?:una_)?(?:regla|norma|convenio)(?:_(?:para|de|en)_\w+(?:_\w+){0,2})?)
     from_when (?:desde|a_partir_de)_(?!ayer|hoy|ahora|anoche|hace_(?:rato|horas))(?:\w+_){0,3}?\w+
+    be (?:es|son|está|tiene)_
+    could (?P<ask>(?:puedes|podrías|puede|podría)_)
+    this (?:eso|esto|est[ea]s?|es[ea]s?|te|le|ahí|aquí|nada|tu|tus|todavía|aún|más|así)
+    restrict (?:(?<!no_)s[oó]lo|nunca|jamás|únicamente)
+    first (?:yo_|nosotros_)?(?:[\w]+_){0,4}?(?:lo_|la_|los_|las_|me_|nos_)?(?:nunca_|siempre_|solo_|sólo_)?\w+(?:o|oy|
+        mos)
     habit (?:(?:todos|todas)_l[oa]s_\w+|cada_(?!vez|uno|cual)\w+|l[oa]s_(?:lunes|martes|miércoles|jueves|viernes|
         sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|(?:una|dos|tres)_ve(?:z|ces)_(?:por|a_la|al)
         _\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|\d{4}|pequeñ[oa]|chic[oa])|normalmente|de
@@ -152,7 +158,8 @@ AROUND = r"""
         viviría)\b
     reports ^(?:los_|las_|la_)?(?:niñ[oa]s|gente|personas|hombres|mujeres)_|\b(?:dice|(?<!todos\sme\s)dicen|dijo|
         decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b
-    voids ^no_me_digas_que|^(?:por_favor_)?(?:escribe|escríbeme|cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|
+    voids ^¿?(?:por_qué|es_verdad_que|cómo|cuánt\w+|quién)_|^no_me_digas_que|^(?:por_favor_)?(?:escribe|escríbeme|
+        cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|
         cada)\b)|^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b
         (?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|
         estupendo)[,_!]|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_
@@ -194,7 +201,7 @@ PHRASES = r"""
         (?:cambiado|migrado)|migré)_(?:de|desde)_{old}_a_\w
     change (?:yo_)?(?:cambié|he_cambiado|actualicé)_(?:mi|el)_[^,]{2,40}?_(?:del?|desde)_{old}_al?_\w
     change (?:yo_|nosotros_)?ya_no_(?!sé|puedo|quiero|entiendo|me_acuerdo|recuerdo|hay|importa|hace|es\b|está|me
-        _gusta_esto|tenemos_|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+mos|me_\w+|nos
+        _gusta_esto|tenemos_|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+oy|\w+mos|me_\w+|nos
         _\w+)\b[^,;!?]{2,60}?){end}
     change (?:he_dejado|hemos_dejado|dejé|dejamos)_de_(?P<old>\w+r\b[^,;!?]{0,50}?){end}
     change antes_(?P<old>(?:yo_)?\w+(?:ía|aba|íamos|ábamos)\b[^,;!?]{2,60}?),?_(?:y_|pero_)?ahora\b

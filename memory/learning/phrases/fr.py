@@ -91,6 +91,12 @@ WORDS = r"""
     our (?:notre|nos)
     label (?:(?:petite_)?(?:règle|consigne|convention)(?:_(?:pour|de|dans)_\w+(?:_\w+){0,2})?)
     from_when (?:depuis|à_partir_d[eu]|dès)_(?!hier|ce_matin|des_heures|maintenant|toujours)(?:[\w'-]+_){0,2}?[\w'-]+
+    be (?:est|sont|a)_
+    could (?P<ask>(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous|tu_peux|tu_pourrais|vous_pouvez|vous_pourriez)_)
+    this (?:ça|cela|ce|cet|cette|ces|celui|celle|te|toi|vous|ton|ta|tes|là|ici|en|y|encore|tout)
+    restrict (?:que_(?:des?|du|de_la|en|le|la|les|sur|au)|(?<!suis_)(?<!ai_)(?<!est_)(?<!'ai_)jamais|uniquement|
+        seulement)
+    first (?:moi_)?(?:je|j'|on|nous)_?(?:(?:ne_|n'|les?_|la_|l'|me_|m'))?\w+
     habit (?:(?:tous|toutes)_les_(?!deux\b)\w+|chaque_(?!fois)\w+|le_(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|
         dimanche|week-end|matin|soir)|les_(?:lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches|week-ends|
         semaines_\w+)|(?:une|deux|trois|\d)_fois_par_\w+|depuis_(?:\w+_){0,2}?(?:ans|mois|années|\d{4}|l'enfance|tout
@@ -138,7 +144,8 @@ AROUND = r"""
         étais|(?:corrige|traduis|réécris|résume)_(?:ce|cette|le|la))\b
     reports ^(?:les_)?(?:enfants|gens|hommes|femmes)_|\b(?:(?<!tout\sle\smonde\s)dit|disent|disait|pense|pensent|
         croit|répète|affirme|prétend|écrit_qu\w*|a_écrit|trouve_que|insiste)\b
-    voids ^ne_me_dis_pas_que|^(?:écris|rédige|raconte|invente)(?:-moi)?_une?_(?![^.?!]*\b(?:toujours|chaque)\b)|^(?:
+    voids ^(?:pourquoi|est-ce_que|c'est_vrai_que|comment|combien)_|^ne_me_dis_pas_que|^(?:écris|rédige|raconte|
+        invente)(?:-moi)?_une?_(?![^.?!]*\b(?:toujours|chaque)\b)|^(?:
         (?:ah|oh)_oui|(?:ah_|oh_|ouais_)*(?:génial|super|chouette|parfait|magnifique|bravo))[,.!
         _][^?]{0,60}\bj'adore\b|^(?:génial|super|chouette|ah_super|ouais_bien_sûr|bien_sûr|trop_bien|magnifique|
         parfait)[,_!]_?(?:j'|je)|\b(?:je_(?:plaisante|rigole|déconne)|blague_à_part)\b|j'adore_quand|\bquoi$|,_(?:non|

@@ -270,7 +270,10 @@ _GENERAL = r"""
     preference+ [^?!]{2,80}?(?<!\w){taste}(?!\w)
     constraint (?!{whom}(?!\w))[^,?!]{3,40}_{lastingly}_(?:\w+_){0,3}?{our}_\w
     preference {rather}\w[^?!]{3,}
-    decision+ (?:[\w'-]+_){0,6}?{decided}_\w
+    rule? {could}(?=[^?!]*(?<!\w)(?:{ever}|{now})(?!\w))\w[^!]{6,}
+    fact+ {kin}_?(?:[\w'-]+_){0,2}?{be}{lasting}
+    change+ {from_when},?_(?:{me}_)?{lasting}
+    decision+ (?:[\w'-]+_){0,6}?{decided}[:,]?_\w
     fact* {called}_\w
     fact+ {kin}_?(?:[\w'-]+_){0,2}?{lives}(?!\w)
     fact+ (?=[^?!]{0,90}?(?<!\w){habit}(?!\w))(?:[^,?!]{0,40}_)?{me}(?!\w)
@@ -278,6 +281,7 @@ _GENERAL = r"""
     fact+ {self}[^,?!]{0,30}?(?<!\w){place}_\w{3,}
     fact+ {never_do}_?\w
     fact+ {have}_\w
+    fact+ (?=[^?!,]{3,80}?(?<!\w){restrict}(?!\w))(?![^,?!]*(?<!\w){this}(?!\w))(?=(?:\S+\s){2}){first}(?!\w)
     """
 """The same for what is known by the form of a sentence: tried after all that a table has of that kind."""
 
