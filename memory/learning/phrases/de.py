@@ -108,7 +108,8 @@ WORDS = r"""
     could (?P<ask>(?:kannst|könntest|würdest|magst|können|könnten|würden)_(?:du|sie)_)
     this (?:das|es|dies\w*|hier|da|dich|dir|ihn|sie|ihm|ihnen|dein\w*|noch|mehr|so)
     restrict (?:nur|ausschließlich|kein\w+|nie(?:mals)?(?!_(?:gesagt|gehört|gesehen|wieder))|grundsätzlich)
-    first (?:ich_\w+e?|wir_\w+en|(?:[\w-]+_){1,4}?\w+_(?:ich|wir)|\w+e_ich)
+    first (?!(?:[\w-]+_){0,4}?(?:wollte|hatte|war|habe?|bin|dachte|konnte|sollte|musste)(?!\w))(?:ich_\w+e?|wir_\w+en|
+        (?:[\w-]+_){1,4}?\w+_(?:ich|wir)|\w+e_ich)
     habit (?:(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|(?:jeden|jede|jedes)_(?!mal\b)\w+|werktags|wochentags|
         am_wochenende_immer|(?:einmal|zweimal|dreimal|\d_?mal|mehrmals)_(?:pro|die|im|in_der)_(?:woche|monat|jahr|tag)|
         seit_(?:\w+_)?(?:jahren|monaten|\d{4}|kindheit|geburt)|morgens|abends|nachts|meistens|normalerweise)
@@ -183,7 +184,8 @@ AROUND = r"""
     since (?:im|in|seit)_+(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|
         [12]\d{3})|gestern|heute|jetzt|letzte[ns]?_(?:woche|monat|jahr)
     topics (?:in|im|bei[mn]?|für|zu[mr]?|auf)_
-    feelings \b(?:fragen?|verspätung|fehler\w*|signal|unterwegs|auf_dem_weg|absturz|das_gleiche|schon_wieder)\b|
+    feelings \b(?:am_wochenende_nach|fieber|grippe|bis_\w+tag|fragen?|verspätung|fehler\w*|signal|unterwegs|auf_dem
+        _weg|absturz|das_gleiche|schon_wieder)\b|
         \b(?:habe?n?|hab|hat|bin|sind|ist)_[^,.?!]*\b(?:ge\w{2,}(?:t|en)|(?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|
         \bmein_?e?_(?:zug|flug|bus|handy|code|skript|app|rechner|laptop|internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir
         _)?(?:(?:so|echt|grad|gerade|voll|total|sehr|ja|auch|noch|schon|halt|nur|ganz|mir|gleich)_){0,3}(?:müde|

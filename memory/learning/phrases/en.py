@@ -98,7 +98,8 @@ WORDS = r"""
     situation (?:when(?:ever)?|if|every_time|any_time)_(?:i|we)_(?:send|ask|paste|write|say|give|share|mention|show|
         post|upload|drop|forward|talk|tell|type|want|request|need)_
     asking (?:can|could|do|does|did|should|would|will|is|are|i|we|let)
-    nothing (?=[^?!]*_(?:the|to|for|of|with|without|after|before|my|our|are|from|by|over|under|is)_)(?:nothing|no(?!
+    nothing (?!nothing_to_)(?=[^?!]*_(?:the|to|for|of|with|without|after|before|my|our|are|from|by|over|under|is)
+        _)(?:nothing|no(?!
         _(?:one|idea|way|problem|worries|thanks|need|doubt|wonder|matter|clue|time|rush|luck|more_than|i|it|its|that|
         this|the|you|we|he|she|not|please|hard|point|reason|big|longer|news|chance|offen[cs]e|comment|sign|response|
         pain|plan|man|place|love|life|words?)_)_[\w'-]+)
@@ -242,7 +243,8 @@ AROUND = r"""
     since (?:in|since|last)_+(?:january|february|march|april|may|june|july|august|september|october|november|december|
         [12]\d{3})|any_?more|yesterday|today|now|recently|(?:last|this)_(?:week|month|year|summer|winter)|for_good
     topics (?:in|for|with|on|when_writing|about)_
-    feelings \b(?:questions?|signal|delay|bug|errors?|crash\w*|line_\d+|waiting_for|on_(?:my|the|our)_way|code_\d+|
+    feelings \b(?:until_\w+|this_weekend|fever|temperature_of|flu|questions?|signal|delay|bug|errors?|crash\w*|line
+        _\d+|waiting_for|on_(?:my|the|our)_way|code_\d+|
         this_\w+|the_same|goes_on)\b|\bmy_(?:train|flight|bus|phone|code|script|app|build|computer|laptop|internet|
         browser)\b|\b(?:i'?m|i_am|we'?re|we_are|im)_(?:(?:so|really|just|very|too|pretty|kinda|a_bit|also|still|all|
         not|completely|totally|getting|feeling|quite|rather)_){0,3}(?:tired|hungry|sick|sad|happy|busy|bored|late|

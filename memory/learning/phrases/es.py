@@ -180,7 +180,8 @@ AROUND = r"""
     since (?:en|desde)_+(?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|
         [12]\d{3})|ayer|hoy|ahora|la_semana_pasada|el_(?:mes|año)_pasado
     topics (?:en|para|con|sobre)_
-    feelings \b(?:preguntas?|dudas?|retraso|señal|error\w*|fallo\w*|de_camino|otra_vez|lo_mismo)\b|\bmi_(?:tren|vuelo|
+    feelings \b(?:fiebre|gripe|hasta_el_\w+|preguntas?|dudas?|retraso|señal|error\w*|fallo\w*|de_camino|otra_vez|lo
+        _mismo)\b|\bmi_(?:tren|vuelo|
         bus|móvil|celular|código|script|ordenador|compu|internet)\b|\b(?:quiero|quería|quisiera|queremos|necesito|
         necesitamos|creo|pienso|sé|supongo|espero|siento|veo|entiendo|busco|intento|puedo|podemos|podría|debo|debería|
         acabo|olvidé|estoy_(?:muy|tan|harta?|cansad|mal|bien|en_(?:el|la|casa)|aquí|list|segur|perdid|liad|ocupad|
@@ -291,7 +292,8 @@ PHRASES = r"""
     change desde_(?!ayer|hoy|hace|anoche|siempre|las?_)(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|
         usamos)_\w
     rule cuando_(?:me_|te_|yo_)[^!?]{3,80}?_{asked}_(?:\w+_)?siempre\b
-    rule? {ask}siempre_(?!pasa|hay|es_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|
+    rule? {ask}siempre_(?!pasa|hay|es_|me_\w+as_una?_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|
+        la|los|las|con|
         un|una|mis|
         mi)\b|{infinitive})
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w

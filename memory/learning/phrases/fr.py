@@ -102,7 +102,8 @@ WORDS = r"""
         semaines_\w+)|(?:une|deux|trois|\d)_fois_par_\w+|depuis_(?:\w+_){0,2}?(?:ans|mois|années|\d{4}|l'enfance|tout
         _petite?)|d'habitude|en_semaine)
     me (?:je|j'|on|nous|mon|ma|mes|notre|nos|chui|moi)
-    self (?:(?:moi_)?(?:(?:je|on|nous)_(?!\w+(?:ais|ait|ions|rai|rons|rez|ra)\b|suis_(?:en_train|allé|venu|dans|là)|me
+    self (?:(?:moi_)?(?:(?:je|on|nous)_(?!\w+(?:ais|ait|ions|rai|rons|rez|ra)\b|suis_(?:en_train|allé|venu|dans|là|à|
+        au)|en_|y_|se_|me
         _|te_|vous_|ne_|n'|l'|le_|la_|les_|peux|dois|vais|vois|fais_(?:ça|comment|quoi))[\w']+|j'(?!ai\b|y_|en_|étais|
         avais|aurais|irai|espère|arrive|attends|essaie|entends|imagine|ignore)[\w]+|j'ai_(?:une?|deux|trois|quatre|\d+|
         des)|chui|chuis))_
@@ -167,7 +168,8 @@ AROUND = r"""
     since (?:en|depuis)_+(?:janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|
         [12]\d{3})|hier|aujourd'hui|maintenant|la_semaine_dernière|le_mois_dernier|l'an_dernier
     topics (?:dans|pour|en|avec|sur)_
-    feelings \b(?:questions?|retard|signal|erreurs?|bugs?|en_route|encore_une_fois|pareil)\b|\bmon_(?:train|vol|bus|
+    feelings \b(?:fièvre|grippe|jusqu'à_\w+|j'attends|questions?|retard|signal|erreurs?|bugs?|en_route|encore_une_fois|
+        pareil)\b|\bmon_(?:train|vol|bus|
         avion|portable|téléphone|code|script|ordi\w*|pc|internet)\b|\b(?:je_|j'|on_|nous_|chui_)(?:(?:ne_|n'|me_|m'|t'|
         te_|vous_|en_|y_|suis_(?:en_train_de_)?)?)(?:veux|veut|voudrais|vais|va_|besoin|ai_(?:besoin|faim|soif|froid|
         chaud|sommeil|peur|mal|envie|hâte|oublié|une?_(?:question|idée|problème|souci|doute|réunion|rdv|examen|train|
