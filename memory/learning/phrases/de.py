@@ -3,21 +3,15 @@
 from memory.learning.phrases.grammar import table
 
 WORDS = r"""
-    imperative (?:antwort|schreib|verwend|benutz|nutz|nenn|sag|frag|gib|geb|zeig|füg|mach|erwähn|schick|send|rechn|
-        übersetz|duz|siez|sprich|sprech|red|erklär|nimm|nehm|setz|stell|beginn|fang|hör|prüf|lösch|speicher|erinner|
-        zitier|verlink|formatier|kürz|halt|vermeid|ruf|fass|teil|rund|ergänz|beend|end|nummerier|sortier|bezeichn|
-        wiederhol|entschuldig|lob|warn|empfiehl|empfehl|schlag|ersetz|markier|veröffentlich|verrat|verrät|behandel|
-        weitergeb|weitergib|angeb|hinzufüg|nachfrag|weiterleit|leit|lass|änder|buch|bestell|mitteil|offenleg|denk|geh|
-        bring|pack|verzicht|lies|les|plan|leg|trag|streich|speicher|push|commit|deploy|log|starte|verschick|tu|komm|
-        zähl|berücksichtig|beachte?|wähl)(?:e|en_sie|est|st|t)?
-    infinitive (?:(?:an|ab|auf|aus|ein|hinzu|mit|nach|vor|weiter|zurück|zu)(?:zu)?)?(?:antwort|schreib|verwend|benutz|
-        nutz|nenn|sag|frag|gib|geb|zeig|füg|mach|erwähn|schick|send|rechn|übersetz|duz|siez|sprich|sprech|red|erklär|
-        nimm|nehm|setz|stell|beginn|fang|hör|prüf|lösch|speicher|erinner|zitier|verlink|formatier|kürz|halt|vermeid|
-        ruf|fass|teil|rund|ergänz|beend|end|nummerier|sortier|bezeichn|wiederhol|entschuldig|lob|warn|empfiehl|
-        empfehl|schlag|ersetz|markier|veröffentlich|verrat|verrät|behandel|weitergeb|weitergib|angeb|hinzufüg|
-        nachfrag|weiterleit|leit|lass|änder|buch|bestell|mitteil|offenleg|denk|geh|bring|pack|verzicht|lies|les|plan|
-        leg|trag|streich|speicher|push|commit|deploy|log|starte|verschick|tu|komm|zähl|berücksichtig|beachte?|
-        wähl)e?l?r?n
+    stems antwort|schreib|verwend|benutz|nutz|nenn|sag|frag|gib|geb|zeig|füg|mach|erwähn|schick|send|rechn|übersetz|
+        duz|siez|sprich|sprech|red|erklär|nimm|nehm|setz|stell|beginn|fang|hör|prüf|lösch|speicher|erinner|zitier|
+        verlink|formatier|kürz|halt|vermeid|ruf|fass|teil|rund|ergänz|beend|end|nummerier|sortier|bezeichn|wiederhol|
+        entschuldig|lob|warn|empfiehl|empfehl|schlag|ersetz|markier|veröffentlich|verrat|verrät|behandel|weitergeb|
+        weitergib|angeb|hinzufüg|nachfrag|weiterleit|leit|lass|änder|buch|bestell|mitteil|offenleg|denk|geh|bring|pack|
+        verzicht|lies|les|plan|leg|trag|streich|speicher|push|commit|deploy|log|starte|verschick|tu|komm|zähl|
+        berücksichtig|beachte?|wähl
+    imperative (?:{stems})(?:e|en_sie|est|st|t)?
+    infinitive (?:(?:an|ab|auf|aus|ein|hinzu|mit|nach|vor|weiter|zurück|zu)(?:zu)?)?(?:{stems})e?l?r?n
     now (?:ab_jetzt|ab_sofort|ab_heute|von_(?:nun|jetzt)_an|künftig|zukünftig|in_zukunft|fortan|für_die_zukunft)
     never (?:immer|stets|grundsätzlich|niemals|nie|nie_wieder|nie_mehr)
     passing (?!_+(?:(?:die|das|den|der|dein\w*|dies\w*)_(?:erste|zweite|dritte|letzte|andere|idee|art|option)\w*|dich|
@@ -28,19 +22,19 @@ WORDS = r"""
     said (?:(?:sie|er|es|ich)_+heißt?e?_|heißt_(?:sie|er|es|mein\w*)_|heiße_ich_|(?:mein|unser|sein|ihr)\w*
         _[^,]{2,40}?_(?:heißt|ist)_(?!nicht|gut|egal|schon)|ich_+(?:wohne|arbeite|lebe|komme_aus|studiere)_|(?:wohne|
         arbeite|lebe)_ich_|(?:hat|habe)_(?:ich|sie|er|mein\w*_\w+)_[^,]{2,40}?_geburtstag)
-    ask (?P<ask>(?:kannst|könntest|würdest|magst|willst|können|könnten|würden)_(?:du|sie)_(?:bitte_)?|(?:ich_
-        (?:möchte|will|hätte_gern\w*|wünsche_mir|bitte_(?:dich|sie)),?_(?:dass_(?:du|sie)_)?)|(?:du|sie)_(?:sollst|
-        solltest|sollten)_)?(?:(?:mir|mich|uns|das|die|den)_){0,2}(?:bitte_)?
+    ask (?P<ask>(?:kannst|könntest|würdest|magst|willst|können|könnten|würden)_(?:du|sie)_(?:bitte_)?|(?:ich_(?:möchte|
+        will|hätte_gern\w*|wünsche_mir|bitte_(?:dich|sie)),?_(?:dass_(?:du|sie)_)?)|(?:du|sie)_(?:sollst|solltest|
+        sollten)_)?(?:(?:mir|mich|uns|das|die|den)_){0,2}(?:bitte_)?
     lasting (?:\w*allergi\w+|\w*intoleran\w*|vegan\w*|vegetarier\w*|vegetarisch|diabetiker\w*|asthmatiker\w*|zöliakie|
         linkshänder\w*|rechtshänder\w*|farbenblind|blind|taub|gehörlos|schwerhörig|legasthenik\w+|schwanger|
         verheiratet|geschieden|ledig|verwitwet|verlobt|selbstständig|selbständig|arbeitslos|freiberuf\w+|rentner\w*|
         pensioniert|pensionär\w*|student\w*|azubi|schüler\w*|muslim\w*|jüdisch|christ\w*|katholisch|evangelisch|
         atheist\w*|trocken|single|alleinerziehend\w*|mutter|vater|oma|opa|krankenschwester|krankenpfleger|pfleger\w*|
-        arzt|ärztin|lehrer\w*|\d{1,3}(?!_(?:minuten|sekunden|stunden|%|prozent))|aus_(?!dem_haus|versehen)|
-        gelernte\w*|beruflich|nachteule|frühaufsteher\w*|(?:von_beruf_)?(?:eine?_)?(?!opfer|feuer|sicher|lieber|immer|
-        wieder|sauer|locker|munter|leer|länger|später|früher|weiter|hinter|unter|über|dauer|heiser|außer)\w{3,}(?:er|
-        erin|ist|istin|ant|antin|ent|entin|eur|eurin|or|orin|oge|ogin|frau|mann|kraft)(?!\w)|(?:ein|eine)_(?!bisschen|
-        idiot|wenig|fan|paar)|hier_in|geboren|in_(?:elternzeit|rente|ausbildung)|auf_(?:\w+_)?\w+diät)
+        arzt|ärztin|lehrer\w*|\d{1,3}(?!_(?:minuten|sekunden|stunden|%|prozent))|aus_(?!dem_haus|versehen)|gelernte\w*|
+        beruflich|nachteule|frühaufsteher\w*|(?:von_beruf_)?(?:eine?_)?(?!opfer|feuer|sicher|lieber|immer|wieder|sauer|
+        locker|munter|leer|länger|später|früher|weiter|hinter|unter|über|dauer|heiser|außer)\w{3,}(?:er|erin|ist|istin|
+        ant|antin|ent|entin|eur|eurin|or|orin|oge|ogin|frau|mann|kraft)(?!\w)|(?:ein|eine)_(?!bisschen|idiot|wenig|fan|
+        paar)|hier_in|geboren|in_(?:elternzeit|rente|ausbildung)|auf_(?:\w+_)?\w+diät)
     fleeting (?:\w+_zug|\w+_flug|\w+_bus|frage|problem|idee|termin|kopfschmerz\w*|fieber|schnupfen|hunger|durst|lust|
         zeit|angst|keine_(?:ahnung|zeit|lust|idee|frage)|meeting|besprechung|fehler|bug|moment|minute|bock|gerade|
         heute|kurz|eben|mal\b|schon|noch|gehört|gesehen|gelesen|vergessen|versucht|gemacht|gedacht|\w*termin|
@@ -50,8 +44,8 @@ WORDS = r"""
         besser|schlecht|da|hier|weg|nur|auch|ja|eigentlich|echt|ganz|mega|voll|klar|nett|lustig|fertig|müde|krank|
         wichtig|cool|hart|schwer|leicht|wahr|was|wie|wo|warum|dass|das|dein|deine|mir|dir|ihm|ihr|ihnen|eine?_(?:gute|
         schlechte|tolle|super|frage|bisschen))(?!\w))
-    is (?:ist|is|sind|heißt|läuft|liegt|beginnt|fängt|startet|endet|kostet|wohnt|arbeitet|hat|lautet|findet|steht|kommt|
-        geht|hört|hat)
+    is (?:ist|is|sind|heißt|läuft|liegt|beginnt|fängt|startet|endet|kostet|wohnt|arbeitet|hat|lautet|findet|steht|
+        kommt|geht|hört|hat)
     nobody (?:niemand|keiner)
     may (?:hat_zu)
     settled (?:(?:das_)?(?:ist_)?(?:entschieden|beschlossen|fix|abgemacht))
@@ -73,11 +67,9 @@ WORDS = r"""
         frag\w*|schreib\w*|geb\w*|sag\w*|zeig\w*|bitte\w*|poste\w*|teile\w*|erwähn\w*|will|möchte|brauch\w*)
     asking (?:kannst|könntest|hast|ist|sind|bin|soll|muss|darf|würd\w*|wär\w*)
     nothing (?:(?:keine?n?|keinem)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|bock|mensch|
-        sau|wunder|
-        stress|ding|plan|grund|wetter)[\w-]+|nichts_(?:geht|kommt|darf|wird|verlässt|läuft))
+        sau|wunder|stress|ding|plan|grund|wetter)[\w-]+|nichts_(?:geht|kommt|darf|wird|verlässt|läuft))
     moving (?:(?:ich|wir)_)?(?:bin|sind|habe?n?|hab)_(?!ich)(?:\w+_){0,4}?(?:umgezogen|gewechselt|gekündigt|verkauft|
-        getrennt|
-        ausgezogen|eingezogen|aufgehört|angefangen)
+        getrennt|ausgezogen|eingezogen|aufgehört|angefangen)
     nowadays (?:jetzt|inzwischen|mittlerweile|neuerdings|nun)
     being (?:(?:ich|wir)_(?:wohne?n?|lebe?n?|arbeite?n?|studiere?n?|nutze?n?|bin|sind|fahre?n?|mache?n?)_(?:jetzt|
         inzwischen|mittlerweile|nun|neuerdings)_(?:in|bei|als|mit|an)_(?-i:[A-ZÄÖÜ])|(?:wohne|arbeite|lebe|studiere|
@@ -133,29 +125,27 @@ WORDS = r"""
 """
 AROUND = r"""
     openers (?:(?:hiermit_)?teile?_ich_(?:ihnen_|dir_)?mit,?_dass|bitte|hallo|hi|hey|ey|moin|servus|du|also|ja|und|
-        aber|ach|übrigens|ehrlich_gesagt|persönlich|sorry|
-        entschuldigung|grundsätzlich|nur_zur_info|zur_info|nur_damit_du_es_weißt|noch_was|danke|okay|ok|gut|so|äh+|
-        ähm+|hm+|lol|haha\w*|naja|tja|na|mensch|alter|digga|junge|leute|stimmt|genau|achso|oh|(?:nur_)?(?:damit_(?:du|
-        ihr)_bescheid_(?:weißt|wisst))[,_]*|(?:kurze_)?(?:info|anmerkung|hinweis)(?=:)|zur_erinnerung|für_die
-        _zukunft(?=:)|ich_(?:wollte|möchte|muss)_(?:dir_|noch_|nur_){0,3}(?:sagen|erwähnen),?_dass|wichtig(?=:)|guten
-        _(?:morgen|tag|abend)|liebe[rs]?_\w+|denn|weil|da|deshalb|daher|außerdem|ps|p\.s\.|btw|du_solltest_wissen,?
-        _dass|dazu)(?!\w)
+        aber|ach|übrigens|ehrlich_gesagt|persönlich|sorry|entschuldigung|grundsätzlich|nur_zur_info|zur_info|nur_damit
+        _du_es_weißt|noch_was|danke|okay|ok|gut|so|äh+|ähm+|hm+|lol|haha\w*|naja|tja|na|mensch|alter|digga|junge|leute|
+        stimmt|genau|achso|oh|(?:nur_)?(?:damit_(?:du|ihr)_bescheid_(?:weißt|wisst))[,_]*|(?:kurze_)?(?:info|anmerkung|
+        hinweis)(?=:)|zur_erinnerung|für_die_zukunft(?=:)|ich_(?:wollte|möchte|muss)_(?:dir_|noch_|nur_){0,3}(?:sagen|
+        erwähnen),?_dass|wichtig(?=:)|guten_(?:morgen|tag|abend)|liebe[rs]?_\w+|denn|weil|da|deshalb|daher|außerdem|ps|
+        p\.s\.|btw|du_solltest_wissen,?_dass|dazu)(?!\w)
     marks (?:n+ei+n+|nee+|nö|ne(?=,|_warte|_moment)|falsch|eigentlich|tatsächlich|genauer_gesagt|stopp?|moment(?=,|
-        _mal)|halt(?=,)|warte|korrektur|berichtigung|quatsch|das_(?:stimmt_(?:so_)?nicht|ist_(?:falsch|nicht
-        _richtig))|du_(?:irrst_dich|liegst_falsch|verwechselst_\w+)|stimmt_nicht|tippfehler|verschrieben|(?:da_)?
-        (?:habe?_ich|hab)_mich_(?:vertan|verschrieben|vertippt))(?!\w)
+        _mal)|halt(?=,)|warte|korrektur|berichtigung|quatsch|das_(?:stimmt_(?:so_)?nicht|ist_(?:falsch|nicht_richtig))|
+        du_(?:irrst_dich|liegst_falsch|verwechselst_\w+)|stimmt_nicht|tippfehler|verschrieben|(?:da_)?(?:habe?_ich|
+        hab)_mich_(?:vertan|verschrieben|vertippt))(?!\w)
     joins (?:und|aber|oder|weil|denn|da|also|sonst|übrigens|außerdem|ach|deshalb)(?!\w)
-    closers (?:bitte|danke|okay|ok|lol|haha\w*|übrigens|oder_so|nur_zur_info|vielen_dank|digga|alter|gell|(?<=,_)
-        (?:ne|ja)|wenn_möglich|falls_möglich|danke_dir|merci|mfg|lg|berücksichtig\w+_sie_das_bitte|xd)(?!\w)
+    closers (?:bitte|danke|okay|ok|lol|haha\w*|übrigens|oder_so|nur_zur_info|vielen_dank|digga|alter|gell|(?<=,_)(?:ne|
+        ja)|wenn_möglich|falls_möglich|danke_dir|merci|mfg|lg|berücksichtig\w+_sie_das_bitte|xd)(?!\w)
     courtesies bitte
     fillers übrigens|digga|lol
     requests (?:(?:jetzt_)?(?:wollt|möcht)e?_ich_(?:mal_)?fragen|(?:kannst|könntest|würdest|magst|weißt|hast|willst|
-        machst|gibst)_du|(?:können|könnten|würden)_sie|was
-        _(?:soll|kann|meinst|ist|kostet|gibt|hältst|koche|mache)|wie_(?:spät|viel|lange|kann|soll|geht|macht|ist|wird|
-        isses)|wo_(?:kann|gibt|ist|finde)|wann_(?:ist|kommt|geht|muss)|warum|wieso|welche[rsn]?|wer_(?:ist|hat)|hast
-        _du|gibt_es|gibts|irgendwelche|(?:such|schreib|zeig|gib|erklär|übersetz|hilf|nenn|sag|mach|erzähl|empfiehl|
-        schau|prüf|finde?|plan|rechne?)_(?:mir|mal|doch|bitte|noch|uns|das|eine?n?)|hilf|ich_brauche_(?:noch|eine?n?)|
-        berücksichtig\w+_sie)(?!\w)
+        machst|gibst)_du|(?:können|könnten|würden)_sie|was_(?:soll|kann|meinst|ist|kostet|gibt|hältst|koche|mache)|wie
+        _(?:spät|viel|lange|kann|soll|geht|macht|ist|wird|isses)|wo_(?:kann|gibt|ist|finde)|wann_(?:ist|kommt|geht|
+        muss)|warum|wieso|welche[rsn]?|wer_(?:ist|hat)|hast_du|gibt_es|gibts|irgendwelche|(?:such|schreib|zeig|gib|
+        erklär|übersetz|hilf|nenn|sag|mach|erzähl|empfiehl|schau|prüf|finde?|plan|rechne?)_(?:mir|mal|doch|bitte|noch|
+        uns|das|eine?n?)|hilf|ich_brauche_(?:noch|eine?n?)|berücksichtig\w+_sie)(?!\w)
     doubts \b(?:wenn(?!_(?:du|ich)_)|falls|angenommen|stell_dir|als_ob|würde|wäre|hätte(?!_gern)|könnte|sagt|sagte|
         meint(?!_sie)|meinte|glaubt|denkt|behauptet|angeblich|laut|hieß_es|steht|schreibt|schrieb|gehört|gelesen|lied|
         song|gedicht|roman|geschichte|figur|zitat|beispiel|traum|träumte|ob|er|sie(?!_bitte)|man|(?:mach|korrigier|
@@ -163,17 +153,17 @@ AROUND = r"""
     reports ^(?:die_)?(?:kinder|leute|menschen|männer|frauen)_|\b(?:sagt|sagte|meint|meinte|glaubt|denkt|behauptet|
         findet_dass|steht,|schreibt|schrieb|stand_da)\b
     voids ^(?:warum|wieso|weshalb|stimmt_es|ist_es_wahr)_|^sag_(?:jetzt_|mir_|bloß_)*nicht,?_dass|^(?:bitte
-        _)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns
-        _)?eine?n?_(?![^.?!]*\b(?:immer|jede\w*)\b)|^(?:na_|ja_|ach_|oh_)*(?:klar|super|toll|klasse|prima|herrlich|
-        wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja
-        _klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß_beiseite|nur_spaß)\b|\bliebe_es,?_wenn|,
-        _oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?|,_(?:sagt|sagte|meint|meinte)_\w+
+        _)?(?:schreib|erzähl|dichte|verfass)e?_(?:mir_|uns_)?eine?n?_(?![^.?!]*\b(?:immer|jede\w*)\b)|^(?:na_|ja_|ach_|
+        oh_)*(?:klar|super|toll|klasse|prima|herrlich|wunderbar)[,.!_][^?]{0,60}\b(?:liebe|lieb|mag)\b|\b(?:würd|wär|
+        hätt)e?_ich\b|^(?:super|toll|klasse|na_toll|ja_klar|ja_ja|ach_wie_schön|herrlich|großartig)\b|\b(?:scherz|spaß
+        _beiseite|nur_spaß)\b|\bliebe_es,?_wenn|,_oder\b[^,]*$|,_(?:oder|gell|nicht_wahr|stimmt's)_?\?|,_(?:sagt|sagte|
+        meint|meinte)_\w+
     moments (?:(?<!\w)(?:heute|morgen_(?:früh|abend)|gerade|diesmal|grad|gestern|jetzt_gleich|im_moment|momentan|
         heut))(?!\w)
     remember (?:(?:bitte|und|auch|kannst_du(?:_dir)?|noch)[,_]*)*(?:merke?n?_(?:dir|sie_sich)|behalte?|vergiss_nicht|
-        vergiss_bitte_nicht|notiere?|notier_dir|schreib_dir_auf|denk_(?:bitte_)?(?:dran|daran)|halte?_fest|speicher
-        (?:e|_dir)?)(?!\w)(?:_(?:mal|bitte|dir|das|folgendes|im_kopf|doch|ruhig))*(?:_?[,:–-]*_*dass(?!\w)|_?[:,–-]|
-        (?=_(?:ich|mein|meine|der|die|das|wir|unser)_))
+        vergiss_bitte_nicht|notiere?|notier_dir|schreib_dir_auf|denk_(?:bitte_)?(?:dran|daran)|halte?_fest|
+        speicher(?:e|_dir)?)(?!\w)(?:_(?:mal|bitte|dir|das|folgendes|im_kopf|doch|ruhig))*(?:_?[,:–-]*_*dass(?!\w)|
+        _?[:,–-]|(?=_(?:ich|mein|meine|der|die|das|wir|unser)_))
     abbreviations z.b|d.h|bzw|usw|nr|str|hr|fr|evtl|ggf|u.a|sog|inkl
     empty immer|nie|niemals|wieder|nein|nicht|das|dies|diese|dieser|doch|eigentlich
     emphatic immer|nie|niemals|bitte|punkt
@@ -185,21 +175,20 @@ AROUND = r"""
         [12]\d{3})|gestern|heute|jetzt|letzte[ns]?_(?:woche|monat|jahr)
     topics (?:in|im|bei[mn]?|für|zu[mr]?|auf)_
     feelings \b(?:am_wochenende_nach|fieber|grippe|bis_\w+tag|fragen?|verspätung|fehler\w*|signal|unterwegs|auf_dem
-        _weg|absturz|das_gleiche|schon_wieder)\b|
-        \b(?:habe?n?|hab|hat|bin|sind|ist)_[^,.?!]*\b(?:ge\w{2,}(?:t|en)|(?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|
-        \bmein_?e?_(?:zug|flug|bus|handy|code|skript|app|rechner|laptop|internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir
-        _)?(?:(?:so|echt|grad|gerade|voll|total|sehr|ja|auch|noch|schon|halt|nur|ganz|mir|gleich)_){0,3}(?:müde|
-        hungrig|krank|traurig|froh|glücklich|fertig|genervt|spät|dran|sicher|gespannt|neugierig|unterwegs|zurück|
-        wieder|da\b|weg|gleich|sauer|gestresst|erledigt|kaputt|dabei|raus|durch|bereit|verwirrt|begeistert|dankbar|auf
-        _(?:dem|der)|im_(?:zug|bus|auto|büro|stau|urlaub|bett)|am_(?:arbeiten|überlegen|ende)|tot|pleite|gegen|dafür|
-        neu_hier)\b|\b(?:brauch|möcht|will|wollen|würd|hätt|wär|glaub|denk|mein|hoff|frag|weiß|wiss|find|fühl|versteh|
-        such|überleg|versuch|seh|hör_(?:dich|grad)|freu|kann|könn|muss|müss|soll|werd|dachte|warte|bitte_um|schätze|
-        vermiss|bedauer|vergess)\w*_(?:ich|wir|mich|uns|mir)\b|\b(?:ich|wir)_(?:\w+_)?(?:brauch|möcht|will\b|wollen|
-        würd|hätt|wär|glaub|denk|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|freu|kann|könn|muss|
-        müss|soll|werd|dachte|warte|schätze|vermiss|bedauer|geh_|gehe_(?:jetzt|mal|gleich)|komm_?e?_(?:später|gleich|
-        zu)|mach_(?:mal|jetzt|das)|les_|gucke?|schaue?)\w*\b|\b(?:vielleicht|wahrscheinlich|fast|beinahe|eigentlich
-        _wollte|hunger|durst|lust|bock|schmerzen|kopfweh|termin|meeting|problem|frage|idee|gefühl|zeit|angst_dass|
-        glück|pech|weh|kaputt|hunger|ahnung)\b
+        _weg|absturz|das_gleiche|schon_wieder)\b|\b(?:habe?n?|hab|hat|bin|sind|ist)_[^,.?!]*\b(?:ge\w{2,}(?:t|en)|
+        (?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|\bmein_?e?_(?:zug|flug|bus|handy|code|skript|app|rechner|laptop|
+        internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir_)?(?:(?:so|echt|grad|gerade|voll|total|sehr|ja|auch|noch|schon|
+        halt|nur|ganz|mir|gleich)_){0,3}(?:müde|hungrig|krank|traurig|froh|glücklich|fertig|genervt|spät|dran|sicher|
+        gespannt|neugierig|unterwegs|zurück|wieder|da\b|weg|gleich|sauer|gestresst|erledigt|kaputt|dabei|raus|durch|
+        bereit|verwirrt|begeistert|dankbar|auf_(?:dem|der)|im_(?:zug|bus|auto|büro|stau|urlaub|bett)|am_(?:arbeiten|
+        überlegen|ende)|tot|pleite|gegen|dafür|neu_hier)\b|\b(?:brauch|möcht|will|wollen|würd|hätt|wär|glaub|denk|mein|
+        hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|hör_(?:dich|grad)|freu|kann|könn|muss|müss|soll|
+        werd|dachte|warte|bitte_um|schätze|vermiss|bedauer|vergess)\w*_(?:ich|wir|mich|uns|mir)\b|\b(?:ich|wir)_(?:\w+
+        _)?(?:brauch|möcht|will\b|wollen|würd|hätt|wär|glaub|denk|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|
+        versuch|seh|freu|kann|könn|muss|müss|soll|werd|dachte|warte|schätze|vermiss|bedauer|geh_|gehe_(?:jetzt|mal|
+        gleich)|komm_?e?_(?:später|gleich|zu)|mach_(?:mal|jetzt|das)|les_|gucke?|schaue?)\w*\b|\b(?:vielleicht|
+        wahrscheinlich|fast|beinahe|eigentlich_wollte|hunger|durst|lust|bock|schmerzen|kopfweh|termin|meeting|problem|
+        frage|idee|gefühl|zeit|angst_dass|glück|pech|weh|kaputt|hunger|ahnung)\b
 """
 PHRASES = r"""
     change (?:ich_bin|wir_sind)_(?:(?:vor_kurzem|kürzlich|gerade|jetzt|neulich|inzwischen)_)?von_{old}_nach
@@ -223,12 +212,11 @@ PHRASES = r"""
     constraint du_darfst_[^,!?]{0,80}?(?:nicht|nie|niemals|keine?n?)\b[^,!?]{2,60}?{infinitive}\b
     constraint (?:(?:alle|sämtliche|deine|die|meine|jede[rs]?)_)?(?:\w+_)?{things}_(?:müssen|muss|dürfen|darf|sollen
         _immer)_\w
-    constraint (?:{imperative}_[^!?]{0,60}?)?(?:auf_(?:gar_)?keinen_fall|keinesfalls|unter_(?:gar_)?keinen_umständen)
-        _\w
+    constraint (?:{imperative}_[^!?]{0,60}?)?(?:auf_(?:gar_)?keinen_fall|keinesfalls|unter_(?:gar_)?keinen_umständen)_\w
     constraint [^,!?]{2,80}?_(?:ist|sind)_(?:immer_|stets_)?[^,!?]{0,50}?(?:erforderlich|pflicht|verpflichtend|
         vorgeschrieben)
-    rule (?!\w+_du\b){imperative}_(?:(?:mich|mir|uns|bitte|dich|dabei|also|dann)_){0,2}(?:[^,!?]{2,40}?_)?(?:{never}
-        (?!\W*$)|{now}|nicht_mehr)\b
+    rule (?!\w+_du\b){imperative}_(?:(?:mich|mir|uns|bitte|dich|dabei|also|dann)_){0,2}(?:[^,!?]{2,40}?
+        _)?(?:{never}(?!\W*$)|{now}|nicht_mehr)\b
     rule {now},?_(?!(?:werde|will|möchte|gehe|bin|habe|wird|gibt|sind)\b)\w
     preference (?:ich|wir)_(?:(?:persönlich|generell|allgemein|wirklich|auch)_)?(?:bevorzugen?|mag|mögen|lieben?|
         hassen?|verabscheuen?|genießen?)(?:_(?:sehr|wirklich|total|eher|lieber|besonders|überhaupt|auch|einfach|am
@@ -246,14 +234,14 @@ PHRASES = r"""
     correction^* {said}\w*
     correction* (?:es_ist_|das_ist_)?nicht_(?!nur|bloß|so\b|das\b|dies)(?:(?:am|im|in|um|bei|den|der|die)_)?{old},?
         _sondern_(?!auch|dies|das\b|jen)[^,]{2,50}$
-    correction* (?:ich_(?:meinte|sagte|meine|heiße?|bin)|(?:sie|er|es)_(?:heißt|ist)|(?:mein|unser)\w*_[^,]{2,30}?_
-        (?:heißt|ist))_[^,]{2,60}?,?_(?:und_)?nicht_{old}{end}
+    correction* (?:ich_(?:meinte|sagte|meine|heiße?|bin)|(?:sie|er|es)_(?:heißt|ist)|(?:mein|unser)\w*_[^,]{2,30}?
+        _(?:heißt|ist))_[^,]{2,60}?,?_(?:und_)?nicht_{old}{end}
     rule? (?:bitte_)?(?:duz|siez)(?:e|en_sie)?_mich\b
     rule (?:nenn\w*|ruf\w*|sprich|sprechen_sie)_(?:sie_)?mich_(?!de[nr]_|die_|das_|später|morgen|gleich|an\b|zurück|
         heute|mal_an)\w
     rule {imperative}_(?:(?:mir|mich|bitte|mit_mir|uns)_){0,3}(?:kurz|knapp|ausführlich|einfach|auf_(?!deutsch
-        _übersetz)\w+isch|auf_deutsch|in_(?:grad|gramm|kilometern|metern|stichpunkten|celsius|euro)|ohne_emojis|per
-        _du|förmlich|locker|klein|höflich)\b
+        _übersetz)\w+isch|auf_deutsch|in_(?:grad|gramm|kilometern|metern|stichpunkten|celsius|euro)|ohne_emojis|per_du|
+        förmlich|locker|klein|höflich)\b
     rule (?:wenn|falls|sobald)_(?:du|ich|wir)_[^!?]{3,80}?,?_(?:dann_)?(?:meine_ich|immer|nie|niemals|bitte
         _{imperative}|{imperative}_(?:\w+_){0,3}?(?:bitte|immer|nie|kein\w*))\b
     constraint (?:bei[nm]?|in|im|für|zu[mr]?|am|an|auf|mit|nach|vor|ab)_(?:(?!(?:ich|es|er|sie|wir|man|gibt|ist|war|
@@ -262,12 +250,12 @@ PHRASES = r"""
         noch)\w
     constraint {imperative}_(?:(?:bitte|mir|mich|dabei)_){0,2}(?:mein\w*_\w+_)?(?:keine?n?|nicht|nichts|nie|niemals)
         _(?!mehr\b|so\b|das\b|dies|es\b|sorgen|angst|panik|stress|jetzt|heute|vergessen|traurig|böse|auf\b|schon)\w
-    preference (?:ich|wir)_(?:hätten?|möchten?|wünsche_mir|wollen?)_(?:gern\w*|lieber|nur|bitte|immer|generell)_
-        (?:\w+_){0,3}?(?:antwort\w*|erklärung\w*|nachrichten|zusammenfassung\w*|texte)\b
+    preference (?:ich|wir)_(?:hätten?|möchten?|wünsche_mir|wollen?)_(?:gern\w*|lieber|nur|bitte|immer|generell)_(?:\w+
+        _){0,3}?(?:antwort\w*|erklärung\w*|nachrichten|zusammenfassung\w*|texte)\b
     preference (?:ich_)?(?:steh\w*_(?:total_|voll_|nicht_|mehr_)?auf|bin_(?:ein_|kein_)?(?:großer_|totaler_|echter
         _)?(?:fan_von|\w+mensch|\w+typ|\w+liebhaber\w*))_?(?!dich|dem_schlauch)\w
-    decision (?:(?:wir|ich)_(?:haben?|hab)_(?:\w+_){0,4}?|(?:haben|hab)_(?:wir_|ich_|uns_|mich_)?(?:\w+_){0,3}?)
-        (?:beschlossen|entschieden|abgemacht|vereinbart|ausgemacht|festgelegt|geeinigt)(?!_(?:noch|nichts))\b
+    decision (?:(?:wir|ich)_(?:haben?|hab)_(?:\w+_){0,4}?|(?:haben|hab)_(?:wir_|ich_|uns_|mich_)?(?:\w+
+        _){0,3}?)(?:beschlossen|entschieden|abgemacht|vereinbart|ausgemacht|festgelegt|geeinigt)(?!_(?:noch|nichts))\b
     decision (?:wir|ich)_(?:haben?|hab)_(?:uns|mich)_[^?!]{3,80}?(?:entschieden|geeinigt|festgelegt)\b
     decision (?:wir|ich)_(?:nehmen?|bleiben?_bei|setzen?_auf|gehen_mit|machen_es_mit)_(?:jetzt_|nun_|definitiv_|doch_|
         künftig_)\w
@@ -295,15 +283,15 @@ PHRASES = r"""
         mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
     constraint ich_darf_[^,?!]{2,40}?_?(?:nichts|kein\w*)_(?!dafür|sagen|vergessen|davon)\w
     fact wir_(?:be)?nutzen_\w[^,?!]{2,40}
-    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:{end}|_(?:bei|in|aus|von|mit|für)_|_und_
-        (?:habe|wohn|leb|arbeit|unterricht|studier))
-    change (?:ich_habe?|wir_haben)_(?:endlich_|gerade_)?(?:unser\w*|mein\w*|das|den|die)_{old}_(?:verkauft|
-        abgeschafft|weggegeben)\b
+    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:{end}|_(?:bei|in|aus|von|mit|für)_|_und
+        _(?:habe|wohn|leb|arbeit|unterricht|studier))
+    change (?:ich_habe?|wir_haben)_(?:endlich_|gerade_)?(?:unser\w*|mein\w*|das|den|die)_{old}_(?:verkauft|abgeschafft|
+        weggegeben)\b
     preference (?!diese|die_leute|sie|wir)(?:[\w-]+_){1,3}(?:nerven|stören|langweilen)_(?:mich|uns)\b
     rule? (?P<ask>(?:kannst|könntest|würdest|können|könnten|würden)_(?:du|sie)_(?:bitte_)?)(?:[\w-]+_){1,3}(?:immer|
         nie|nur)_[^?!]{3,60}en{end}?
-    fact ich_(?:unterrichte|studiere|spiele|lerne|sammle|züchte|spreche|betreibe|trainiere|verkaufe|repariere)_
-        (?-i:[A-ZÄÖÜ])\w+
+    fact ich_(?:unterrichte|studiere|spiele|lerne|sammle|züchte|spreche|betreibe|trainiere|verkaufe|repariere)
+        _(?-i:[A-ZÄÖÜ])\w+
     change seit_(?!heute|gestern|stunden|wann|eben)(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|
         studiere|bin|nutze)_(?:ich|wir)_\w
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
@@ -319,11 +307,9 @@ PHRASES = r"""
     constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht|
         kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr|
         wieder)\b)[\w-]+_?){1,5}(?:bitte|für_mich|in_(?:mein|den|der)\w*|mehr_vorschlagen)\b
-    constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|
-        darf|gehören|gehört|sollen)_(?:[\w/.-]+_){0,5}?(?:immer|stets|nie|niemals|nur|nicht|zwingend|auf_keinen
-        _fall)\b
-    constraint wir_(?:müssen|dürfen|sollten|wollen)_(?:[\w/.-]+_){0,6}?(?:immer|stets|nie|niemals|nur|nicht|kein\w*)
-        _\w
+    constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|darf|
+        gehören|gehört|sollen)_(?:[\w/.-]+_){0,5}?(?:immer|stets|nie|niemals|nur|nicht|zwingend|auf_keinen_fall)\b
+    constraint wir_(?:müssen|dürfen|sollten|wollen)_(?:[\w/.-]+_){0,6}?(?:immer|stets|nie|niemals|nur|nicht|kein\w*)_\w
     constraint wir_\w+en_(?:[\w/.-]+_){0,4}?(?:nie|niemals|immer|grundsätzlich|nur)_(?!mehr$|noch)\w
     constraint (?:es_ist_)?(?:verboten|tabu|untersagt|nicht_erlaubt|pflicht)(?:_ist)?:?_\w
     constraint ich_darf_(?:niemals|nie|kein\w*|nicht)_(?!vergessen|jetzt)\w
@@ -331,8 +317,8 @@ PHRASES = r"""
         art|erste))(?:keine?n?_|nicht_)?\w{3,}
     preference [\w-]+(?:_[\w-]+){0,3}_(?:ist|sind)_(?:nicht_)?(?:mein_ding|mein\w*_liebling\w*|nichts_für_mich)
     decision (?:entscheidung|beschluss|beschlossen|entschieden|abgemacht)(?:_ist)?[:,–—-]+_*\w
-    correction^ (?:es|er|sie|das|ich|wir)_(?:ist|sind|bin|heißt?|heiße|wohnt?|wohne|arbeitet?|liegt|war)_{vague}(?:am
-        _|um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
+    correction^ (?:es|er|sie|das|ich|wir)_(?:ist|sind|bin|heißt?|heiße|wohnt?|wohne|arbeitet?|liegt|war)_{vague}(?:am_|
+        um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
     correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
     correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
     correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am|
@@ -350,14 +336,14 @@ PHRASES = r"""
         chef\w*|partner\w*|kollegin?)_(?-i:[A-ZÄÖÜ])\w+_(?!sagt|meint|hat_gesagt)\w
     rule (?!\w+_du\b){imperative}_(?:(?:mir|bitte|ab_jetzt|etwas|ein_bisschen|viel)_){0,3}(?:kürzer|knapper|
         ausführlicher|einfacher|förmlicher|lockerer|höflicher)\b
-    constraint alle_(?:\w+_)?(?:{things}|zeiten|uhrzeiten|maße|berichte)_(?:bitte_)?(?:immer_|nur_)?(?:in|auf|mit|
-        ohne|als|per)_\w+
-    correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)_)?
-        (?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
+    constraint alle_(?:\w+_)?(?:{things}|zeiten|uhrzeiten|maße|berichte)_(?:bitte_)?(?:immer_|nur_)?(?:in|auf|mit|ohne|
+        als|per)_\w+
+    correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)
+        _)?(?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
     constraint~ (?:keine?|kein|nur)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|du\b|ich\b|
         das\b)(?:[\w-]+_){0,4}?[\w-]+{end}
-    constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor|
-        nach|in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
+    constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor|nach|
+        in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
     fact (?:ich_bin|hier_ist)_(?:der|die)_(?-i:[A-ZÄÖÜ])\w+
     fact ich_bin_(?:\d{4}_)?in_(?-i:[A-ZÄÖÜ])\w+_(?:geboren|aufgewachsen)
     rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?,?_auch_wenn_
@@ -365,8 +351,8 @@ PHRASES = r"""
     fact (?:unsere?|meine?)_(?:[\w-]+_){1,2}?(?:laufen|nutzen|verwenden|liegen|heißen|wohnen|vertragen)_\w
     correction^ [^,.!?]{2,40}?_nicht_(?:auf_|in_|am_|um_|bei_)?{old},?_sondern_\w
     change ich_(?:wohne?|lebe?|arbeite?|heiße?|studiere?)_jetzt_\w
-    constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+_){0,4}?
-        (?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
+    constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
+        _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
     rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+
     constraint (?:nie|niemals)_(?:mit_|ohne_)(?!mir|dir|ihm|ihr|uns)[\w-]+{end}
     correction^ {np}\w+_(?:um|am|in|auf|mit|bei|über)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÄÖÜ]))[^,?!]{0,20}{end}

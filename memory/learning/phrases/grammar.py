@@ -291,7 +291,9 @@ def table(words: str, around: str, rows: str) -> Table:
 
     A line of the first two texts is a name and an expression.
     """
-    known = {"old": _OLD, "end": _TO_END, **_named(words)}
+    known = {"old": _OLD, "end": _TO_END}
+    for name, expression in _named(words).items():
+        known[name] = _filled(expression, known)  # a list may name those above it
     lines = [*_shared(_SHARED, known), *_lines(rows), *_shared(_GENERAL, known)]
     return Table(phrases=tuple(_phrase(line, known) for line in lines), **_named(around))
 
@@ -301,10 +303,15 @@ def _shared(rows: str, known: dict[str, str]) -> list[str]:
 
 
 def _phrase(row: str, known: dict[str, str]) -> Phrase:
-    kind, _, expression = row.partition(" ")
+    kind, _, words = row.partition(" ")
+    expression = _filled(words, known)
+    return Phrase(Pattern(kind.rstrip("*^?~+")), expression, *(sign in kind for sign in "*^?~+"))
+
+
+def _filled(expression: str, known: dict[str, str]) -> str:
     for name, words in known.items():
         expression = expression.replace("{" + name + "}", words)
-    return Phrase(Pattern(kind.rstrip("*^?~+")), expression, *(sign in kind for sign in "*^?~+"))
+    return expression
 
 
 def _named(text: str) -> dict[str, str]:
