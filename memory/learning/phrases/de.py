@@ -223,8 +223,6 @@ PHRASES = r"""
         _liebsten))?{passing}_+\w
     preference (?:ich|wir)_(?!würde|möchte|nehme|hätte|weiß|wüsste|glaube|komme|gehe_jetzt|mache_das|wollte|mag
         _das)\w+_(?:lieber|am_liebsten|(?:sehr_|nicht_|nicht_so_)?gerne?){passing}_+\w
-    preference (?!würde|möchte|hätte|weiß|wüsste|nehme|kann|darf)\w+e_ich_(?:(?:sehr|nicht|auch|viel)_)?(?:gerne?|
-        lieber|am_liebsten)_\w
     preference (?:mir|uns)_(?:ist|sind|gefällt|gefallen|schmeckt|schmecken){passing}_[^!?]{2,80}?_(?:lieber|besser|
         wichtig|nicht|am_besten)\b
     preference mein\w*_liebling\w+_\w
@@ -242,8 +240,6 @@ PHRASES = r"""
     rule {imperative}_(?:(?:mir|mich|bitte|mit_mir|uns)_){0,3}(?:kurz|knapp|ausführlich|einfach|auf_(?!deutsch
         _übersetz)\w+isch|auf_deutsch|in_(?:grad|gramm|kilometern|metern|stichpunkten|celsius|euro)|ohne_emojis|per_du|
         förmlich|locker|klein|höflich)\b
-    rule (?:wenn|falls|sobald)_(?:du|ich|wir)_[^!?]{3,80}?,?_(?:dann_)?(?:meine_ich|immer|nie|niemals|bitte
-        _{imperative}|{imperative}_(?:\w+_){0,3}?(?:bitte|immer|nie|kein\w*))\b
     constraint (?:bei[nm]?|in|im|für|zu[mr]?|am|an|auf|mit|nach|vor|ab)_(?:(?!(?:ich|es|er|sie|wir|man|gibt|ist|war|
         hat|hatte|habe|sind|waren|haben|regnet|steht|geht|darf)\b)[\w-]+_){1,4}?(?:(?:bitte_)(?:immer|stets|nur)|
         (?:bitte_)?(?:nie|niemals|keine?n?|nichts_mit))_(?!ahnung|problem|frage|idee|mehr\b|einmal|zeit|lust|gewesen|
@@ -257,8 +253,6 @@ PHRASES = r"""
     decision (?:(?:wir|ich)_(?:haben?|hab)_(?:\w+_){0,4}?|(?:haben|hab)_(?:wir_|ich_|uns_|mich_)?(?:\w+
         _){0,3}?)(?:beschlossen|entschieden|abgemacht|vereinbart|ausgemacht|festgelegt|geeinigt)(?!_(?:noch|nichts))\b
     decision (?:wir|ich)_(?:haben?|hab)_(?:uns|mich)_[^?!]{3,80}?(?:entschieden|geeinigt|festgelegt)\b
-    decision (?:wir|ich)_(?:nehmen?|bleiben?_bei|setzen?_auf|gehen_mit|machen_es_mit)_(?:jetzt_|nun_|definitiv_|doch_|
-        künftig_)\w
     correction^ {np}{is}_{vague}(?:[\w'.:/@%€-]+_){0,7}?[\w'.:/@%€-]+(?:,?_(?:und_)?nicht_{old})?{end}
     fact (?:mein_(?:\w+_)?(?:name|nick\w*|spitzname)_(?:ist|lautet)|ich_(?:heiße|heiß)|(?:alle|freunde|die_leute)
         _nennen_mich|man_nennt_mich)_\w
@@ -277,23 +271,10 @@ PHRASES = r"""
         gerade|müde|krank|so\b|sehr|der_(?:beste|meinung)|echt|total|leer|voll|sauer|super|da\b)|hört_auf|läuft_auf|
         liegt_(?:in|bei|auf)|wurde_\d|wird_\d|verträgt|isst_kein)_?\w
     fact (?:ich|wir)_\w+en?_(?:[^,;!?]{2,50}_)?(?:jeden|jede|jedes)_(?!mal)\w+
-    fact ich_(?:wohn|leb|arbeit|studier|vertrag|ess|trink|rauch|fahr|komm_aus)_(?!gerade|heute|gleich|jetzt|mal\b|
-        schon|dich|das\b)\w
     rule (?:hör\w*(?:_bitte)?_auf|schluss|genug)_mit_(?:den|deinen|diesen|dem|die|das_ganze)_(?!quatsch|scheiß|unsinn|
         mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
     constraint ich_darf_[^,?!]{2,40}?_?(?:nichts|kein\w*)_(?!dafür|sagen|vergessen|davon)\w
-    fact wir_(?:be)?nutzen_\w[^,?!]{2,40}
-    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:{end}|_(?:bei|in|aus|von|mit|für)_|_und
-        _(?:habe|wohn|leb|arbeit|unterricht|studier))
-    change (?:ich_habe?|wir_haben)_(?:endlich_|gerade_)?(?:unser\w*|mein\w*|das|den|die)_{old}_(?:verkauft|abgeschafft|
-        weggegeben)\b
     preference (?!diese|die_leute|sie|wir)(?:[\w-]+_){1,3}(?:nerven|stören|langweilen)_(?:mich|uns)\b
-    rule? (?P<ask>(?:kannst|könntest|würdest|können|könnten|würden)_(?:du|sie)_(?:bitte_)?)(?:[\w-]+_){1,3}(?:immer|
-        nie|nur)_[^?!]{3,60}en{end}?
-    fact ich_(?:unterrichte|studiere|spiele|lerne|sammle|züchte|spreche|betreibe|trainiere|verkaufe|repariere)
-        _(?-i:[A-ZÄÖÜ])\w+
-    change seit_(?!heute|gestern|stunden|wann|eben)(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|
-        studiere|bin|nutze)_(?:ich|wir)_\w
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
     constraint {imperative}_(?:mein\w*|mir)_[^!?]{2,60}?_niemals_\w
     rule (?:wenn|jedes_mal,?_wenn|immer_wenn)_(?:du|ich)_[^!?]{3,80}?,?_(?:bitte_(?:immer|nie|nur|stets)|(?:dann
@@ -307,26 +288,13 @@ PHRASES = r"""
     constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht|
         kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr|
         wieder)\b)[\w-]+_?){1,5}(?:bitte|für_mich|in_(?:mein|den|der)\w*|mehr_vorschlagen)\b
-    constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|darf|
-        gehören|gehört|sollen)_(?:[\w/.-]+_){0,5}?(?:immer|stets|nie|niemals|nur|nicht|zwingend|auf_keinen_fall)\b
-    constraint wir_(?:müssen|dürfen|sollten|wollen)_(?:[\w/.-]+_){0,6}?(?:immer|stets|nie|niemals|nur|nicht|kein\w*)_\w
-    constraint wir_\w+en_(?:[\w/.-]+_){0,4}?(?:nie|niemals|immer|grundsätzlich|nur)_(?!mehr$|noch)\w
     constraint (?:es_ist_)?(?:verboten|tabu|untersagt|nicht_erlaubt|pflicht)(?:_ist)?:?_\w
     constraint ich_darf_(?:niemals|nie|kein\w*|nicht)_(?!vergessen|jetzt)\w
     preference (?:mag|hasse|liebe)_(?!ich|es_|es$|dich|das|dein|diese|nicht_mehr|sie\b|ihn\b|(?:die|den|das)_(?:idee|
         art|erste))(?:keine?n?_|nicht_)?\w{3,}
     preference [\w-]+(?:_[\w-]+){0,3}_(?:ist|sind)_(?:nicht_)?(?:mein_ding|mein\w*_liebling\w*|nichts_für_mich)
     decision (?:entscheidung|beschluss|beschlossen|entschieden|abgemacht)(?:_ist)?[:,–—-]+_*\w
-    correction^ (?:es|er|sie|das|ich|wir)_(?:ist|sind|bin|heißt?|heiße|wohnt?|wohne|arbeitet?|liegt|war)_{vague}(?:am_|
-        um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
-    correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
-    correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
-    correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am|
-        im|in|um|auf|bei|der|die|den|das)_)?(?-i:[A-ZÄÖÜ\d]))(?:(?:am|im|in|um|bei|den|der|die|das)_)?{old}{end}
-    fact (?:ich|wir)_(?:gehe|gehen|habe|haben|mache|trainiere|arbeite|esse|stehe)_[^,;!?]{2,50}?_(?:jeden|jede|immer)
-        _\w+
     fact (?:bei_)?(?:mir|uns)_(?:wurde|ist)_(?:\w+_){0,3}?(?:diagnostiziert|festgestellt)\b
-    fact ich_(?:vertrage|darf|kann)_(?:kein\w*|nicht)_(?!mehr|glauben|sagen|finden|öffnen|sehen|so\b|schlafen)\w+
     change (?:ich|wir)_(?:habe?n?|bin|sind)_(?:\w+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert_worden|in_rente
         _gegangen|umgezogen|umgestiegen)\b
     correction^* (?:ist|sind|heißt|liegt|beginnt|startet|wohnt|arbeitet|kostet|läuft)_(?:der|die|das|mein\w*|unser\w*|
@@ -344,13 +312,10 @@ PHRASES = r"""
         das\b)(?:[\w-]+_){0,4}?[\w-]+{end}
     constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor|nach|
         in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
-    fact (?:ich_bin|hier_ist)_(?:der|die)_(?-i:[A-ZÄÖÜ])\w+
     fact ich_bin_(?:\d{4}_)?in_(?-i:[A-ZÄÖÜ])\w+_(?:geboren|aufgewachsen)
     rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?,?_auch_wenn_
     constraint~ (?:bei[nm]?|in|im|für|zu[mr]?)_(?:[\w-]+_){1,3}?(?:ohne|nur|keine?n?)_\w
     fact (?:unsere?|meine?)_(?:[\w-]+_){1,2}?(?:laufen|nutzen|verwenden|liegen|heißen|wohnen|vertragen)_\w
-    correction^ [^,.!?]{2,40}?_nicht_(?:auf_|in_|am_|um_|bei_)?{old},?_sondern_\w
-    change ich_(?:wohne?|lebe?|arbeite?|heiße?|studiere?)_jetzt_\w
     constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
         _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
     rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+

@@ -17,8 +17,8 @@ WORDS = r"""
         otr\w+|de_antes|idea|forma|opción)|est[aeo]s?\b|es[aeo]s?\b|aquel\w*|cómo|tu\b|tus\b|lo_que\b|mucho$|mucho,|
         más_el_(?:primer|segund)|más_la_(?:primer|segund)|más_(?:est|es[aeo])|la_idea|saber|que_no_hablemos|irme|ir\b|
         no_hablar|verte|verlo|saberlo|la_opción)\w*)
-    things (?:respuestas?|precios?|fechas?|textos?|mensajes?|informes?|unidades|recetas?|correos?|traducciones|
-        listas?|títulos?|código|nombres?|cantidades|números?|notas?|citas?|fuentes?|pruebas|documentos?|resúmenes)
+    things (?:respuestas?|precios?|fechas?|textos?|mensajes?|informes?|unidades|recetas?|correos?|traducciones|listas?|
+        títulos?|código|nombres?|cantidades|números?|notas?|citas?|fuentes?|pruebas|documentos?|resúmenes)
     said (?:(?:ella_|él_)?(?:se_llama|me_llamo)_|(?:mi|su|nuestr[oa])_[^,]{2,40}?_(?:se_llama|es)_(?!que\b|no\b|buen)|
         (?:yo_)?(?:vivo_en|trabajo_en|soy_de|nací_)_?|se_escribe_)
     # what a wish for somebody's doing ends in, with the pronouns that hang on it
@@ -37,16 +37,15 @@ WORDS = r"""
         profesor\w*|maestr[oa]|abogad[oa]|ingenier[oa]|programador\w*|camarer[oa]|cociner[oa]|conductor\w*|
         agricultor\w*|(?!consciente|suficiente|valiente|inocente|diferente|presente)\w{3,}(?:ista|ero|era|dor|dora|
         ólogo|óloga|ante|ente|tor|tora|ico|ica)(?!\w)|de_(?!acuerdo|verdad|nada|los_que)|madre_|padre_|musulm\w+|
-        judí[oa]|católic[oa]|ate[oa]|una?_(?!poco|idiota|tonto|desastre)|mamá|papá|madre|padre|un_\w+|hij[oa]
-        _únic[oa])
+        judí[oa]|católic[oa]|ate[oa]|una?_(?!poco|idiota|tonto|desastre)|mamá|papá|madre|padre|un_\w+|hij[oa]_únic[oa])
     fleeting (?:una_(?:pregunta|duda|idea|reunión|cita|prisa|entrevista|llamada)|un_(?:tren|vuelo|autobús|avión|
         problema|momento|minuto|error|examen|resfriado|dolor|catarro|bug|rato)|pregunta|duda|hambre|sueño|sed|frío|
         calor|miedo|prisa|ganas|tiempo|razón|que_|que|fiebre|dolor|problema\w*|no_idea|ni_idea|claro|suerte|mucho|
         muchas_ganas|mucha|muchos_problemas|examen|visto|hecho)
     np (?:(?:el|la|los|las|mi|mis|nuestr[oa]s?|su|sus)_(?:[\w/-]+_){1,5}?)
-    vague (?!(?:que|no|bien|mal|muy|tan|más|menos|así|aquí|ahí|allí|bueno|buena|malo|genial|verdad|mentira|correcto|
-        lo|eso|esto|mejor|peor|igual|claro|todo|nada|raro|difícil|fácil|roto|solo|sólo|por|para|culpa|una?_(?:buena|
-        mala|pena|poco|problema|rollo|mierda|locura|tontería)|hecho|lista?o?|cansad\w|enferm\w|feliz|triste|hart\w|
+    vague (?!(?:que|no|bien|mal|muy|tan|más|menos|así|aquí|ahí|allí|bueno|buena|malo|genial|verdad|mentira|correcto|lo|
+        eso|esto|mejor|peor|igual|claro|todo|nada|raro|difícil|fácil|roto|solo|sólo|por|para|culpa|una?_(?:buena|mala|
+        pena|poco|problema|rollo|mierda|locura|tontería)|hecho|lista?o?|cansad\w|enferm\w|feliz|triste|hart\w|
         ocupad\w)(?!\w))
     not (?:uses|utilices|emplees|respondas|contestes|escribas|llames|digas|pongas|añadas|agregues|incluyas|envíes|
         mandes|menciones|compartas|borres|hables|des|hagas|empieces|termines|preguntes|trates|guardes|cambies|toques|
@@ -129,19 +128,17 @@ WORDS = r"""
 """
 AROUND = r"""
     openers (?:(?:le|les|te|os)_(?:informo|comunico|aviso|recuerdo)_(?:de_)?que|por_favor|porfa|porfis|hola|oye|oiga|
-        vale|bueno|pues|sí|y|pero|ah|por_cierto|la_verdad_es_que|la
-        _verdad|sinceramente|perdona|perdón|en_general|para_que_lo_sepas|que_sepas_que|ten_en_cuenta_que|gracias|ok|
-        okey|mira|eh|em|a_ver|buenas|buenos_días|buenas_(?:tardes|noches)|tío|tía|amig[oa]|jaja\w*|ya|entonces|así
-        _que|además|también|es_que|porque|que(?=_(?:tengo|soy|no))|(?:te|le)_(?:comento|cuento|digo|informo)(?:_de)?
-        _que|(?:quería|quiero|debo|olvidé|se_me_olvidó)_(?:decir(?:te|le)?|mencionar|comentar(?:te)?|contarte)_que|
-        como_dato(?=,)|dato(?=:)|nota(?=:)|para_el_futuro(?=,)|dicho_esto|che|wey|güey|weon|bro|o_sea|ojo(?=,)|al
-        _final(?!_(?:hemos|he|decid))|uf|ay|uy|ups)(?!\w)
+        vale|bueno|pues|sí|y|pero|ah|por_cierto|la_verdad_es_que|la_verdad|sinceramente|perdona|perdón|en_general|para
+        _que_lo_sepas|que_sepas_que|ten_en_cuenta_que|gracias|ok|okey|mira|eh|em|a_ver|buenas|buenos_días|buenas
+        _(?:tardes|noches)|tío|tía|amig[oa]|jaja\w*|ya|entonces|así_que|además|también|es_que|porque|que(?=_(?:tengo|
+        soy|no))|(?:te|le)_(?:comento|cuento|digo|informo)(?:_de)?_que|(?:quería|quiero|debo|olvidé|se_me_olvidó)
+        _(?:decir(?:te|le)?|mencionar|comentar(?:te)?|contarte)_que|como_dato(?=,)|dato(?=:)|nota(?=:)|para_el
+        _futuro(?=,)|dicho_esto|che|wey|güey|weon|bro|o_sea|ojo(?=,)|al_final(?!_(?:hemos|he|decid))|uf|ay|uy|ups)(?!\w)
     marks (?:que_no,?_que|na+(?=[,_])|no+(?=[,.:!…–—-]|_no,|_(?:es|son|se_llama|me_llamo|vivo|el|la|soy|mi|
-        era)\b(?=.*\b(?:con|no
-        _con|jaja\w*)\b))|nop|en_realidad|de_hecho|más_bien|incorrecto|error(?=[,:])|mentira|te_equivocas|te_has
-        _equivocado|se_equivoca|eso_(?:no_es_(?:cierto|correcto|así|verdad)|está_mal|es_(?:falso|incorrecto))|
-        correcci[óo]n|espera|perdón(?=,_(?:es|era|el|la|son|quise|quería))|me_equivoqué|me_he_equivocado|qué_va|digo
-        (?=,)|fe_de_erratas|mal(?=[,:])|rectifico)(?!\w)
+        era)\b(?=.*\b(?:con|no_con|jaja\w*)\b))|nop|en_realidad|de_hecho|más_bien|incorrecto|error(?=[,:])|mentira|te
+        _equivocas|te_has_equivocado|se_equivoca|eso_(?:no_es_(?:cierto|correcto|así|verdad)|está_mal|es_(?:falso|
+        incorrecto))|correcci[óo]n|espera|perdón(?=,_(?:es|era|el|la|son|quise|quería))|me_equivoqué|me_he_equivocado|
+        qué_va|digo(?=,)|fe_de_erratas|mal(?=[,:])|rectifico)(?!\w)
     joins (?:y|e|pero|porque|que_(?:tengo|soy|me|es)|así_que|además|también|pues|entonces|si_no|ah|o_sea)(?!\w)
     closers (?:por_favor|porfa(?:_?vor)?|porfis|gracias|vale|ok|jaja\w*|jeje\w*|lol|(?<=,_)eh|y_ya_está|ya_está|por
         _cierto|tío|tía|che|si_puede_ser|si_puedes|de_nada|muchas_gracias|xd)(?!\w)
@@ -156,20 +153,19 @@ AROUND = r"""
         afirma|asegura|escribió|escribe_que|canción|poema|novela|cuento|personaje|cita|ejemplo|sueño|soñé|traduce|él|
         ella|ellos|parece_que|fuera|hubiera|tuviera|(?:corrige|traduce|reescribe|resume)_(?:este|esta|el|la)|sería|
         viviría)\b
-    reports ^(?:los_|las_|la_)?(?:niñ[oa]s|gente|personas|hombres|mujeres)_|\b(?:dice|(?<!todos\sme\s)dicen|dijo|
-        decía|cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b
+    reports ^(?:los_|las_|la_)?(?:niñ[oa]s|gente|personas|hombres|mujeres)_|\b(?:dice|(?<!todos\sme\s)dicen|dijo|decía|
+        cree|creen|opina|piensa|afirma|asegura|escribió|insiste|pone_que)\b
     voids ^¿?(?:por_qué|es_verdad_que|cómo|cuánt\w+|quién)_|^no_me_digas_que|^(?:por_favor_)?(?:escribe|escríbeme|
-        cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|
-        cada)\b)|^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b
-        (?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué_ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|
-        estupendo)[,_!]|\b(?:es_broma|broma)\b|,_verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_
-        (?:cuando|que)|,_(?:dice|dijo)_\w+
+        cuéntame|redacta|inventa)_una?_(?![^.?!]*\b(?:siempre|cada)\b)|^(?:ah_|ay_|uy_|oh_|qué_)*(?:sí|genial|bien|
+        claro|fantástico|estupendo|perfecto)[,.!_][^?]{0,60}\b(?:encantan?|adoro|amo)\b|^(?:genial|qué_bien|qué
+        _ilusión|claro|sí_claro|sí,_claro|fantástico|maravilloso|estupendo)[,_!]|\b(?:es_broma|broma)\b|,
+        _verdad\b[^,]*$|,_(?:verdad|no|cierto|a_que_sí)_?\?|me_encanta_(?:cuando|que)|,_(?:dice|dijo)_\w+
     moments (?:(?<!\w)(?:hoy|mañana_por|ahora_mismo|esta_vez|esta_(?:noche|mañana|tarde|semana)|ayer|en_este_momento|
         anoche_))(?!\w)
     remember (?:(?:por_favor|y|también|pues|oye|puedes)[,_]*)*(?:recuerda|recuerde|acuérdate|acordate|apunta|anota|
-        toma_nota|ten_en_cuenta|ten_presente|no_(?:te_)?olvides|no_se_te_olvide|memoriza|guarda|que_no_se_te_olvide)
-        (?!\w)(?:_(?:esto|por_favor|porfa|para_siempre|bien))*(?:_?[:,–-]|(?:_de)?_que(?!\w)|_(?=(?:mi|mis|el|la|soy|
-        tengo|vivo)_[^?]*\b(?:es|son|tengo|soy|vivo|está|se_llama|tiene)\b)|(?=_\w+(?:ar|er|ir)_))
+        toma_nota|ten_en_cuenta|ten_presente|no_(?:te_)?olvides|no_se_te_olvide|memoriza|guarda|que_no_se_te
+        _olvide)(?!\w)(?:_(?:esto|por_favor|porfa|para_siempre|bien))*(?:_?[:,–-]|(?:_de)?_que(?!\w)|_(?=(?:mi|mis|el|
+        la|soy|tengo|vivo)_[^?]*\b(?:es|son|tengo|soy|vivo|está|se_llama|tiene)\b)|(?=_\w+(?:ar|er|ir)_))
     abbreviations sra|srta|ud|uds|p.ej|pág|av|núm
     empty siempre|nunca|jamás|más|no|eso|esto|ese|esa|este|esta|aquello
     emphatic siempre|nunca|jamás|punto|por_favor
@@ -181,28 +177,27 @@ AROUND = r"""
         [12]\d{3})|ayer|hoy|ahora|la_semana_pasada|el_(?:mes|año)_pasado
     topics (?:en|para|con|sobre)_
     feelings \b(?:fiebre|gripe|hasta_el_\w+|preguntas?|dudas?|retraso|señal|error\w*|fallo\w*|de_camino|otra_vez|lo
-        _mismo)\b|\bmi_(?:tren|vuelo|
-        bus|móvil|celular|código|script|ordenador|compu|internet)\b|\b(?:quiero|quería|quisiera|queremos|necesito|
-        necesitamos|creo|pienso|sé|supongo|espero|siento|veo|entiendo|busco|intento|puedo|podemos|podría|debo|debería|
-        acabo|olvidé|estoy_(?:muy|tan|harta?|cansad|mal|bien|en_(?:el|la|casa)|aquí|list|segur|perdid|liad|ocupad|
-        aburrid|enferm|trist|content|hart|pensando|buscando|esperando|mirando|viendo|leyendo|escribiendo_(?:un
-        _(?:correo|mensaje|mail))|probando|intentando)\w*|tengo_(?:que|un_(?:problema|duda|rato|examen|vuelo|mal)|una
-        _(?:duda|pregunta|reunión|idea|cita)|hambre|sueño|frío|calor|sed|ganas|prisa|miedo_de|fiebre|razón|tiempo|
-        dolor|mucho|muchas|la_(?:sensación|impresión))|voy_a_\w+r|vamos_a_\w+r|me_(?:duele|alegro|pregunto|parece|
-        siento|gustaría|imagino|acuerdo|voy|quedo_dormid|refiero)|llevo_(?:todo|un_rato|horas|esperando)|ojalá|quizás?|
-        tal_vez|casi|hago_(?:bien|mal)|soy_(?:yo|tont|idiota|un_desastre|feliz)|tengo_ganas|doy_(?:gracias|cuenta|
-        igual)|me_da_igual|hago_falta|no_(?:sé|puedo|quiero|creo|entiendo|veo_(?:nada|por)))\b
+        _mismo)\b|\bmi_(?:tren|vuelo|bus|móvil|celular|código|script|ordenador|compu|internet)\b|\b(?:quiero|quería|
+        quisiera|queremos|necesito|necesitamos|creo|pienso|sé|supongo|espero|siento|veo|entiendo|busco|intento|puedo|
+        podemos|podría|debo|debería|acabo|olvidé|estoy_(?:muy|tan|harta?|cansad|mal|bien|en_(?:el|la|casa)|aquí|list|
+        segur|perdid|liad|ocupad|aburrid|enferm|trist|content|hart|pensando|buscando|esperando|mirando|viendo|leyendo|
+        escribiendo_(?:un_(?:correo|mensaje|mail))|probando|intentando)\w*|tengo_(?:que|un_(?:problema|duda|rato|
+        examen|vuelo|mal)|una_(?:duda|pregunta|reunión|idea|cita)|hambre|sueño|frío|calor|sed|ganas|prisa|miedo_de|
+        fiebre|razón|tiempo|dolor|mucho|muchas|la_(?:sensación|impresión))|voy_a_\w+r|vamos_a_\w+r|me_(?:duele|alegro|
+        pregunto|parece|siento|gustaría|imagino|acuerdo|voy|quedo_dormid|refiero)|llevo_(?:todo|un_rato|horas|
+        esperando)|ojalá|quizás?|tal_vez|casi|hago_(?:bien|mal)|soy_(?:yo|tont|idiota|un_desastre|feliz)|tengo_ganas|
+        doy_(?:gracias|cuenta|igual)|me_da_igual|hago_falta|no_(?:sé|puedo|quiero|creo|entiendo|veo_(?:nada|por)))\b
 """
 PHRASES = r"""
-    change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_(?:hace
-        _poco_)?(?:de|desde)_{old}_a_\w
+    change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_(?:hace_poco
+        _)?(?:de|desde)_{old}_a_\w
     change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_a_(?!la
         _siguiente|otr|un)\w
-    change (?:yo_)?(?:me_(?:pasé|cambié|he_pasado|he_cambiado)|nos_(?:pasamos|cambiamos|hemos_pasado)|(?:he|hemos)_
-        (?:cambiado|migrado)|migré)_(?:de|desde)_{old}_a_\w
+    change (?:yo_)?(?:me_(?:pasé|cambié|he_pasado|he_cambiado)|nos_(?:pasamos|cambiamos|hemos_pasado)|(?:he|hemos)
+        _(?:cambiado|migrado)|migré)_(?:de|desde)_{old}_a_\w
     change (?:yo_)?(?:cambié|he_cambiado|actualicé)_(?:mi|el)_[^,]{2,40}?_(?:del?|desde)_{old}_al?_\w
-    change (?:yo_|nosotros_)?ya_no_(?!sé|puedo|quiero|entiendo|me_acuerdo|recuerdo|hay|importa|hace|es\b|está|me
-        _gusta_esto|tenemos_|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+oy|\w+mos|me_\w+|nos
+    change (?:yo_|nosotros_)?ya_no_(?!sé|puedo|quiero|entiendo|me_acuerdo|recuerdo|hay|importa|hace|es\b|está|me_gusta
+        _esto|tenemos_|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+oy|\w+mos|me_\w+|nos
         _\w+)\b[^,;!?]{2,60}?){end}
     change (?:he_dejado|hemos_dejado|dejé|dejamos)_de_(?P<old>\w+r\b[^,;!?]{0,50}?){end}
     change antes_(?P<old>(?:yo_)?\w+(?:ía|aba|íamos|ábamos)\b[^,;!?]{2,60}?),?_(?:y_|pero_)?ahora\b
@@ -211,51 +206,34 @@ PHRASES = r"""
     constraint (?:tú_)?(?:debes|tienes_que|has_de)_(?:siempre_|nunca_)?{infinitive}\b
     constraint (?:(?:todas?_las|todos_los|las|los|tus|mis|cada|cualquier)_)?(?:\w+_)?{things}_(?:siempre_)?(?:deben|
         debe|tienen_que|tiene_que|han_de)_\w
-    constraint (?:nunca_)?(?:bajo_ning(?:ún|una)_(?:concepto|circunstancia|pretexto)|en_ningún_caso|de_ninguna
-        _manera)_\w
+    constraint (?:nunca_)?(?:bajo_ning(?:ún|una)_(?:concepto|circunstancia|pretexto)|en_ningún_caso|de_ninguna_manera)
+        _\w
     constraint (?:jamás|nunca_jamás)_{not}\b
     constraint (?:es_(?:obligatorio|imprescindible)|está_prohibido|queda_prohibido)_(?:siempre_)?{infinitive}\b
     rule (?!nunca_digas)(?:nunca|no)_{not}_[^!?]{0,80}?(?:nunca|jamás|más)\b(?!_de\b)
     rule nunca_(?:más_)?{not}\b(?!_nunca)
     rule {now},?_(?!(?:voy|vamos|quiero|iré|soy|estoy|no_voy)\b)\w
     rule (?:en_el_futuro|para_el_futuro|en_adelante),?_(?:por_favor,?_)?(?:no_{not}|{asked})\b
-    rule (?:cada_vez_que|siempre_que)_[^!?]{3,80}?,_(?:por_favor,?_)?{asked}\b
     preference (?:(?:yo|nosotros)_)?(?:siempre_|normalmente_)?(?:prefiero|preferimos|preferiría|odio|odiamos|detesto|
         adoro|amo){passing}_+\w
-    preference (?:a_(?:mí|nosotros)_)?(?:no_)?(?:me|nos)_(?:gustan?|encantan?|molestan?|agradan?|disgustan?)(?:_
-        (?:mucho|muchísimo|más|bastante|nada))?{passing}_+\w
-    preference (?:yo_)?no_(?:soporto|soportamos|aguanto){passing}_+\w
+    preference (?:a_(?:mí|nosotros)_)?(?:no_)?(?:me|nos)_(?:gustan?|encantan?|molestan?|agradan?|disgustan?)(?:
+        _(?:mucho|muchísimo|más|bastante|nada))?{passing}_+\w
     preference mis?_\w[^,.!?]{1,40}?_(?:favorit|preferid)[oa]s?_(?:es|son)_\w
     correction* (?:es_)?no_(?:es_|era_)?(?!solo|sólo|solamente|tan\b|est[oe]\b|es[oe]\b)(?:(?:el|la|en|de|con|a)
         _)?{old},?_sino_(?!que|también|aquel|es[oe]\b|est[oe]\b)[^,]{2,50}$
     correction* (?:quería_decir|quise_decir|me_refería_a|dije|se_llama|es|mi_\w+_(?:es|se_llama))_[^,]{2,60}?,?_(?:y
         _)?no_(?:(?:el|la|en|a|con)_)?{old}{end}
-    rule (?:quiero|quisiera|prefiero|le_ruego|te_ruego|te_pido|le_pido|me_gustaría|agradecería|te_agradecería)_que_
-        (?:no_)?(?:siempre_|nunca_)?(?:me_|nos_)(?!ayud|digas_qué|expliques_(?:esto|qué)|hagas_un|des_un|escribas
-        _un)\w
-    rule? {ask}(?:llámame|ll[aá]mame|llamarme|díganme|dígame|trátame|tutéame|háblame|tratarme|hablarme)_(?!(?:el|la)_|
-        luego|mañana|más_tarde|cuando|al\b|si\b|después|por_teléfono|de_nuevo|a_las)\w
+    rule (?:quiero|quisiera|prefiero|le_ruego|te_ruego|te_pido|le_pido|me_gustaría|agradecería|te_agradecería)_que
+        _(?:no_)?(?:siempre_|nunca_)?(?:me_|nos_)(?!ayud|digas_qué|expliques_(?:esto|qué)|hagas_un|des_un|escribas_un)\w
     rule (?:cuando|si)_(?:te|me|yo|pregunto|pido|escribo|digo|pida|hable)_?[^!?]{3,80}?,?_(?:me_refiero|quiero_decir|
         siempre|nunca|{doing}_siempre|no_{not})\b
     constraint (?:en|para|con|de|a|al|por)_[^,.!?]{2,40}?,?_(?:nada_de|(?:nunca|jamás|siempre)_(?={not}|{asked})|no
         _{not}|(?<=,_)(?:solo|sólo|sin|ningún|ninguna))_?(?!embargo|duda|más$|problema|que\b|he\b|había|se_me)\w
-    constraint (?:nunca|jamás)_(?!he|has|ha|había|hemos|me_(?:he|ha|había)|digas_nunca|es_tarde|se_|más\b|lo_|fui|
-        vi\b|supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)(?:les?_)?\w+(?:as|es)(?!\w)_\w
-    constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada{end}|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
-    constraint (?!eso|esto|él|ella|ellos|yo|tú|si|cuando|que|quien|se\b|hoy)(?:l[oa]s?_|el_)?(?:[\w/-]+_){1,4}?
-        (?:nunca|jamás|siempre|no)_(?:deben?|pueden?|tienen?_que)_\w
+    constraint (?!eso|esto|él|ella|ellos|yo|tú|si|cuando|que|quien|se\b|hoy)(?:l[oa]s?_|el_)?(?:[\w/-]+
+        _){1,4}?(?:nunca|jamás|siempre|no)_(?:deben?|pueden?|tienen?_que)_\w
     constraint no_(?:puedo|podemos)_(?:comer|beber|tomar|usar|conducir|trabajar)_(?!nada_ahora|esto|eso|hoy)\w
     preference (?:yo_)?(?:no_)?soy_(?:muy_)?fan_de_\w
-    preference (?:quiero|prefiero|quisiera)_(?:(?:las|tus|unas)_)?(?:respuestas|explicaciones|mensajes|textos)_\w
-    decision (?:(?:al_final|finalmente|nosotros|yo|ya|mi_(?:mujer|marido|pareja|novi[oa])_y_yo)_){0,3}(?:hemos|he)_
-        (?:finalmente_|por_fin_|ya_)?(?:decidido|acordado|elegido|escogido|optado|quedado_en|resuelto)_(?!nada|si\b|
-        aún)\w
-    decision (?:(?:al_final|finalmente|nosotros|yo|ya|anoche)_){0,3}(?:decidimos|decidí|acordamos|elegimos|elegí|
-        optamos|escogimos|quedamos_(?:con_[^,]{2,20}?_)?en|nos_quedamos_con|me_quedo_con|vamos_con|nos_decidimos_por|
-        me_decidí_por)_(?!nada|si\b|eso|esto|el_primero)\w
     correction^ {np}{is}_{vague}(?:[\w'.:/@%€-]+_){0,7}?[\w'.:/@%€-]+(?:,?_(?:y_)?no_{old})?{end}
-    correction^ [^,.!?]{2,60}?,?_(?:y_)?no_(?!solo|sólo|sé|puedo|quiero|es\b|hay|me\b|lo\b|gracias)(?:(?:el|la|en|a|
-        con)_)?{old}{end}
     fact (?:mi_(?:\w+_)?(?:nombre|apodo)_(?:es|completo_es)|(?:yo_)?me_llamo|me_dicen|todos_me_(?:llaman|dicen))_\w
     fact (?:yo_)?(?:so[yi]|somos)_(?:(?:también|muy|de_profesión|originalmente)_)?{lasting}
     fact (?:yo_)?(?:vivo|vivimos|trabajo|trabajamos|estudio|nací|crecí|resido|conduzco|hablo|toco|juego_(?:al|a_la)|
@@ -263,85 +241,44 @@ PHRASES = r"""
         tomo|corro|cultivo|cr[ií]o|dirijo|comparto_piso|padezco|sufro|estoy_(?:casad|divorciad|jubilad|embarazad|
         embarazada|separad|en_paro|de_baja|estudiando|aprendiendo|a_dieta)\w*)_?(?!esto|eso|en_ello|mucho_(?:mejor|
         peor))(?:\w)
-    fact (?:yo_)?(?:tengo|tenemos)_(?!{fleeting}(?!\w))(?:una?_|dos_|tres_|cuatro_|\d+_|alergia|intolerancia|diabetes|
-        asma|celia|hipertensión|migrañas|gastritis|ansiedad|hij\w+|perr\w+|gat\w+|mellizos|gemelos)\w*
-    fact (?:yo_)?no_(?:como|bebo|fumo|conduzco|tomo|uso|trabajo_(?:los|en|de)|tengo_(?:coche|hijos|carnet|horno|
-        mascotas)|hablo|comemos|usamos|tolero|bebemos|puedo_comer)_?(?!eso|esto|nada_hoy)\w
-    fact (?:mi|mis|nuestr[oa]s?)_(?:[\w-]+_){1,4}?(?:se_llaman?|vive|viven|trabaja|estudia|nació|cumple|habla|tiene_
-        (?!que|razón|un_(?:problema|resfriado)|fiebre)|tienen_(?!que|razón)|es_(?!muy|tan|que|un_(?:desastre|pesado|
-        idiota)|genial|la_(?:mejor|peor)|el_(?:mejor|peor)|lo)|son_(?!muy|tan)|está_en_(?!casa|el_baño)|va_(?:al|a
-        _la)|corre_en|usa|no_(?:come|puede_comer))_?\w
-    fact (?:los|las|todos_los|cada)_\w+_(?:no_)?(?:trabajo|tengo|voy|entreno|estudio|como|descanso|libro)_?\w*
-    change ahora_(?:vivo|trabajo|estudio)_en_\w
-    change (?:me_(?:casé|he_casado|divorcié|jubilé|he_jubilado|gradué)|(?:he_)?adopt(?:é|ado|amos)|(?:acabo_de|
-        acabamos_de)_(?:adoptar|mudar|tener_un|casar|empezar_a_trabajar|jubilar)\w*)_?\w
-    fact (?:yo_)?(?:me_|nos_)?\w+(?:o|mos|oy)_(?:[^,;!?]{2,50}_)?(?:cada_(?!vez)\w+|tod[oa]s_l[oa]s_(?:días|semanas|
-        meses|años|noches|mañanas|tardes|lunes|martes|miércoles|jueves|viernes|sábados|domingos|fines))\b
-    fact mi_(?:perr[oa]|gat[oa]|hij[oa]|marido|mujer|espos[oa]|madre|padre|mamá|papá|herman[oa]|abuel[oa]|novi[oa])
-        _no_(?:tolera|come|bebe|puede_comer|toma)_\w
     rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|
         cuando|a_mí|en_(?:mis|tus|las_respuestas|los_mensajes))_?\w*
     change (?:he|hemos)_(?:adoptado|tenido|comprado)_una?_(?!problem|error|idea|duda)\w
-    fact (?:yo_)?soy_(?!yo|así|consciente|feliz|capaz|incapaz|tont|idiota|culpable|libre|consciente|que|el_|la_|lo_|
-        un_desastre|tan|muy|más|menos|nadie|nada|un[oa]?_(?:poco|desastre|idiota))(?:un[ao]?_)?\w{4,}(?:{end}|,|_(?:y|
-        en|de|con|desde|por)_)
     change (?:(?:he|hemos)_vendido|vend(?:í|imos))_(?:mi|nuestr[oa]|el|la)_{old}(?:{end}|_y_)
     preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|
         estos|tus)\w
     rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
-    change desde_(?!ayer|hoy|hace|anoche|siempre|las?_)(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|
-        usamos)_\w
-    rule cuando_(?:me_|te_|yo_)[^!?]{3,80}?_{asked}_(?:\w+_)?siempre\b
     rule? {ask}siempre_(?!pasa|hay|es_|me_\w+as_una?_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|
-        la|los|las|con|
-        un|una|mis|
-        mi)\b|{infinitive})
+        la|los|las|con|un|una|mis|mi)\b|{infinitive})
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
     rule {doing}_(?:siempre|solo|sólo|en_(?!cinco|dos|tres|una|un|pocas|el|la|este|esta)\w+|sin_(?:emojis|tecnicismos|
         rodeos|tildes)|de_tú|de_usted|breve\w*|corto|con_mayúsculas|en_minúsculas)(?!\w)
-    constraint (?:tod[oa]s_l[oa]s|cada|cualquier|ningún|ninguna|nuestr[oa]s?|mis?)_(?:[\w/-]+_){1,5}?(?:deben?|
-        tienen?_que|han?_de|debería\w*|pueden?|puede)_(?!ser_(?:difícil|bonito)|estar_(?:cans|bromeando))\w
     constraint (?!eso|esto|él|ella|yo|tú|se\b)(?:l[oa]s?_|el_)?(?:[\w/-]+_){1,4}?(?:deben?|tienen?_que)_(?:\w+
         _){0,3}?(?:siempre|nunca|solo|sólo|obligatoriamente)\b
     constraint (?:nunca_|jamás_|no_|siempre_)(?:debemos|podemos|tenemos_que|se_(?:debe|puede|hace|sube|usa|permite))
         _(?!olvidar|hacer_nada|saber)\w
     constraint (?:está_|queda_)?(?:terminantemente_)?(?:prohibido|prohibida)_\w
-    constraint (?:sin|solo|sólo|únicamente)_(?!embargo|duda|querer|problema|quería|quiero|era|es\b|que\b|una_pregunta|
-        por\b)(?:\w+_){1,4}?(?:por_favor|porfa|para_mí|en_mis)\b
-    preference (?:yo_)?(?:me_va_(?:más|mejor)|soy_más_de|no_soy_(?:muy_)?de|no_me_va|no_me_van|paso_de|no_quiero_
-        (?:que_me|respuestas|mensajes|emojis))_\w
-    preference (?!eso|esto|ese|esta|si|cuando)(?:el_|la_|los_|las_)?[\w-]+(?:_[\w-]+){0,3},?_(?:no_)?(?:me_(?:encanta|
-        encantan|gusta_mucho|da_asco|dan_asco|sienta_mal|sientan_mal)|l[oa]s?_(?:odio|detesto|adoro))\b
+    preference (?:yo_)?(?:me_va_(?:más|mejor)|soy_más_de|no_soy_(?:muy_)?de|no_me_va|no_me_van|paso_de|no_quiero
+        _(?:que_me|respuestas|mensajes|emojis))_\w
     decision (?:decisión|decidido|queda_decidido|está_decidido)(?:_final|_tomada)?[:,–—-]+_*\w
     correction^* (?:es|son|era|está|se_llama|me_llamo|se_escribe|vivo|trabajo|soy|fue)_{vague}(?:[\w'.:/@-]+
         _){0,6}?[\w'.:/@-]+{end}
-    correction^ (?:es|son|se_llama|me_llamo)_{vague}[\w-]+_(?:con|sin|no_con|y_no)_\w
-    correction^ (?:quería_decir|quise_decir|me_refería_a|digo)_(?!que\b)\w
     fact a_mi_\w+_(?:le_(?:da_alergia|encanta|gusta)|no_le_)\w*
     constraint cada_(?:[\w/-]+_){1,4}?(?:necesita|requiere|lleva|pasa_por)_\w
-    fact mi_(?:perr[oa]|gat[oa]|hij[oa]|marido|mujer|espos[oa]|madre|padre|mamá|papá|herman[oa]|abuel[oa]|novi[oa]|
-        jef[ea]|amig[oa])_(?-i:[A-ZÁÉÍÓÚÑ])\w+_(?!dice|dijo)\w
     rule {asked}_(?:me_)?(?:siempre_)?(?:más|menos)_(?:corto|breve|claro|simple|formal|largo|detallado|sencillo)\b
     constraint (?:(?:todos_)?los|(?:todas_)?las)_(?:{things}|horas|medidas|precios)_(?:siempre|solo|sólo)_(?:en|con|
         sin|como)_\w
     constraint (?:todos_los|todas_las)_(?:{things}|horas|medidas|precios)_(?:en|con|sin)_\w
     correction* no_es_{old},_(?:sino_)?es_\w
-    constraint~ (?:nada_de|sin|ningún|ninguna|solo|sólo)_(?!duda|problema|eso|esto)(?:\w+_){0,4}?\w+{end}
     constraint nada_de_(?!eso|esto|nada)\w+_(?:antes|después|en|para|los|por_la|conmigo)_\w
     fact soy_(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:{end}|_y_)
     correction* (?:soy|es|son|está|vivo_en|trabajo_en)_[^,]{2,40},_(?:y_)?no_(?:en_)?{old}{end}
     rule {asked}_[^,!?]{2,60}?,?_aunque_
-    constraint~ (?:en|para|con)_(?:[\w-]+_){1,3}?(?:sin|solo|sólo)_\w
     fact me_(?:dan?|produce[n]?)_(?:miedo|asco|alergia|pánico|náuseas)_\w
-    constraint no_me_(?!digas_que|jodas|hagas_(?:reír|esto)|tomes|mientas|dejes)\w+(?:es|as)_(?!esto|eso|así|nada\b)\w
     correction^ [^,.!?]{2,40}?_no_(?:está_|es_|era_)?(?:en_|el_|la_)?{old},?_sino_\w
     constraint (?:l[oa]s|el|la)_(?:[\w/-]+_){1,3}?se_\w+_(?:solo|sólo|siempre|nunca|únicamente)_\w
-    rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
     rule (?:tut[eé]ame|tutéeme|trátame_de_(?:tú|usted)|háblame_de_(?:tú|usted|vos)|háblales?_de_usted)\b
-    fact (?:soi|soy)_al[eé]rgic[oa]_\w
     constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
-    correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
-    constraint~ nada_(?!más|que|nuevo)(?:[\w-]+_?){1,4}{end}
     rule {situation}_(?:(?!nunca|siempre)[\w'-]+_){1,8}?(?:{asked}|\w+(?:me|lo|la|los|las))(?!\w)_\w
     constraint (?:l[oa]s?|el)_(?:[\w/-]+_){1,4}?(?:nunca|jamás|siempre|solo|sólo)_se_\w+_\w
 """
