@@ -196,7 +196,7 @@ def _stated(said: str, begins: list[tuple[int, bool]], grammar: Grammar, *, is_c
                 continue
             if _holds(phrase, said, start, match.end(), grammar):
                 # "can you always ..." states what follows
-                asked = match.end("ask") if "ask" in match.re.groupindex else -1
+                asked = match.end("ask") if match.groupdict().get("ask") else -1
                 return _Stated(phrase, max(start, asked), match, marked)
     return None
 

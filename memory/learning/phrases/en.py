@@ -289,8 +289,8 @@ PHRASES = r"""
         this\b|that\b|these\b|those\b|them\b|him\b|there\b|here\b|yet\b|now\b|anything{end}|too\b|about\b|me_(?:wrong|
         down|alone|sad|cry|laugh)\b|the_(?:word|phrase)\b[^.]*$)\w
     rule? {ask}(?:always|never)_(?!ever_)(?:please_|again_)?(?:{act}|have_(?:the|a|my)|take_notes|see_to)
-    rule? {now},?_{ask}(?!(?:i|we|he|she|it|they)_(?!say|write|ask|send|call|want|prefer|would_(?:prefer|like)|text|
-        tell|mention|use)|(?:can|could|will|would|do|does|did|is|are|what|how)_)\w
+    rule? {now},?_(?:{could})?(?!(?:i|we|he|she|it|they)_(?!say|write|ask|send|call|want|prefer|would_(?:prefer|like)|
+        text|tell|mention|use)|(?:can|could|will|would|do|does|did|is|are|what|how)_)\w
     rule {ask}(?:don'?t|do_not)_{act}_[^,!?]{2,80}?_(?:any_?more|ever|again)\b
     rule? {ask}(?:stop|quit|cease|avoid|refrain_from)_(?!being_|worrying|it\b|by\b|the\b|this\b|at\b)\w+ing_(?!it\b|
         this\b|that\b|now\b)\w
@@ -407,5 +407,6 @@ PHRASES = r"""
     rule? {ask}{verbs}_(?:[\w'-]+_){0,4}?(?:to|with)_(?:me|us)_in_(?!person|private|advance|an?_|the_)\w
     correction^ (?:they|it|he|she|we|i)(?:'?re|'?s|'?m|_are|_is|_am)_(?:in|at|on|from|for|with)_(?!the_way|trouble|it|
         that|this|here|there|a_(?:good|bad))\w
+    constraint+ we_(?:don'?t|do_not)_(?:ever_)?{verbs}_(?!it\b|this|that|you)[^?!]{4,}
 """
 TABLE = table(WORDS, AROUND, PHRASES)

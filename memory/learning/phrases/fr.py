@@ -67,8 +67,8 @@ WORDS = r"""
         cas)[\w'-]+|rien_(?:ne_|n')|pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|soucis|
         idée|bol|temps)[\w'-]+_(?:chez|dans|le|avant|après|pour|avec|en|à)_)
     moving (?:(?:on|nous|je|j')_?(?:a_|avons_|ai_)(?:quitté|plaqué|vendu|lâché|démissionné|changé_de)|je_(?:me_suis|
-        suis)_(?:installée?|séparée?|mise?_à|partie?_(?:de|vivre))|on_s'est_(?:installés?|séparés?))_(?!la_(?:table|
-        réunion|pièce|maison_à)|le_(?:bureau|boulot)_à|ça|ce\b)
+        suis)_(?:installée?|séparée?|mise?_à|partie?_(?:de|vivre))|on_s'est_(?:installés?|séparés?))_(?!tou|la
+        _(?:table|réunion|pièce|maison_à)|le_(?:bureau|boulot)_à|ça|ce\b)
     nowadays (?:maintenant|désormais|aujourd'hui|à_présent|mtn)
     being (?:(?:je|on|nous|j')_?(?:vis|vit|vivons|habite|habitons|bosse|travaille|utilise|étudie)_)
     taste (?:c'est_pas_(?:trop_|vraiment_|du_tout_)?(?:mon_truc|ma_tasse|pour_moi|mon_délire)|ce_n'est_pas_(?:mon_truc|
@@ -102,9 +102,9 @@ WORDS = r"""
         _petite?)|d'habitude|en_semaine)
     me (?:je|j'|on|nous|mon|ma|mes|notre|nos|chui|moi)
     self (?:(?:moi_)?(?:(?:je|on|nous)_(?!\w+(?:ais|ait|ions|rai|rons|rez|ra)\b|suis_(?:en_train|allé|venu|dans|là|à|
-        au)|en_|y_|se_|me_|te_|vous_|ne_|n'|l'|le_|la_|les_|peux|dois|vais|vois|fais_(?:ça|comment|quoi))[\w']+|
-        j'(?!ai\b|y_|en_|étais|avais|aurais|irai|espère|arrive|attends|essaie|entends|imagine|ignore)[\w]+|j'ai
-        _(?:une?|deux|trois|quatre|\d+|des)|chui|chuis))_
+        au)|en_|y_|se_|(?:a|avons)_(?!une?_|deux|trois|quatre|\d|des_)|me_|te_|vous_|ne_|n'|l'|le_|la_|les_|peux|dois|
+        vais|vois|fais_(?:ça|comment|quoi))[\w']+|j'(?!ai\b|y_|en_|étais|avais|aurais|irai|espère|arrive|attends|
+        essaie|entends|imagine|ignore)[\w]+|j'ai_(?:une?|deux|trois|quatre|\d+|des)|chui|chuis))_
     place (?:à|en|dans|chez|au|aux|pour|avec|depuis|comme)
     never_do (?:je_|j'|on_|nous_)(?:ne_|n')?(?:mange|mangeons|bois|fume|conduis|bosse|travaille|utilise|supporte|
         tolère|digère|porte|regarde|ai_plus_d[e'])_?(?:pas|jamais|plus|ni|\w+rat)_?
