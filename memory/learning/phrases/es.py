@@ -108,10 +108,11 @@ WORDS = r"""
     restrict (?:(?<!no_)s[oó]lo|nunca|jamás|únicamente)
     first (?:yo_|nosotros_)?(?:[\w]+_){0,4}?(?:lo_|la_|los_|las_|me_|nos_)?(?:nunca_|siempre_|solo_|sólo_)?\w+(?:o|oy|
         mos)
-    habit (?:(?:todos|todas)_l[oa]s_\w+|cada_(?!vez|uno|cual)\w+|l[oa]s_(?:lunes|martes|miércoles|jueves|viernes|
-        sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|(?:una|dos|tres)_ve(?:z|ces)_(?:por|a_la|al)
-        _\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|\d{4}|pequeñ[oa]|chic[oa])|normalmente|de
-        _lunes_a_\w+)
+    habit (?:tod[oa]s_l[oa]s_(?:días|años|meses|noches|mañanas|tardes|semanas|veranos|inviernos|findes|fines|lunes|
+        martes|miércoles|jueves|viernes|sábados|domingos)|cada_(?!vez|uno|cual)\w+|l[oa]s_(?:lunes|martes|miércoles|
+        jueves|viernes|sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|(?:una|dos|tres)_ve(?:z|ces)
+        _(?:por|a_la|al)_\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|\d{4}|pequeñ[oa]|chic[oa])|
+        normalmente|de_lunes_a_\w+)
     me (?:yo|nosotros|mi|mis|nuestr[oa]|me|nos|tengo|tenemos|voy|vamos|trabajo|curro|entreno|doy|hago|hacemos|estudio|
         como|comemos|ceno|juego|toco|canto|salgo|corro|nado|llevo|ensayo|vivo|vivimos|soy|cuido|libro|quedo|quedamos|
         cocino|descanso)
