@@ -192,6 +192,25 @@ AROUND = r"""
         frage|idee|gefühl|zeit|angst_dass|glück|pech|weh|kaputt|hunger|ahnung)\b
 """
 PHRASES = r"""
+    constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|darf|
+        gehören|gehört|sollen)_(?:[\w/.-]+_){0,5}?(?:immer|stets|nie|niemals|nur|nicht|zwingend|auf_keinen_fall)\b
+    constraint wir_(?:müssen|dürfen|sollten|wollen)_(?:[\w/.-]+_){0,6}?(?:immer|stets|nie|niemals|nur|nicht|kein\w*)_\w
+    constraint wir_\w+en_(?:[\w/.-]+_){0,4}?(?:nie|niemals|immer|grundsätzlich|nur)_(?!mehr$|noch)\w
+    correction^ (?:es|er|sie|das|ich|wir)_(?:ist|sind|bin|heißt?|heiße|wohnt?|wohne|arbeitet?|liegt|war)_{vague}(?:am_|
+        um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
+    fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:{end}|_(?:bei|in|aus|von|mit|für)_|_und
+        _(?:habe|wohn|leb|arbeit|unterricht|studier))
+    fact ich_(?:vertrage|darf|kann)_(?:kein\w*|nicht)_(?!mehr|glauben|sagen|finden|öffnen|sehen|so\b|schlafen)\w+
+    correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
+    correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
+    correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am|
+        im|in|um|auf|bei|der|die|den|das)_)?(?-i:[A-ZÄÖÜ\d]))(?:(?:am|im|in|um|bei|den|der|die|das)_)?{old}{end}
+    change ich_(?:wohne?|lebe?|arbeite?|heiße?|studiere?)_jetzt_\w
+    rule (?:wenn|falls|sobald)_(?:du|ich|wir)_[^!?]{3,80}?,?_(?:dann_)?(?:meine_ich|immer|nie|niemals|bitte
+        _{imperative}|{imperative}_(?:\w+_){0,3}?(?:bitte|immer|nie|kein\w*))\b
+    fact (?:ich_bin|hier_ist)_(?:der|die)_(?-i:[A-ZÄÖÜ])\w+
+    preference (?!würde|möchte|hätte|weiß|wüsste|nehme|kann|darf)\w+e_ich_(?:(?:sehr|nicht|auch|viel)_)?(?:gerne?|
+        lieber|am_liebsten)_\w
     change (?:ich_bin|wir_sind)_(?:(?:vor_kurzem|kürzlich|gerade|jetzt|neulich|inzwischen)_)?von_{old}_nach
         _[^,]{2,40}?_?(?:um)?gezogen
     change (?:ich_bin|wir_sind)_[^,]{0,20}?_?von_{old}_(?:auf|zu)_[^,]{2,40}?_(?:umgestiegen|gewechselt|umgezogen)

@@ -253,6 +253,34 @@ AROUND = r"""
         isn't_working|acting_up|driving_me)\b|\bmaybe|probably|perhaps|almost|nearly
 """
 PHRASES = r"""
+    constraint (?!(?:it|that|there|this|he|she|they|i|you|we|if|when|what|who|how|fish|life)\b)(?:[\w'/-]+
+        _){1,5}?(?:must_(?:never|always|not|only)|mustn't|(?:can|may|shall|should)_(?:never|only|not_ever)|needs?_to
+        _always|has_to_always|(?:is|are)_(?:strictly_)?(?:forbidden|prohibited|mandatory|not_allowed|off[-_]limits|
+        never_to|required_to))\b
+    fact {mine}(?:_(?:is|are|was)|'s)_(?:{lasting}|in_(?:\w+_)?(?!trouble|the_way|pain|love|danger|bed|need|my|a_)\w+|
+        on_(?!fire|my|hold|its|the_way|vacation|holiday|board|me\b)\w+|due|\d|twelve|at_(?!home|risk|least|work)\w+)
+    fact i(?:'ve|ve|_have)_(?:been_|had_|lived_|worked_|known_)(?!waiting|trying|thinking|looking|wondering|meaning|
+        told|asked|there|to\b)[^,.!?]{3,60}?_(?:for|since)_(?!hours|ages_now|a_while|the_last_hour|minutes)\w
+    fact my_(?:\w+_)?(?:pronouns|hobby|hobbies|job|major|shoe_size|size|time_?zone|address|e-?mail|(?:phone_)?number|
+        blood_type|height|birthday|bday|nickname|handle|username|native_language|mother_tongue|hometown|
+        anniversary)(?:_(?:is|are)|'?s)_(?!not|wrong|so|too)\w
+    rule (?:when|if)_(?:i|you|we|u)_[^,!?]{3,80}?,?_(?:i_mean|then_always|(?:please_)?(?:always|never|only|don'?t|do
+        _not)_{verbs}\b)
+    rule (?:stop|quit|enough|no_more)_(?:with_|w_)?(?:the_|your_|all_)*(?!that|this|it\b)\w[^,?!]{2,40}?_(?:with|for|
+        when|in_(?:my|your|the))_\w
+    constraint (?:every|each|all_our|all_my)_(?:[\w/-]+_){1,4}?(?:needs?|requires?|gets?|goes_through|go_through)
+        _(?!to_(?:die|stop)|love|help)\w
+    rule? {ask}(?:always|never|only)_\w+ing_(?!it\b|this|that)\w
+    constraint~ nothing_(?!else|to|yet|serious|important|fancy_yet)(?:[\w-]+_?){1,4}{end}
+    correction^ i_(?:meant|mean)_(?!to\b|that\b|it\b|what\b|the_(?:first|second|third|last|other)|this|like)\w
+    correction (?:it'?s|my_name(?:'s|_is)|that'?s)_(?:spelled|spelt|pronounced)_(?!wrong|like_that)\w
+    rule? {ask}{verbs}_(?:[\w']+_){0,8}?(?:always|only_ever|for_good)\b(?!_in_a_)
+    change (?:my|our)_[^,.]{2,50}?_(?:is|are)_now_(?!{fleeting})\w
+    fact* (?:i'?m|i_am|we'?re)_(?:on|in|with|using|at)_(?-i:[A-Z])\w+
+    rule? {ask}keep_(?:it|your|the|all|every|things|my)_(?:(?:[\w'-]+_){0,4}?(?:when|if|with|for)_(?:u|you|i|me|my)\b|
+        {answers}_\w)
+    constraint (?:for|in|with|on|during|at|when|after|before)_[^,.!?]{2,40}?,?_(?:please_)?(?:so_)?(?:always_{act}|
+        never_{act}|(?:no|only)_(?:[\w'-]+_){0,3}?[\w'-]+(?:{end}|,)|don'?t_{act}_\w)
     change (?:i|we)(?:'ve|ve|_have)?(?:_(?:just|recently|finally|now))?_(?:moved|relocated)(?:_away|_house)?_from
         _{old}_+to_\w
     change (?:i|we)(?:'ve|ve|_have)?(?:_(?:just|recently|finally|now))?_(?:moved|relocated)_(?:in)?to_(?!the_(?:next|

@@ -190,6 +190,32 @@ AROUND = r"""
         doy_(?:gracias|cuenta|igual)|me_da_igual|hago_falta|no_(?:sé|puedo|quiero|creo|entiendo|veo_(?:nada|por)))\b
 """
 PHRASES = r"""
+    fact (?:mi|mis|nuestr[oa]s?)_(?:[\w-]+_){1,4}?(?:se_llaman?|vive|viven|trabaja|estudia|nació|cumple|habla|tiene
+        _(?!que|razón|un_(?:problema|resfriado)|fiebre)|tienen_(?!que|razón)|es_(?!muy|tan|que|un_(?:desastre|pesado|
+        idiota)|genial|la_(?:mejor|peor)|el_(?:mejor|peor)|lo)|son_(?!muy|tan)|está_en_(?!casa|el_baño)|va_(?:al|a_la)|
+        corre_en|usa|no_(?:come|puede_comer))_?\w
+    change (?:yo_|nosotros_)?ya_no_(?!sé|puedo|quiero|entiendo|me_acuerdo|recuerdo|hay|importa|hace|es\b|está|me_gusta
+        _esto|tenemos_|aguanto|tengo_(?:tiempo|ganas))(?P<old>(?:\w*[oé]|\w+mos|me_\w+|nos_\w+)\b[^,;!?]{2,60}?){end}
+    fact (?:yo_)?soy_(?!yo|así|consciente|feliz|capaz|incapaz|tont|idiota|culpable|libre|consciente|que|el_|la_|lo_|un
+        _desastre|tan|muy|más|menos|nadie|nada|un[oa]?_(?:poco|desastre|idiota))(?:un[ao]?_)?\w{4,}(?:{end}|,|_(?:y|en|
+        de|con|desde|por)_)
+    constraint (?:nunca|jamás)_(?!he|has|ha|había|hemos|me_(?:he|ha|había)|digas_nunca|es_tarde|se_|más\b|lo_|fui|vi\b|
+        supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)(?:les?_)?\w+(?:as|es)(?!\w)_\w
+    rule? {ask}siempre_(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|un|una|mis|mi)\b|
+        {infinitive})
+    constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada{end}|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
+    constraint (?:tod[oa]s_l[oa]s|cada|cualquier|ningún|ninguna|nuestr[oa]s?|mis?)_(?:[\w/-]+_){1,5}?(?:deben?|tienen?
+        _que|han?_de|debería\w*|pueden?|puede)_(?!ser_(?:difícil|bonito)|estar_(?:cans|bromeando))\w
+    correction^ (?:es|son|se_llama|me_llamo)_{vague}[\w-]+_(?:con|sin|no_con|y_no)_\w
+    correction^ (?:quería_decir|quise_decir|me_refería_a|digo)_(?!que\b)\w
+    fact (?:yo_)?no_(?:como|bebo|fumo|conduzco|tomo|uso|trabajo_(?:los|en|de)|tengo_(?:coche|hijos|carnet|horno|
+        mascotas)|hablo|comemos|usamos|tolero|bebemos|puedo_comer)_?(?!eso|esto|nada_hoy)\w
+    preference (?:yo_)?no_(?:soporto|soportamos|aguanto){passing}_+\w
+    rule? {ask}(?:llámame|ll[aá]mame|llamarme|díganme|dígame|trátame|tutéame|háblame|tratarme|hablarme)_(?!(?:el|la)_|
+        luego|mañana|más_tarde|cuando|al\b|si\b|después|por_teléfono|de_nuevo|a_las)\w
+    fact (?:yo_)?(?:tengo|tenemos)_(?!{fleeting}(?!\w))(?:una?_|dos_|tres_|cuatro_|\d+_|alergia|intolerancia|diabetes|
+        asma|celia|hipertensión|migrañas|gastritis|ansiedad|hij\w+|perr\w+|gat\w+|mellizos|gemelos)\w*
+    constraint~ nada_(?!más|que|nuevo)(?:[\w-]+_?){1,4}{end}
     change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_(?:hace_poco
         _)?(?:de|desde)_{old}_a_\w
     change (?:(?:yo_)?me_(?:he_)?|nos_(?:hemos_)?)(?:mudé|mudado|mudamos|trasladé|trasladado|trasladamos)_a_(?!la

@@ -181,6 +181,26 @@ AROUND = r"""
         _mal|j'en_peux|aimerait|pourrait|marche_(?:pas|plus)|est_en_panne|m'a_(?:dit|demandé)|va_\w+r)\b
 """
 PHRASES = r"""
+    fact (?:mon|ma|mes|notre|nos)_(?:[\w'-]+_){1,4}?(?:c'est_(?!pas|la_|nul|bien|super)|s'appelle(?:nt)?|habite|vit|
+        vivent|travaille|étudie|est_(?!pas|très|trop|que|super|génial|une?_(?:idiot|boulet)|en_(?:retard|panne)|malade|
+        mort|cassé|fatigué|le_meilleur|la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|dit|besoin|raison|mal|fait|
+        été|oublié)|parle|mange_pas|ne_mange|tourne_sur|utilise|est_né\w*|va_à)_?\w
+    constraint (?:ne_|n')(?!t'inquiète|vous_inqui|oublie|oubliez|aie|ayez|sois_pas|t'en_fais|vous_en|hésite|hésitez|
+        bouge|sais|peux|veux|vous_moquez|te_moque|dis_rien|lâche)(?:(?:me|m'|nous|le|la|les|lui|y|en)_?)?\w+(?:e|es|s|
+        ez|ds|ts)_(?:surtout_)?(?:pas|jamais|plus|rien|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore|tout_de
+        _suite|trop|si\b)\w
+    rule? {ask}(?:m'appeler|appelle-moi|appelez-moi|tutoie-moi|tutoyez-moi|vouvoie-moi|vouvoyez-moi|me_tutoyer|me
+        _vouvoyer|adresse-toi_à_moi|parle-moi|parlez-moi|écris-moi|écrivez-moi|réponds-moi|répondez-moi)_(?!l[ea]_|l'|
+        plus_tard|demain|quand|dès|si\b|de_|un\b|une\b|encore|à_\d|vite)(?:en_|par_|avec_|sans_|comme_|à_|uniquement_|
+        toujours_)?\w
+    constraint (?:tou(?:te)?s?_l[ea]?s?|chaque|aucun\w*|notre|nos|mes|mon|ma)_(?:[\w'/-]+_){1,5}?(?:doi(?:ven)?t|
+        peu(?:ven)?t|devrai(?:en)?t|(?:ne_|n')(?:doi|peu|est|sont))_?(?!être_(?:dur|sympa|fatigu)|avoir_été)\w
+    rule (?:quand|si|lorsque)_(?:tu|je|on|vous)_[^!?]{3,80}?,?_(?:je_(?:veux_dire|parle_de)|c'est_que_je_parle|ça_veut
+        _dire|toujours_|(?:ne_|n'){asked}|{asked}(?:-moi)?_(?:\w+_){0,2}?toujours)\b
+    correction^ c'est_{vague}[\w'-]+_(?:avec|sans)_\w
+    correction^ (?:je_voulais_dire|je_parlais_de|je_veux_dire)_(?!que\b)\w
+    constraint (?!ça|cela|il|elle|ils|elles|je|tu|on|si|quand|ce\b)(?:l[ea]s?_|l')?(?:[\w'/-]+_){1,5}?(?:ne_|
+        n')(?:doi(?:ven)?t|peu(?:ven)?t)_(?:jamais|pas|plus|en_aucun_cas)_\w
     change (?:j'ai|on_a|nous_avons)_(?:(?:récemment|enfin)_)?(?:déménagé|emménagé)_(?:récemment_)?(?:de_|d'|du_){old}
         _(?:à|vers|au|en|pour)_\w
     change (?:j'ai|on_a|nous_avons)_(?:(?:récemment|enfin)_)?(?:déménagé|emménagé)_(?:récemment_)?(?:à|au|en)
