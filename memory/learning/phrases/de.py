@@ -176,20 +176,21 @@ AROUND = r"""
         [12]\d{3})|gestern|heute|jetzt|letzte[ns]?_(?:woche|monat|jahr)
     topics (?:in|im|bei[mn]?|für|zu[mr]?|auf)_
     feelings \b(?:am_wochenende_nach|fieber|grippe|bis_\w+tag|fragen?|verspätung|fehler\w*|signal|unterwegs|auf_dem
-        _weg|absturz|das_gleiche|schon_wieder)\b|\b(?:habe?n?|hab|hat|bin|sind|ist)_[^,.?!]*\b(?:ge\w{2,}(?:t|en)|
-        (?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|\bmein_?e?_(?:zug|flug|bus|handy|code|skript|app|rechner|laptop|
-        internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir_)?(?:(?:so|echt|grad|gerade|voll|total|sehr|ja|auch|noch|schon|
-        halt|nur|ganz|mir|gleich)_){0,3}(?:müde|hungrig|krank|traurig|froh|glücklich|fertig|genervt|spät|dran|sicher|
-        gespannt|neugierig|unterwegs|zurück|wieder|da\b|weg|gleich|sauer|gestresst|erledigt|kaputt|dabei|raus|durch|
-        bereit|verwirrt|begeistert|dankbar|auf_(?:dem|der)|im_(?:zug|bus|auto|büro|stau|urlaub|bett)|am_(?:arbeiten|
-        überlegen|ende)|tot|pleite|gegen|dafür|neu_hier)\b|\b(?:brauch|möcht|will|wollen|würd|hätt|wär|glaub|denk|mein|
-        hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|hör_(?:dich|grad)|freu|kann|könn|muss|müss|soll|
-        werd|dachte|warte|bitte_um|schätze|vermiss|bedauer|vergess)\w*_(?:ich|wir|mich|uns|mir)\b|\b(?:ich|wir)_(?:\w+
-        _)?(?:brauch|möcht|will\b|wollen|würd|hätt|wär|glaub|denk|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|
-        versuch|seh|freu|kann|könn|muss|müss|soll|werd|dachte|warte|schätze|vermiss|bedauer|geh_|gehe_(?:jetzt|mal|
-        gleich)|komm_?e?_(?:später|gleich|zu)|mach_(?:mal|jetzt|das)|les_|gucke?|schaue?)\w*\b|\b(?:vielleicht|
-        wahrscheinlich|fast|beinahe|eigentlich_wollte|hunger|durst|lust|bock|schmerzen|kopfweh|termin|meeting|problem|
-        frage|idee|gefühl|zeit|angst_dass|glück|pech|weh|kaputt|hunger|ahnung)\b
+        _weg|absturz|das_gleiche|schon_wieder)\b|\b(?:habe?n?|hab|hat|bin|sind|ist)
+        _[^,.?!]*\b(?:(?:liegen)?ge\w{2,}(?:t|en)|(?:ver|be|er|zer)\w+(?:t|en)|\w+iert)(?!\w)|\bmein_?e?_(?:zug|flug|
+        bus|handy|code|skript|app|rechner|laptop|internet)\b|\b(?:bin|sind|bist)_(?:ich_|wir_)?(?:(?:so|echt|grad|
+        gerade|voll|total|sehr|ja|auch|noch|schon|halt|nur|ganz|mir|gleich)_){0,3}(?:müde|hungrig|krank|traurig|froh|
+        glücklich|fertig|genervt|spät|dran|sicher|gespannt|neugierig|unterwegs|zurück|wieder|da\b|weg|gleich|sauer|
+        gestresst|erledigt|kaputt|dabei|raus|durch|bereit|verwirrt|begeistert|dankbar|auf_(?:dem|der)|im_(?:zug|bus|
+        auto|büro|stau|urlaub|bett)|am_(?:arbeiten|überlegen|ende)|tot|pleite|gegen|dafür|neu_hier)\b|\b(?:brauch|
+        möcht|will|wollen|würd|hätt|wär|glaub|denk|mein|hoff|frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|
+        hör_(?:dich|grad)|freu|kann|könn|muss|müss|soll|werd|dachte|warte|bitte_um|schätze|vermiss|bedauer|vergess)\w*
+        _(?:ich|wir|mich|uns|mir)\b|\b(?:ich|wir)_(?:\w+_)?(?:brauch|möcht|will\b|wollen|würd|hätt|wär|glaub|denk|hoff|
+        frag|weiß|wiss|find|fühl|versteh|such|überleg|versuch|seh|freu|kann|könn|muss|müss|soll|werd|dachte|warte|
+        schätze|vermiss|bedauer|geh_|gehe_(?:jetzt|mal|gleich)|komm_?e?_(?:später|gleich|zu)|mach_(?:mal|jetzt|das)|
+        les_|gucke?|schaue?)\w*\b|\b(?:vielleicht|wahrscheinlich|fast|beinahe|eigentlich_wollte|hunger|durst|lust|bock|
+        schmerzen|kopfweh|termin|meeting|problem|frage|idee|gefühl|zeit|angst_dass|glück|pech|weh|kaputt|hunger|
+        ahnung)\b
 """
 PHRASES = r"""
     constraint (?!das|es|ich|du|er|sie|wir|ihr|man|wenn|ob|wer|was|wie|so)(?:[\w/-]+_){1,5}?(?:müssen|muss|dürfen|darf|
@@ -200,7 +201,6 @@ PHRASES = r"""
         um_|in_|mit_)?\w*[\w.:-]*(?:_(?:[\w.:-]+_?){0,5})?(?=.*(?:\d|\bmit_|\bin_|\bam_|[^.]_\w{4,}))
     fact (?:ich|wir)_(?:bin|sind)_(?:gelernte[rn]?_)?(?-i:[A-ZÄÖÜ])\w{3,}(?:{end}|_(?:bei|in|aus|von|mit|für)_|_und
         _(?:habe|wohn|leb|arbeit|unterricht|studier))
-    fact ich_(?:vertrage|darf|kann)_(?:kein\w*|nicht)_(?!mehr|glauben|sagen|finden|öffnen|sehen|so\b|schlafen)\w+
     correction^ (?:ich_)?(?:heiß\w*|wohne?|arbeite)_\w
     correction^ ich_mein(?:te|e)?_(?!dass|das\b|es\b|ja\b|nur\b)\w
     correction^ [^,.!?]{2,60}?,?_(?:und_)?nicht_(?!nur|so|mehr|gut|wahr|sicher|schlecht|das\b|an\b|mir\b)(?=(?:(?:am|
@@ -257,19 +257,12 @@ PHRASES = r"""
     rule? (?:bitte_)?(?:duz|siez)(?:e|en_sie)?_mich\b
     rule (?:nenn\w*|ruf\w*|sprich|sprechen_sie)_(?:sie_)?mich_(?!de[nr]_|die_|das_|später|morgen|gleich|an\b|zurück|
         heute|mal_an)\w
-    rule {imperative}_(?:(?:mir|mich|bitte|mit_mir|uns)_){0,3}(?:kurz|knapp|ausführlich|einfach|auf_(?!deutsch
-        _übersetz)\w+isch|auf_deutsch|in_(?:grad|gramm|kilometern|metern|stichpunkten|celsius|euro)|ohne_emojis|per_du|
-        förmlich|locker|klein|höflich)\b
     constraint (?:bei[nm]?|in|im|für|zu[mr]?|am|an|auf|mit|nach|vor|ab)_(?:(?!(?:ich|es|er|sie|wir|man|gibt|ist|war|
         hat|hatte|habe|sind|waren|haben|regnet|steht|geht|darf)\b)[\w-]+_){1,4}?(?:(?:bitte_)(?:immer|stets|nur)|
         (?:bitte_)?(?:nie|niemals|keine?n?|nichts_mit))_(?!ahnung|problem|frage|idee|mehr\b|einmal|zeit|lust|gewesen|
         noch)\w
     constraint {imperative}_(?:(?:bitte|mir|mich|dabei)_){0,2}(?:mein\w*_\w+_)?(?:keine?n?|nicht|nichts|nie|niemals)
         _(?!mehr\b|so\b|das\b|dies|es\b|sorgen|angst|panik|stress|jetzt|heute|vergessen|traurig|böse|auf\b|schon)\w
-    preference (?:ich|wir)_(?:hätten?|möchten?|wünsche_mir|wollen?)_(?:gern\w*|lieber|nur|bitte|immer|generell)_(?:\w+
-        _){0,3}?(?:antwort\w*|erklärung\w*|nachrichten|zusammenfassung\w*|texte)\b
-    preference (?:ich_)?(?:steh\w*_(?:total_|voll_|nicht_|mehr_)?auf|bin_(?:ein_|kein_)?(?:großer_|totaler_|echter
-        _)?(?:fan_von|\w+mensch|\w+typ|\w+liebhaber\w*))_?(?!dich|dem_schlauch)\w
     decision (?:(?:wir|ich)_(?:haben?|hab)_(?:\w+_){0,4}?|(?:haben|hab)_(?:wir_|ich_|uns_|mich_)?(?:\w+
         _){0,3}?)(?:beschlossen|entschieden|abgemacht|vereinbart|ausgemacht|festgelegt|geeinigt)(?!_(?:noch|nichts))\b
     decision (?:wir|ich)_(?:haben?|hab)_(?:uns|mich)_[^?!]{3,80}?(?:entschieden|geeinigt|festgelegt)\b
@@ -291,8 +284,6 @@ PHRASES = r"""
         gerade|müde|krank|so\b|sehr|der_(?:beste|meinung)|echt|total|leer|voll|sauer|super|da\b)|hört_auf|läuft_auf|
         liegt_(?:in|bei|auf)|wurde_\d|wird_\d|verträgt|isst_kein)_?\w
     fact (?:ich|wir)_\w+en?_(?:[^,;!?]{2,50}_)?(?:jeden|jede|jedes)_(?!mal)\w+
-    rule (?:hör\w*(?:_bitte)?_auf|schluss|genug)_mit_(?:den|deinen|diesen|dem|die|das_ganze)_(?!quatsch|scheiß|unsinn|
-        mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
     constraint ich_darf_[^,?!]{2,40}?_?(?:nichts|kein\w*)_(?!dafür|sagen|vergessen|davon)\w
     preference (?!diese|die_leute|sie|wir)(?:[\w-]+_){1,3}(?:nerven|stören|langweilen)_(?:mich|uns)\b
     fact ich_(?:fahre|besitze|trage|nutze|verwende|spiele)_(?:eine?n?|mein\w*)_(?!runde|moment|frage)\w+
@@ -305,9 +296,6 @@ PHRASES = r"""
     rule bitte_{never}_\w
     rule (?:bitte_)?(?:nur|immer)_(?:noch_)?(?:auf|in|per|mit|metrisch\w*|kurze|vegan\w*|vegetarisch\w*|schriftlich|
         text)_\w[^?]{2,60}
-    constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht|
-        kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr|
-        wieder)\b)[\w-]+_?){1,5}(?:bitte|für_mich|in_(?:mein|den|der)\w*|mehr_vorschlagen)\b
     constraint (?:es_ist_)?(?:verboten|tabu|untersagt|nicht_erlaubt|pflicht)(?:_ist)?:?_\w
     constraint ich_darf_(?:niemals|nie|kein\w*|nicht)_(?!vergessen|jetzt)\w
     preference (?:mag|hasse|liebe)_(?!ich|es_|es$|dich|das|dein|diese|nicht_mehr|sie\b|ihn\b|(?:die|den|das)_(?:idee|
@@ -317,31 +305,23 @@ PHRASES = r"""
     fact (?:bei_)?(?:mir|uns)_(?:wurde|ist)_(?:\w+_){0,3}?(?:diagnostiziert|festgestellt)\b
     change (?:ich|wir)_(?:habe?n?|bin|sind)_(?:\w+_){0,4}?(?:geheiratet|adoptiert|gekündigt|befördert_worden|in_rente
         _gegangen|umgezogen|umgestiegen)\b
-    correction^* (?:ist|sind|heißt|liegt|beginnt|startet|wohnt|arbeitet|kostet|läuft)_(?:der|die|das|mein\w*|unser\w*|
-        sein\w*|ihr\w*)_(?:[\w/-]+_){1,5}?{vague}[^,.?!]{1,40}{end}
     constraint (?:jede[rs]?)_(?:[\w/-]+_){1,4}?(?:braucht|benötigt|kriegt|bekommt)_\w
     fact mein\w*_(?:hund|katze|kater|sohn|tochter|mann|frau|mutter|mama|vater|papa|bruder|schwester|oma|opa|freund\w*|
         chef\w*|partner\w*|kollegin?)_(?-i:[A-ZÄÖÜ])\w+_(?!sagt|meint|hat_gesagt)\w
-    rule (?!\w+_du\b){imperative}_(?:(?:mir|bitte|ab_jetzt|etwas|ein_bisschen|viel)_){0,3}(?:kürzer|knapper|
-        ausführlicher|einfacher|förmlicher|lockerer|höflicher)\b
-    constraint alle_(?:\w+_)?(?:{things}|zeiten|uhrzeiten|maße|berichte)_(?:bitte_)?(?:immer_|nur_)?(?:in|auf|mit|ohne|
-        als|per)_\w+
-    correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)
-        _)?(?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
     constraint~ (?:keine?|kein|nur)_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance|du\b|ich\b|
         das\b)(?:[\w-]+_){0,4}?[\w-]+{end}
-    constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor|nach|
-        in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
     fact ich_bin_(?:\d{4}_)?in_(?-i:[A-ZÄÖÜ])\w+_(?:geboren|aufgewachsen)
     rule (?!\w+_du\b){imperative}_[^,!?]{2,60}?,?_auch_wenn_
     constraint~ (?:bei[nm]?|in|im|für|zu[mr]?)_(?:[\w-]+_){1,3}?(?:ohne|nur|keine?n?)_\w
     fact (?:unsere?|meine?)_(?:[\w-]+_){1,2}?(?:laufen|nutzen|verwenden|liegen|heißen|wohnen|vertragen)_\w
-    constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
-        _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
     rule ich_bitte_(?:sie|dich)(?:_darum)?,?_(?!um\b|mir_)[^.?!]{3,90}?_zu_\w+
     constraint (?:nie|niemals)_(?:mit_|ohne_)(?!mir|dir|ihm|ihr|uns)[\w-]+{end}
     correction^ {np}\w+_(?:um|am|in|auf|mit|bei|über)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÄÖÜ]))[^,?!]{0,20}{end}
     constraint~ nichts_(?!mehr|anderes|neues|besonderes)(?:[\w-]+_?){1,4}{end}
     rule? {ask}(?:\w+_){0,3}?(?:duzen|siezen)\b
+    correction* nicht_{old},_(?:\w+_){1,2}(?:heißt|ist|sind|bin)(?!\w)
+    fact (?:ich|wir)_(?:bin|sind)_(?:[\w-]+_){1,4}?(?:verheiratet|verlobt|geboren|aufgewachsen|tätig|angestellt|
+        beschäftigt){end}
+    preference ich_bin_(?:eher|mehr)_(?:ein\w*|der|die|so_ein\w*)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

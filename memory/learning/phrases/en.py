@@ -320,8 +320,6 @@ PHRASES = r"""
     rule? {now},?_(?:{could})?(?!(?:i|we|he|she|it|they)_(?!say|write|ask|send|call|want|prefer|would_(?:prefer|like)|
         text|tell|mention|use)|(?:can|could|will|would|do|does|did|is|are|what|how)_)\w
     rule {ask}(?:don'?t|do_not)_{act}_[^,!?]{2,80}?_(?:any_?more|ever|again)\b
-    rule? {ask}(?:stop|quit|cease|avoid|refrain_from)_(?!being_|worrying|it\b|by\b|the\b|this\b|at\b)\w+ing_(?!it\b|
-        this\b|that\b|now\b)\w
     rule (?:whenever|every_time|each_time)_(?:i|you|we|u)_[^,!?]{3,80}?,?_(?:i_mean|(?:please_)?(?:(?:always|never|
         only|don'?t|do_not|just)_)?{verbs}\b)
     rule? {ask}(?:call|address|refer_to)_me_(?!the_|back|later|when|at\b|tomorrow|tonight|an?\b|crazy|maybe|if\b|on\b|
@@ -329,7 +327,6 @@ PHRASES = r"""
     preference {i}(?:prefer|love|like|hate|dislike|adore|enjoy|despise|detest|loathe|avoid){passing}_+\w
     preference (?:i|we)(?:'d|d|_would)_(?:much_|really_)?(?:rather|prefer)(?!_+(?:not_to|an?|go|stay|do|take|the
         _(?:first|second|third|last|other)|this|that|it\b|wait|leave|see|talk)\b)_+\w
-    preference {i}(?:want|need)_(?:(?:all|your|my|every|short|shorter|brief|fewer|no)_){1,3}(?:\w+_){0,2}?{answers}\b
     preference {i}(?:don'?t|do_not)_(?:really_|particularly_|rly_)?(?:like|enjoy|love|want_(?:any|to_(?:hear|see|read|
         get))){passing}_+\w
     preference {i}(?:can'?t|cannot|can_not)_(?:stand|bear){passing}_+\w
@@ -383,17 +380,11 @@ PHRASES = r"""
         chatty)\b
     rule? {ask}(?:write|answer|reply|respond|talk|speak)_(?:to_me_)?(?:more_|less_)?(?:shorter|briefly|concisely|
         simply|formally|casually)\b
-    constraint no_(?!one|idea|way|more_than|problem|need|i\b|matter|luck|news|time|sign|response|sooner)(?:[\w'-]+
-        _){1,3}?(?:before|after|on|during|in_(?:my|the)|for_(?:me|my))_(?!this|that|it\b)[\w' -]{2,30}{end}
     fact (?:i'?m|i_am)_(?-i:[A-Z][a-z]+)(?:{end}|_and_|_by_the_way)
     correction^* {np}\w+s_(?:on|in|at|to|by|with|from)_[^,?!]{1,40}{end}
     fact our_(?:[\w/-]+_){1,3}?(?:run|live|use|sit|start|meet|work)_(?:on|in|at|with)_\w
     constraint (?:i|we)_(?:must_not|mustn't|may_not|am_not_allowed_to|'m_not_(?:allowed|supposed)_to)_\w[^?!]{5,}
-    preference (?!these|those|they|you|people)(?:[\w'-]+_){1,3}(?:annoy|irritate|bore|drive_me_(?:nuts|crazy|mad)|bug)
-        _?(?:me)?{end}
     change (?:i|we)_now_(?:live|work|use|drive|study|go)_\w
-    constraint (?:our|my)_(?:[\w'/-]+_){1,4}?(?:must|mustn't|shall|ha(?:s|ve)_to|needs?_to)_(?!have_been|be_(?:tired|
-        nice|wrong|crazy|hard|fun|out|in)|go|leave|call|get|see)\w
     constraint we_(?:must|have_to|can'?t|cannot|mustn'?t|may_not|shall_not|don'?t_ever|never|always|only)_(?:ever_|
         never_|always_)?(?:{verbs}|encrypt|require|support|comply|store|accept|expose|hardcode|touch|sign|review)
         _(?!it\b|this\b|that\b|now\b)
@@ -402,31 +393,17 @@ PHRASES = r"""
     rule? {ask}{verbs}_(?:[\w']+_){1,9}?(?:every_(?:single_)?time|each_time|at_all_times|when(?:ever)?_(?:i|you|u|we)|
         unless_i|by_default)\b
     rule? {ask}only_(?:ever_)?{verbs}_(?!this\b|that\b|it\b|the_(?:first|second|last))\w
-    rule (?:just_|only_)?(?:write|speak|talk|reply|answer|respond|text|message)_(?:to_me_|me_|back_)?(?:in|with|
-        without|like)_(?:[\w-]+_){1,6}?(?:only|please|pls|always)$
-    preference (?:i|we)(?:'d|d|_would)_(?:really_)?(?:appreciate|like|love|want)_(?:(?:it_)?if_you_|(?:your_|all_|my_|
-        shorter_|longer_|short_|brief_|more_|fewer_|less_|\w+_){0,2}{answers}_(?!to\b))
     change (?:i'?m|we'?re|i_am|we_are)_(?:not|no_longer)_{old}_any_?more\b
-    rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?(?:in|for|with|on|to)_(?:everything|all_(?:my|our|your|of_my)|every_\w+
-        _(?:you|i|we)|any_\w+_(?:you|i|we))\b
     constraint [^,.!?;]{3,60},_never_(?:in|on|to|with|from|by|an?|the|via|after|before)_(?!life|way|same)\w
     constraint all_{things}_(?:always_)?(?:in|as|with|without|by)_\w+(?:_\w+){0,2}{end}
-    correction* (?!you|i\b|he|she|they|we|if|when)(?:[\w'/-]+_){1,3}?(?:is|are|runs|starts|goes|listens)_[^,]{2,40}?,
-        _not_(?!sure|so|too|only|just|that|bad){old}{end}
     constraint~ no_(?:more_)?(?!its?\b|it's|thanks|thank|problem|idea|way|worries|one|need|rush|i\b|it\b|that|this|you|
         not)(?:[\w'-]+_){0,4}?[\w'-]+{end}
-    preference (?:i|we)(?:'d|d|_would)?_(?:really_)?(?:want|need|like|love|prefer)_(?:you|u)_to_(?:be|stop|keep|avoid|
-        treat|call|address|speak|talk|use|always|never|not|only)_(?!this|that|it\b)\w
     decision we(?:'ll|_will)_be_(?!there|back|late|in_touch|ok|fine)\w+ing_(?!to\b|for_you|you\b)\w
     decision (?:we|it|the|i)\b[^?!]{5,80},_(?:it'?s_)?(?:final|decided|settled)\b
     correction the_(?:right|correct|proper|actual|real)_[\w' ]{3,40}?_(?:is|was)_{vague}\w
     rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?even_(?:if|when)_
     constraint everything_[^,.!?]{3,50}?_(?:must|has_to|should_(?:always|never)|needs_to)_(?!have_been)\w
     constraint (?:it_is|it's|its)_(?:our|my)_(?:policy|rule)_\w
-    constraint (?!it|that|this|he|she|they|i|you|we|there)(?:[\w/-]+_){1,4}?(?:is|are|get|gets)_(?:(?:always|never|
-        only)_\w+ed\b|\w+ed_(?:[\w/-]+_){0,5}?only{end})
-    rule i_(?:must_|would_|have_to_|kindly_)?ask_(?:that_)?(?:you|u)_(?:to_)?(?:never|always|not|please|refrain|only|
-        use|keep|address)_?\w
     decision (?:so_)?going_with_\w[^,?!]{0,40}?(?:_instead|_over_|,_(?:decided|final))
     constraint so_(?:no|nothing_with)_(?!one|idea|far|problem|need|worries|more_than)\w+
     rule (?:stop|quit|enough)_(?:with|w)_(?:the|your|all)_\w
@@ -436,5 +413,8 @@ PHRASES = r"""
     correction^ (?:they|it|he|she|we|i)(?:'?re|'?s|'?m|_are|_is|_am)_(?:in|at|on|from|for|with)_(?!the_way|trouble|it|
         that|this|here|there|a_(?:good|bad))\w
     constraint+ we_(?:don'?t|do_not)_(?:ever_)?{verbs}_(?!it\b|this|that|you)[^?!]{4,}
+    rule~ (?!the|this|that|my|your|an?|some)\w+_{things}_in_(?!the|this|that|my)\w
+    constraint (?!(?:it|that|this|he|she|they|i|you|we)\b)(?:[\w/-]+_){1,5}?(?:must|shall|have_to|has_to)_be_\w+(?:ed|
+        en)_(?:by|with|in|before|within|to|at)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -201,8 +201,8 @@ PHRASES = r"""
         de|con|desde|por)_)
     constraint (?:nunca|jamás)_(?!he|has|ha|había|hemos|me_(?:he|ha|había)|digas_nunca|es_tarde|se_|más\b|lo_|fui|vi\b|
         supe|pensé|te_rindas|olvides|dejes_de|imaginé|pude|tuve|estuve|quise)(?:les?_)?\w+(?:as|es)(?!\w)_\w
-    rule? {ask}siempre_(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|la|los|las|con|un|una|mis|mi)\b|
-        {infinitive})
+    rule? {ask}siempre_(?!pasa|hay|es_|me_\w+as_una?_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|
+        la|los|las|con|un|una|mis|mi)\b|{infinitive})
     constraint no_{not}_(?!esto|eso|este|ese|esta|esa|lo\b|nada{end}|así|tonter|mentiras|caso|ahora|hoy|todavía|aún)\w
     constraint (?:tod[oa]s_l[oa]s|cada|cualquier|ningún|ninguna|nuestr[oa]s?|mis?)_(?:[\w/-]+_){1,5}?(?:deben?|tienen?
         _que|han?_de|debería\w*|pueden?|puede)_(?!ser_(?:difícil|bonito)|estar_(?:cans|bromeando))\w
@@ -268,22 +268,14 @@ PHRASES = r"""
         tomo|corro|cultivo|cr[ií]o|dirijo|comparto_piso|padezco|sufro|estoy_(?:casad|divorciad|jubilad|embarazad|
         embarazada|separad|en_paro|de_baja|estudiando|aprendiendo|a_dieta)\w*)_?(?!esto|eso|en_ello|mucho_(?:mejor|
         peor))(?:\w)
-    rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|
-        cuando|a_mí|en_(?:mis|tus|las_respuestas|los_mensajes))_?\w*
     change (?:he|hemos)_(?:adoptado|tenido|comprado)_una?_(?!problem|error|idea|duda)\w
     change (?:(?:he|hemos)_vendido|vend(?:í|imos))_(?:mi|nuestr[oa]|el|la)_{old}(?:{end}|_y_)
-    preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|
-        estos|tus)\w
     rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
     rule? {ask}siempre_(?!pasa|hay|es_|me_\w+as_una?_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|
         la|los|las|con|un|una|mis|mi)\b|{infinitive})
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
     rule {doing}_(?:siempre|solo|sólo|en_(?!cinco|dos|tres|una|un|pocas|el|la|este|esta)\w+|sin_(?:emojis|tecnicismos|
         rodeos|tildes)|de_tú|de_usted|breve\w*|corto|con_mayúsculas|en_minúsculas)(?!\w)
-    constraint (?!eso|esto|él|ella|yo|tú|se\b)(?:l[oa]s?_|el_)?(?:[\w/-]+_){1,4}?(?:deben?|tienen?_que)_(?:\w+
-        _){0,3}?(?:siempre|nunca|solo|sólo|obligatoriamente)\b
-    constraint (?:nunca_|jamás_|no_|siempre_)(?:debemos|podemos|tenemos_que|se_(?:debe|puede|hace|sube|usa|permite))
-        _(?!olvidar|hacer_nada|saber)\w
     constraint (?:está_|queda_)?(?:terminantemente_)?(?:prohibido|prohibida)_\w
     preference (?:yo_)?(?:me_va_(?:más|mejor)|soy_más_de|no_soy_(?:muy_)?de|no_me_va|no_me_van|paso_de|no_quiero
         _(?:que_me|respuestas|mensajes|emojis))_\w
@@ -293,8 +285,6 @@ PHRASES = r"""
     fact a_mi_\w+_(?:le_(?:da_alergia|encanta|gusta)|no_le_)\w*
     constraint cada_(?:[\w/-]+_){1,4}?(?:necesita|requiere|lleva|pasa_por)_\w
     rule {asked}_(?:me_)?(?:siempre_)?(?:más|menos)_(?:corto|breve|claro|simple|formal|largo|detallado|sencillo)\b
-    constraint (?:(?:todos_)?los|(?:todas_)?las)_(?:{things}|horas|medidas|precios)_(?:siempre|solo|sólo)_(?:en|con|
-        sin|como)_\w
     constraint (?:todos_los|todas_las)_(?:{things}|horas|medidas|precios)_(?:en|con|sin)_\w
     correction* no_es_{old},_(?:sino_)?es_\w
     constraint nada_de_(?!eso|esto|nada)\w+_(?:antes|después|en|para|los|por_la|conmigo)_\w
@@ -308,5 +298,6 @@ PHRASES = r"""
     constraint (?:nada_de|jamás)_(?!eso|esto|nada|nervios|miedo|prisa|llorar|drama)\w+{end}
     rule {situation}_(?:(?!nunca|siempre)[\w'-]+_){1,8}?(?:{asked}|\w+(?:me|lo|la|los|las))(?!\w)_\w
     constraint (?:l[oa]s?|el)_(?:[\w/-]+_){1,4}?(?:nunca|jamás|siempre|solo|sólo)_se_\w+_\w
+    constraint (?:antes|después)_de_[^,.!?]{2,30}?,?_(?:no_{not}|no_me_\w+|nada_de)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -183,8 +183,8 @@ AROUND = r"""
 PHRASES = r"""
     fact (?:mon|ma|mes|notre|nos)_(?:[\w'-]+_){1,4}?(?:c'est_(?!pas|la_|nul|bien|super)|s'appelle(?:nt)?|habite|vit|
         vivent|travaille|étudie|est_(?!pas|très|trop|que|super|génial|une?_(?:idiot|boulet)|en_(?:retard|panne)|malade|
-        mort|cassé|fatigué|le_meilleur|la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|dit|besoin|raison|mal|fait|
-        été|oublié)|parle|mange_pas|ne_mange|tourne_sur|utilise|est_né\w*|va_à)_?\w
+        mort|cassé|fatigué|le_meilleur|la_meilleure)|sont_(?!pas|très|trop|malade)|a_(?!pas|encore|déjà|dit|besoin|
+        raison|mal|fait|été|oublié)|parle|mange_pas|ne_mange|tourne_sur|utilise|est_né\w*|va_à)_?\w
     constraint (?:ne_|n')(?!t'inquiète|vous_inqui|oublie|oubliez|aie|ayez|sois_pas|t'en_fais|vous_en|hésite|hésitez|
         bouge|sais|peux|veux|vous_moquez|te_moque|dis_rien|lâche)(?:(?:me|m'|nous|le|la|les|lui|y|en)_?)?\w+(?:e|es|s|
         ez|ds|ts)_(?:surtout_)?(?:pas|jamais|plus|rien|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore|tout_de
@@ -236,10 +236,6 @@ PHRASES = r"""
         s'appelle))_[^,]{2,60}?,?_(?:et_)?(?:non_pas_|non_|pas_)(?:(?:le|la|à|en)_)?{old}{end}
     rule? {ask}(?:me_|m'|nous_)?toujours_(?:me_|m'|nous_|les_|le_|l')?(?:\w+(?:er|ir|re)(?!\w)|{asked})_\w
     rule (?:tutoie|tutoyez|vouvoie|vouvoyez)-moi\b
-    constraint je_(?:ne_)?(?:peux|dois)_(?:pas|jamais|plus)_(?:manger|boire|prendre|conduire|consommer|travailler)
-        _(?!ça|ce_soir)\w
-    preference {i}(?:veux|voudrais|aimerais|souhaite|préférerais)_(?:(?:des|tes|vos|les|de)_)(?:réponses|explications|
-        messages|textes|résumés)_\w
     correction^ {np}_?{is}_{vague}(?:[\w'.:/@%€-]+_){0,7}?[\w'.:/@%€-]+(?:,?_(?:et_)?(?:pas|non)_{old})?{end}
     correction^* (?:c'est|c'était|ce_sont|il_est|elle_est|je_m'appelle|il_s'appelle|elle_s'appelle|j'habite|je
         _travaille|je_suis|ça_s'écrit)_{vague}(?:[\w'.:/@-]+_){0,6}?[\w'.:/@-]+{end}
@@ -260,20 +256,9 @@ PHRASES = r"""
     preference je_ne_suis_pas_(?:très_|trop_|un_)?fan_d(?:e|u|es)_(?!ça|ce)\w
     decision (?:finalement|au_final|du_coup),?_(?:on|nous)_(?:part(?:ons)?|rest(?:e|ons)|va|allons)_(?:sur|avec)_\w
     change (?:j'ai|on_a|nous_avons)_(?:enfin_)?vendu_(?:mon|ma|notre|le|la|l')_?{old}(?:{end}|_et_)
-    preference (?:les|l')_?(?!gens|voisins)(?:[\w'-]+_){1,3}(?:m'(?:énervent|agacent|ennuient|insupportent)|me
-        _(?:gênent|fatiguent|saoulent))
     rule quand_(?:tu|je|on)_[^!?]{3,80}?,?_{asked}(?:-moi)?_toujours\b
     rule? {ask}ne_(?:plus_)?jamais_(?:me_|m'|nous_)?\w+(?:er|ir|re)(?!\w)_\w
-    rule (?:arrête|arrêtez|cesse|cessez|évite|évitez)_(?:de_|d')(?!rire|pleurer|mentir|faire_ça)(?:me_|m')?\w+(?:er|ir|
-        re)(?!\w)_?\w*
-    rule {asked}(?:-(?:moi|nous))?_(?:(?:plus|toujours)_)?(?:en_(?!deux|trois|cinq|un|une|cette|ce)\w+|sans
-        _(?:emoji\w*|majuscule\w*|jargon)|court|brièvement|simplement|au_tutoiement)(?:_(?:uniquement|seulement|stp|
-        svp|toujours))
     rule (?!il|elle|on|ça|je|tu){asked}(?:-moi)?_[^,!?]{2,60}?_(?:à_chaque_fois|systématiquement|par_défaut)\b
-    constraint (?:mets|mettez|utilise|utilisez|écris|envoie|propose|proposez|donne|ajoute|parle|dis|fais)(?:-moi)?
-        _(?:pas|jamais|plus_d|surtout_pas|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore)\w
-    constraint (?!ça|cela|il|elle|ils|elles|je|tu|on|si|quand|ce\b)(?:l[ea]s?_|l')?(?:[\w'/-]+_){1,4}?doi(?:ven)?t
-        _(?:\w+_){0,3}?(?:toujours|impérativement|obligatoirement|uniquement)\b
     constraint (?:on|nous)_(?:ne_)?(?:doit|devons|peut|pouvons|utilise|déploie|stocke|pousse|merge|met|envoie|fait)
         _(?:jamais|toujours|pas|uniquement|que)_(?!ça\b|encore|oublier)\w
     constraint (?:il_est_|c'est_)?(?:interdit|obligatoire|exclu|impératif|défense|hors_de_question)_(?:de_|d'|:_?)\w
@@ -285,16 +270,10 @@ PHRASES = r"""
         ton\b|ta\b|l'idée|que_tu)\w
     preference (?!ça|cela|ce\b|si|quand)(?:les?_|la_|l'|des_)?[\w'-]+(?:_[\w'-]+){0,3},_(?:c'est_(?:pas_)?mon_truc|
         très_peu_pour_moi|je_(?:n')?(?:aime_pas|supporte_pas|déteste|adore)|j'(?:adore|aime_pas))\b
-    decision (?:on|nous|je)_(?:part(?:ons|s)?_sur|va_(?:utiliser|prendre|rester_sur|partir_sur)|allons_(?:utiliser|
-        prendre)|rest(?:e|ons)_sur|garde(?:ons)?|prends?|passe_(?:à|sur)|opt(?:e|ons)_pour)_(?!ça\b|le_premier|le
-        _temps|l'air|soin|une?_(?:douche|café|pause))\w[^,?!]{1,60}?(?:finalement|définitivement|désormais|pour_le
-        _projet|c'est_décidé|point_final)
     correction^ (?!seulement|.*\bn(?:e_|'))[^,.!?]{2,60}?,?_(?:et_)?(?:pas|non_pas|non)_(?!seulement|cher|sûr|encore|
         que\b|de_|mal\b|du_tout|vrai|possible|grave)(?:(?:le|la|à|en)_)?{old}{end}
     change j'habite_maintenant_\w
     constraint chaque_(?:[\w'/-]+_){1,4}?(?:nécessite|a_besoin_d|requiert|passe_par)\w*
-    rule (?!.*\bc(?:e|et|ette|es)_)(?!fai|refai|rend){asked}(?:-moi)?_(?:plus|moins)_(?:court|brièvement|simplement|
-        simple|clair|formel|long|détaillé)
     constraint (?:tous_les|toutes_les)_(?:{things}|heures|mesures|prix)_(?:en|avec|sans|au_format)_\w
     correction* ce_n'est_pas_{old},_c'est_\w
     constraint~ (?:pas_(?:de_|d')|jamais_(?:de_|d')|sans_|uniquement_|que_du_|que_des_)(?!souci|problème|idée)\w+(?:
@@ -312,5 +291,6 @@ PHRASES = r"""
     constraint~ rien_(?:de_|d')(?!grave|nouveau|spécial)(?:[\w'-]+_?){1,4}{end}
     constraint+ pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|idée|bol|temps)[\w'-]+
         _(?:chez_(?:nous|moi)|à_la_maison|dans_(?:mes|les|tes)|pour_moi|le_soir|avant_|après_)
+    preference je_suis_(?:plutôt|plus)_(?:du_|un_|une_)?(?!d'accord|pour|contre|bien|content)\w+_(?:que|et_pas)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -269,6 +269,7 @@ _GENERAL = r"""
     constraint+ {nothing}_(?:[\w'/-]+[_,]*){4,}
     preference+ [^?!]{2,80}?(?<!\w){taste}(?!\w)
     constraint (?!{whom}(?!\w))[^,?!]{3,40}_{lastingly}_(?:\w+_){0,3}?{our}_\w
+    rule~ (?:\w{1,3}_)?{things}_(?:\w+_){0,3}?{in}_\w
     preference {rather}\w[^?!]{3,}
     rule? {could}(?=[^?!]*(?<!\w)(?:{ever}|{now})(?!\w))\w[^!]{6,}
     fact+ {kin}_?(?:[\w'-]+_){0,2}?{be}{lasting}
@@ -276,6 +277,7 @@ _GENERAL = r"""
     decision+ (?:[\w'-]+_){0,6}?{decided}[:,]?_\w
     fact* {called}_\w
     fact+ {kin}_?(?:[\w'-]+_){0,2}?{lives}(?!\w)
+    fact+* {kin}_(?:[\w'-]+_){0,2}?(?:{be})?{place}_\w{3,}
     fact+ (?=[^?!]{0,90}?(?<!\w){habit}(?!\w))(?:[^,?!]{0,40}_)?{me}(?!\w)
     fact+* {self}\w
     fact+ {self}[^,?!]{0,30}?(?<!\w){place}_\w{3,}
