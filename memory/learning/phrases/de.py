@@ -323,5 +323,38 @@ PHRASES = r"""
     fact (?:ich|wir)_(?:bin|sind)_(?:[\w-]+_){1,4}?(?:verheiratet|verlobt|geboren|aufgewachsen|tätig|angestellt|
         beschäftigt){end}
     preference ich_bin_(?:eher|mehr)_(?:ein\w*|der|die|so_ein\w*)_\w
+    rule {imperative}_(?:(?:mir|mich|bitte|mit_mir|uns)_){0,3}(?:kurz|knapp|ausführlich|einfach|auf_(?!deutsch
+        _übersetz)\w+isch|auf_deutsch|in_(?:grad|gramm|kilometern|metern|stichpunkten|celsius|euro)|ohne_emojis|per_du|
+        förmlich|locker|klein|höflich)\b
+    preference (?:ich|wir)_(?:hätten?|möchten?|wünsche_mir|wollen?)_(?:gern\w*|lieber|nur|bitte|immer|generell)_(?:\w+
+        _){0,3}?(?:antwort\w*|erklärung\w*|nachrichten|zusammenfassung\w*|texte)\b
+    preference (?:ich_)?(?:steh\w*_(?:total_|voll_|nicht_|mehr_)?auf|bin_(?:ein_|kein_)?(?:großer_|totaler_|echter
+        _)?(?:fan_von|\w+mensch|\w+typ|\w+liebhaber\w*))_?(?!dich|dem_schlauch)\w
+    decision (?:wir|ich)_(?:nehmen?|bleiben?_bei|setzen?_auf|gehen_mit|machen_es_mit)_(?:jetzt_|nun_|definitiv_|doch_|
+        künftig_)\w
+    rule (?:hör\w*(?:_bitte)?_auf|schluss|genug)_mit_(?:den|deinen|diesen|dem|die|das_ganze)_(?!quatsch|scheiß|unsinn|
+        mist)\w+_(?:in|bei|wenn|weg|sein)\w*_?\w*
+    change (?:ich_habe?|wir_haben)_(?:endlich_|gerade_)?(?:unser\w*|mein\w*|das|den|die)_{old}_(?:verkauft|abgeschafft|
+        weggegeben)\b
+    rule? (?P<ask>(?:kannst|könntest|würdest|können|könnten|würden)_(?:du|sie)_(?:bitte_)?)(?:[\w-]+_){1,3}(?:immer|
+        nie|nur)_[^?!]{3,60}en{end}?
+    change seit_(?!heute|gestern|stunden|wann|eben)(?:dieser_|diesem_|letzte[rnm]_|anfang_)?\w+_(?:wohne|arbeite|lebe|
+        studiere|bin|nutze)_(?:ich|wir)_\w
+    constraint (?!mach|sorg|keine_(?:ahnung|sorge|lust|zeit|idee|angst|panik|probleme?|frage|eile|chance|macht|
+        kohle))(?:bitte_)?(?:keine?n?|nie|niemals)_(?:(?!\b(?:ich|er|sie|es|wir|habe?|hat|war|ist|bin|so|mehr|
+        wieder)\b)[\w-]+_?){1,5}(?:bitte|für_mich|in_(?:mein|den|der)\w*|mehr_vorschlagen)\b
+    correction^* (?:ist|sind|heißt|liegt|beginnt|startet|wohnt|arbeitet|kostet|läuft)_(?:der|die|das|mein\w*|unser\w*|
+        sein\w*|ihr\w*)_(?:[\w/-]+_){1,5}?{vague}[^,.?!]{1,40}{end}
+    rule (?!\w+_du\b){imperative}_(?:(?:mir|bitte|ab_jetzt|etwas|ein_bisschen|viel)_){0,3}(?:kürzer|knapper|
+        ausführlicher|einfacher|förmlicher|lockerer|höflicher)\b
+    constraint alle_(?:\w+_)?(?:{things}|zeiten|uhrzeiten|maße|berichte)_(?:bitte_)?(?:immer_|nur_)?(?:in|auf|mit|ohne|
+        als|per)_\w+
+    correction* (?:es_ist_|das_ist_)?nicht_(?:(?:am|im|um|der|die)_)?{old},_(?:(?:am|im|um|es_ist|der|die)
+        _)?(?-i:[A-ZÄÖÜ]\w+|\d\S*){end}
+    constraint keine_(?!ahnung|sorge|lust|zeit|idee|angst|panik|problem|frage|eile|chance)(?:[\w-]+_){1,2}?(?:vor|nach|
+        in|bei|am|für_mich)_(?!mir|dir|uns)[\w -]{2,30}{end}
+    correction^ [^,.!?]{2,40}?_nicht_(?:auf_|in_|am_|um_|bei_)?{old},?_sondern_\w
+    constraint (?!das|es|ich|du|er|sie|wir|man|heute)(?:[\w/-]+_){1,4}?(?:werden|wird)_(?:[\w/.-]+
+        _){0,4}?(?:ausschließlich|nur|niemals|nie|immer|grundsätzlich)_(?!besser|schlecht|schlimmer|wieder)\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

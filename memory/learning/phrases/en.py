@@ -416,5 +416,56 @@ PHRASES = r"""
     rule~ (?!the|this|that|my|your|an?|some)\w+_{things}_in_(?!the|this|that|my)\w
     constraint (?!(?:it|that|this|he|she|they|i|you|we)\b)(?:[\w/-]+_){1,5}?(?:must|shall|have_to|has_to)_be_\w+(?:ed|
         en)_(?:by|with|in|before|within|to|at)_\w
+    change i(?:'ve|ve|_have)?_(?:just_|recently_|finally_)?(?:got_(?:married|engaged|divorced|promoted|an?_(?:new
+        _)?(?:job|dog|cat|puppy|kitten|car|bike))|adopted_an?|became_an?|started_(?:a_new|working_(?:at|as|for)|as_an?|
+        at_\w+)|retired|graduated|turned_\d+|had_a_(?:baby|son|daughter)|(?:was|been|got)_diagnosed|joined_(?!the
+        _call))\b
+    constraint no_(?:more_)?(?!thanks|thank|problem|idea|way|worries|one|doubt|clue|chance|need|comment|rush|matter|
+        wonder|off?en[cs]e|time|luck|pain|longer|i|it|its|that|this|the|you|we|he|she|joke|kidding|biggie|shit|cap|
+        wait|sorry|not|please|really|hard|big|reason|point|good)(?:[\w'-]+_){1,4}?(?:please|pls|plz|ever|for_me|in_my|
+        in_the|when|unless|after|before|on_(?:weekends|sundays))\b
+    rule {now},?_(?!(?:i|we|he|she|it|they)_(?!say|write|ask|send|call|want|prefer|text|tell|mention|use))\w
+    rule {after},?_(?:please_)?(?:you_|(?:always|never|only|don'?t|do_not|no)_|{verbs}\b)
+    rule? {ask}(?:stop|quit|cease|avoid|refrain_from)_(?!being_|worrying|it\b|by\b|the\b|this\b|at\b)\w+ing_(?!it\b|
+        this\b|that\b|now\b)\w
+    rule (?:metric|celsius|lower_?case|24[-_]?h(?:our)?|text|short_{answers}|{answers}_in_[\w_]{3,20})(?:
+        _[\w-]+){0,3}?_only\b
+    preference {i}(?:want|need)_(?:(?:all|your|my|every|short|shorter|brief|fewer|no)_){1,3}(?:\w+_){0,2}?{answers}\b
+    fact i_(?:also_)?have_(?:bad_|severe_|mild_)?(?:asthma|diabetes|co?eliac\w*|adhd|add|dyslexia|hypertension|
+        arthritis|migraines|epilepsy|psoriasis|eczema|ibs|pcos|lupus|tinnitus|insomnia|anxiety|depression|autism|gout|
+        reflux|kids|twins)\b
+    fact i_(?:usually|normally|typically|mostly|generally|always|never)_(?:wake|get_up|go_to|eat|drink|take|have|work|
+        wear|buy|cook|sleep|start|commute|shop|train|run|order|read|study)_(?!it\b|this|that)\w
+    constraint no_(?!one|idea|way|more_than|problem|need|i\b|matter|luck|news|time|sign|response|sooner)(?:[\w'-]+
+        _){1,3}?(?:before|after|on|during|in_(?:my|the)|for_(?:me|my))_(?!this|that|it\b)[\w' -]{2,30}{end}
+    change (?:i|we)_(?:just_|recently_)?(?:adopted|got|bought)_an?_(?:\w+_)?(?:dog|cat|puppy|kitten|house|car|bike|
+        flat|horse|baby)\b
+    preference (?!these|those|they|you|people)(?:[\w'-]+_){1,3}(?:annoy|irritate|bore|drive_me_(?:nuts|crazy|mad)|bug)
+        _?(?:me)?{end}
+    change (?:i|we)_(?:can'?t|cannot)_(?!take|stand|wait|see|find|remember|even|do_(?:it|this|that)|believe|handle|
+        hear|open|think|sleep)(?P<old>[^,;!?]{2,40}?)_any_?more\b
+    change (?:as_of|starting|since)_(?!today|tomorrow|yesterday)(?:(?:this|next|last)_)?\w+,?_(?:i|we)(?:'m|'re|_am|
+        _are)?_(?:live|work|use|living|working|studying)_\w
+    constraint (?:our|my)_(?:[\w'/-]+_){1,4}?(?:must|mustn't|shall|ha(?:s|ve)_to|needs?_to)_(?!have_been|be_(?:tired|
+        nice|wrong|crazy|hard|fun|out|in)|go|leave|call|get|see)\w
+    rule (?:just_|only_)?(?:write|speak|talk|reply|answer|respond|text|message)_(?:to_me_|me_|back_)?(?:in|with|
+        without|like)_(?:[\w-]+_){1,6}?(?:only|please|pls|always)$
+    preference (?:i|we)(?:'d|d|_would)_(?:really_)?(?:appreciate|like|love|want)_(?:(?:it_)?if_you_|(?:your_|all_|my_|
+        shorter_|longer_|short_|brief_|more_|fewer_|less_|\w+_){0,2}{answers}_(?!to\b))
+    correction^ its?'?s?_{vague}(?:[\w'.:/@-]+_){1,4}?(?:with|without|not)_(?:an?_)?\w
+    correction i_meant_(?!to\b|that\b|it\b|what\b|well\b|no\b)\w
+    rule? {ask}{verbs}_(?:[\w'-]+_){1,8}?(?:in|for|with|on|to)_(?:everything|all_(?:my|our|your|of_my)|every_\w+
+        _(?:you|i|we)|any_\w+_(?:you|i|we))\b
+    correction* (?!you|i\b|he|she|they|we|if|when)(?:[\w'/-]+_){1,3}?(?:is|are|runs|starts|goes|listens)_[^,]{2,40}?,
+        _not_(?!sure|so|too|only|just|that|bad){old}{end}
+    preference (?:i|we)(?:'d|d|_would)?_(?:really_)?(?:want|need|like|love|prefer)_(?:you|u)_to_(?:be|stop|keep|avoid|
+        treat|call|address|speak|talk|use|always|never|not|only)_(?!this|that|it\b)\w
+    correction^ (?:[\w'/-]+_){1,4}?(?:isn'?t|is_not|aren'?t|are_not|wasn'?t)_(?!sure|working|that|so|bad|good){old},?
+        _(?:but|it'?s|they'?re)_\w
+    constraint (?!it|that|this|he|she|they|i|you|we|there)(?:[\w/-]+_){1,4}?(?:is|are|get|gets)_(?:(?:always|never|
+        only)_\w+ed\b|\w+ed_(?:[\w/-]+_){0,5}?only{end})
+    rule i_(?:must_|would_|have_to_|kindly_)?ask_(?:that_)?(?:you|u)_(?:to_)?(?:never|always|not|please|refrain|only|
+        use|keep|address)_?\w
+    constraint never_(?:any|anything_with)_\w+(?:_\w+){0,3}{end}
 """
 TABLE = table(WORDS, AROUND, PHRASES)

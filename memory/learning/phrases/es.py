@@ -271,8 +271,6 @@ PHRASES = r"""
     change (?:he|hemos)_(?:adoptado|tenido|comprado)_una?_(?!problem|error|idea|duda)\w
     change (?:(?:he|hemos)_vendido|vend(?:í|imos))_(?:mi|nuestr[oa]|el|la)_{old}(?:{end}|_y_)
     rule? [¿¡]?(?P<ask>(?:puedes|podrías|puede|podría)_(?:por_favor_)?)\w+r(?:me|nos|le)?_(?:siempre|solo|sólo)_\w
-    rule? {ask}siempre_(?!pasa|hay|es_|me_\w+as_una?_)(?:(?:me|nos|le)_)?(?:{doing}|\w+(?:as|es|a|e)_(?:en|primero|el|
-        la|los|las|con|un|una|mis|mi)\b|{infinitive})
     rule (?:deja|para|dejad)_de_(?!ser|mentir|molestar)\w+r(?:me)?_\w
     rule {doing}_(?:siempre|solo|sólo|en_(?!cinco|dos|tres|una|un|pocas|el|la|este|esta)\w+|sin_(?:emojis|tecnicismos|
         rodeos|tildes)|de_tú|de_usted|breve\w*|corto|con_mayúsculas|en_minúsculas)(?!\w)
@@ -299,5 +297,34 @@ PHRASES = r"""
     rule {situation}_(?:(?!nunca|siempre)[\w'-]+_){1,8}?(?:{asked}|\w+(?:me|lo|la|los|las))(?!\w)_\w
     constraint (?:l[oa]s?|el)_(?:[\w/-]+_){1,4}?(?:nunca|jamás|siempre|solo|sólo)_se_\w+_\w
     constraint (?:antes|después)_de_[^,.!?]{2,30}?,?_(?:no_{not}|no_me_\w+|nada_de)_\w
+    rule (?:cada_vez_que|siempre_que)_[^!?]{3,80}?,_(?:por_favor,?_)?{asked}\b
+    preference (?:quiero|prefiero|quisiera)_(?:(?:las|tus|unas)_)?(?:respuestas|explicaciones|mensajes|textos)_\w
+    correction^ [^,.!?]{2,60}?,?_(?:y_)?no_(?!solo|sólo|sé|puedo|quiero|es\b|hay|me\b|lo\b|gracias)(?:(?:el|la|en|a|
+        con)_)?{old}{end}
+    change ahora_(?:vivo|trabajo|estudio)_en_\w
+    change (?:me_(?:casé|he_casado|divorcié|jubilé|he_jubilado|gradué)|(?:he_)?adopt(?:é|ado|amos)|(?:acabo_de|
+        acabamos_de)_(?:adoptar|mudar|tener_un|casar|empezar_a_trabajar|jubilar)\w*)_?\w
+    rule (?:deja|para|basta|corta)_(?:ya_)?(?:de_|con_)?(?:l[oa]s|tant[oa]s?)_(?!tonter|mentira|juego)\w+_(?:conmigo|
+        cuando|a_mí|en_(?:mis|tus|las_respuestas|los_mensajes))_?\w*
+    preference me_(?:ponen_(?:nervios[oa]|de_los_nervios|mal)|sacan_de_quicio|aburren|irritan|cansan)_(?!esos|estas?|
+        estos|tus)\w
+    change desde_(?!ayer|hoy|hace|anoche|siempre|las?_)(?:\w+_){0,2}\w+,?_(?:vivo|trabajo|estudio|uso|soy|vivimos|
+        usamos)_\w
+    rule cuando_(?:me_|te_|yo_)[^!?]{3,80}?_{asked}_(?:\w+_)?siempre\b
+    constraint (?!eso|esto|él|ella|yo|tú|se\b)(?:l[oa]s?_|el_)?(?:[\w/-]+_){1,4}?(?:deben?|tienen?_que)_(?:\w+
+        _){0,3}?(?:siempre|nunca|solo|sólo|obligatoriamente)\b
+    constraint (?:nunca_|jamás_|no_|siempre_)(?:debemos|podemos|tenemos_que|se_(?:debe|puede|hace|sube|usa|permite))
+        _(?!olvidar|hacer_nada|saber)\w
+    constraint (?:sin|solo|sólo|únicamente)_(?!embargo|duda|querer|problema|quería|quiero|era|es\b|que\b|una_pregunta|
+        por\b)(?:\w+_){1,4}?(?:por_favor|porfa|para_mí|en_mis)\b
+    preference (?!eso|esto|ese|esta|si|cuando)(?:el_|la_|los_|las_)?[\w-]+(?:_[\w-]+){0,3},?_(?:no_)?(?:me_(?:encanta|
+        encantan|gusta_mucho|da_asco|dan_asco|sienta_mal|sientan_mal)|l[oa]s?_(?:odio|detesto|adoro))\b
+    constraint (?:(?:todos_)?los|(?:todas_)?las)_(?:{things}|horas|medidas|precios)_(?:siempre|solo|sólo)_(?:en|con|
+        sin|como)_\w
+    constraint~ (?:nada_de|sin|ningún|ninguna|solo|sólo)_(?!duda|problema|eso|esto)(?:\w+_){0,4}?\w+{end}
+    constraint~ (?:en|para|con)_(?:[\w-]+_){1,3}?(?:sin|solo|sólo)_\w
+    constraint no_me_(?!digas_que|jodas|hagas_(?:reír|esto)|tomes|mientas|dejes)\w+(?:es|as)_(?!esto|eso|así|nada\b)\w
+    rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
+    correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -292,5 +292,33 @@ PHRASES = r"""
     constraint+ pas_(?:de_|d')(?!souci|problème|chance|panique|quoi|nouvelle|réponse|stress|idée|bol|temps)[\w'-]+
         _(?:chez_(?:nous|moi)|à_la_maison|dans_(?:mes|les|tes)|pour_moi|le_soir|avant_|après_)
     preference je_suis_(?:plutôt|plus)_(?:du_|un_|une_)?(?!d'accord|pour|contre|bien|content)\w+_(?:que|et_pas)_\w
+    rule (?:à_l'avenir|dans_le_futur),?_(?:s'il_te_plaît,?_)?(?:ne_|n')?{asked}
+    rule (?:chaque_fois_que|à_chaque_fois_que)_[^!?]{3,80}?,_(?:s'il_te_plaît,?_)?{asked}
+    constraint je_(?:ne_)?(?:peux|dois)_(?:pas|jamais|plus)_(?:manger|boire|prendre|conduire|consommer|travailler)
+        _(?!ça|ce_soir)\w
+    preference {i}(?:veux|voudrais|aimerais|souhaite|préférerais)_(?:(?:des|tes|vos|les|de)_)(?:réponses|explications|
+        messages|textes|résumés)_\w
+    change (?:je_me_suis|on_s'est|je_viens_de_(?:me_)?|on_vient_d(?:e_|'))_?(?:mariée?s?|divorcée?|pacsés?|marier|
+        adopter|divorcer|commencer_un|avoir_un|changer_de_(?:boulot|travail|numéro))\b
+    preference (?:les|l')_?(?!gens|voisins)(?:[\w'-]+_){1,3}(?:m'(?:énervent|agacent|ennuient|insupportent)|me
+        _(?:gênent|fatiguent|saoulent))
+    change depuis_(?!hier|ce_matin|toujours|des_heures|une_heure)(?:\w+_){0,2}\w+,?_(?:je_(?:travaille|vis|suis|bosse)|
+        j'habite|j'utilise|on_(?:vit|utilise))_\w
+    rule (?:arrête|arrêtez|cesse|cessez|évite|évitez)_(?:de_|d')(?!rire|pleurer|mentir|faire_ça)(?:me_|m')?\w+(?:er|ir|
+        re)(?!\w)_?\w*
+    rule {asked}(?:-(?:moi|nous))?_(?:(?:plus|toujours)_)?(?:en_(?!deux|trois|cinq|un|une|cette|ce)\w+|sans
+        _(?:emoji\w*|majuscule\w*|jargon)|court|brièvement|simplement|au_tutoiement)(?:_(?:uniquement|seulement|stp|
+        svp|toujours))
+    constraint (?:mets|mettez|utilise|utilisez|écris|envoie|propose|proposez|donne|ajoute|parle|dis|fais)(?:-moi)?
+        _(?:pas|jamais|plus_d|surtout_pas|aucun\w*)_(?!ça\b|cela|ce\b|cette|maintenant|encore)\w
+    decision (?:on|nous|je)_(?:part(?:ons|s)?_sur|va_(?:utiliser|prendre|rester_sur|partir_sur)|allons_(?:utiliser|
+        prendre)|rest(?:e|ons)_sur|garde(?:ons)?|prends?|passe_(?:à|sur)|opt(?:e|ons)_pour)_(?!ça\b|le_premier|le
+        _temps|l'air|soin|une?_(?:douche|café|pause))\w[^,?!]{1,60}?(?:finalement|définitivement|désormais|pour_le
+        _projet|c'est_décidé|point_final)
+    decision (?:décision|c'est_décidé|décidé|c'est_acté)(?:_(?:prise|finale))?_?[:,–—-]+_*\w
+    rule {asked}(?:-moi)?_[^,!?]{2,60}?,?_même_(?:si|quand)_
+    correction* (?:je_suis|c'est|j'habite|moi_c'est)_[^,]{2,40},_(?:et_)?pas_(?:à_)?{old}{end}
+    correction^ [^,.!?]{2,40}?_?n'est_pas_(?:sous_|à_|en_|le_|la_)?{old},?_mais_\w
+    rule je_(?:vous|te)_prie_de_(?:ne_plus|ne_pas|ne_jamais|toujours|désormais)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)
