@@ -102,10 +102,11 @@ WORDS = r"""
     restrict (?:nur|ausschließlich|kein\w+|nie(?:mals)?(?!_(?:gesagt|gehört|gesehen|wieder))|grundsätzlich)
     first (?!(?:[\w-]+_){0,4}?(?:wollte|hatte|war|habe?|bin|dachte|konnte|sollte|musste)(?!\w))(?:ich_\w+e?|wir_\w+en|
         (?:[\w-]+_){1,4}?\w+_(?:ich|wir)|\w+e_ich)
-    habit (?:(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|jede[ns]?_(?:zweite\w?_|dritte\w?_)?(?:tag|morgen|
-        abend|mittag|woche|monat|jahr|nacht|sommer|winter|\w+tag|mittwoch|wochenende)|werktags|wochentags|am
-        _wochenende_immer|(?:einmal|zweimal|dreimal|\d_?mal|mehrmals)_(?:pro|die|im|in_der)_(?:woche|monat|jahr|tag)|
-        seit_(?:\w+_)?(?:jahren|monaten|\d{4}|kindheit|geburt)|morgens|abends|nachts|meistens|normalerweise)
+    habit (?:seit_(?:de[mr]|sein\w*|ihr\w*|mein\w*)_\w+|(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|jede[ns]?
+        _(?:zweite\w?_|dritte\w?_)?(?:tag|morgen|abend|mittag|woche|monat|jahr|nacht|sommer|winter|\w+tag|mittwoch|
+        wochenende)|werktags|wochentags|am_wochenende_immer|(?:einmal|zweimal|dreimal|\d_?mal|mehrmals)_(?:pro|die|im|
+        in_der)_(?:woche|monat|jahr|tag)|seit_(?:\w+_)?(?:jahren|monaten|\d{4}|kindheit|geburt)|morgens|abends|nachts|
+        meistens|normalerweise)
     me (?:ich|wir|bin|hab|habe|arbeite?|mein\w*|unser\w*)
     self (?:(?:ich|wir)_(?:bin|sind|habe?n?|hab|lerne?n?|mache?n?|spiele?n?|betreue?n?|leite|führe|besitze?n?|
         schreibe?_(?:an|immer)|baue?n?|züchte?n?|verkaufe?n?|unterrichte?n?|engagiere|halte?n?|fahre?n?|pendle|

@@ -98,19 +98,20 @@ WORDS = r"""
         _)(?:nothing|no(?!_(?:one|idea|way|problem|worries|thanks|need|doubt|wonder|matter|clue|time|rush|luck|more
         _than|i|it|its|that|this|the|you|we|he|she|not|please|hard|point|reason|big|longer|news|chance|offen[cs]e|
         comment|sign|response|pain|plan|man|place|love|life|words?)_)_[\w'-]+)
-    moving (?:i|we)?_?(?:(?:just_|recently_|finally_)?(?:left|quit|sold|moved_(?:in|out|back)|switched_jobs|changed
-        _jobs|started_at|broke_up|split_up|retired|got_rid_of)_(?!the_(?:house|room|party|meeting|building|office|keys|
-        door|out|a)|it\b|that|this|him|her|you|me)[^?!]{2,60}?(?<!\w)(?:now|last_\w+|in_\w+|this_(?:year|month|summer)|
-        for_good)(?!\w))
+    moving (?:(?:i|we)(?:'ve)?)?_?(?:(?:just_|recently_|finally_)?(?:left|quit|sold|swapped|moved_(?:in|out|back)|
+        switched_jobs|changed_jobs|started_at|broke_up|split_up|retired|got_rid_of)_(?!the_(?:house|room|party|meeting|
+        building|office|keys|door|out|a)|it\b|that|this|him|her|you|me)[^?!]{2,60}?(?<!\w)(?:now|last_\w+|in_\w+|this
+        _(?:year|month|summer)|for_good)(?!\w))
     nowadays (?:now|nowadays|these_days|as_of_\w+)
     being (?:(?:i|we)_(?!feel|see|know|understand|get|need|want|think|have_to|\w+ed_)[a-z]+_(?:at|in|on|from|with)|
         i'?m|we'?re|i_am|we_are)_(?:at_an?|with|in_(?-i:[A-Z])|living|working|studying|based|on_(?-i:[A-Z]))_?|(?:i|
         we)_only_(?:have|use|eat|drink|work)_
-    taste (?:(?:is|are)_not_my_(?:thing|style)|(?:isn'?t|aren'?t|not)_(?:really_)?(?:my|our)_(?:thing|cup_of_tea|style|
-        jam)|all_the_way|over_\w+_any_day|any_day_of_the_week|(?:is|are)_(?:not|n't)_for_me|makes?_(?:me|my_\w+)
-        _(?:gag|sick|glaze|crazy|nervous|anxious|cringe|itch|nuts)\w*|(?:does|do)(?:n't|_not)_(?:work_for|agree_with|
-        do_it_for)_me|works?_(?:best|better)_for_me|drives?_me_(?:nuts|crazy|mad|insane|up_the_wall)|gets?_on_my
-        _nerves|suits?_me_(?:best|better)|deal_?-?breaker|i_(?:can'?t|cannot)_stand|over_\w+_for_me)
+    taste (?:not_(?:big|keen|mad|hot)_on_\w+|(?:is|are)_not_my_(?:thing|style)|(?:isn'?t|aren'?t|not)_(?:really
+        _)?(?:my|our)_(?:thing|cup_of_tea|style|jam)|all_the_way|over_\w+_any_day|any_day_of_the_week|(?:is|are)
+        _(?:not|n't)_for_me|makes?_(?:me|my_\w+)_(?:gag|sick|glaze|crazy|nervous|anxious|cringe|itch|nuts)\w*|(?:does|
+        do)(?:n't|_not)_(?:work_for|agree_with|do_it_for)_me|works?_(?:best|better)_for_me|drives?_me_(?:nuts|crazy|
+        mad|insane|up_the_wall)|gets?_on_my_nerves|suits?_me_(?:best|better)|deal_?-?breaker|i_(?:can'?t|cannot)_stand|
+        over_\w+_for_me)
     rather (?:rather|prefer|not_a|not_much_of_an?|i'm_more_of_an?)_(?!not|you|than)
     decided (?:(?:we|i|me_and_\w+|\w+_and_i|committee|board|team|family|group|council|management|everyone)(?:'ve|_have|
         _has|'s)?_(?:all_|finally_|both_|now_)?(?:decided|agreed|settled|opted|voted|chosen|gone_for|gone_with)_(?:on|
@@ -138,8 +139,8 @@ WORDS = r"""
     habit (?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|tues|wednes|thurs|fri|satur|sun)day_(?:morning|
         afternoon|evening|night)s|week(?:days|ends|nights)|(?:every|each)_(?:other_|single_|second_)?(?:day|week|month|
         year|morning|evening|night|weekend|summer|winter|\w+day|christmas)|(?:once|twice|\w+_times)_a_(?:day|week|
-        month|year)|for_(?:\w+_){0,2}(?:years|decades)|since_(?:\d{4}|i_was_\w+|childhood|birth)|most_(?:days|mornings|
-        evenings|nights|weekends))
+        month|year)|for_(?:\w+_){0,2}(?:years|decades)|since_(?:(?:the|his|her|my)_\w+|\d{4}|i_was_\w+|childhood|
+        birth)|most_(?:days|mornings|evenings|nights|weekends))
     me (?:i|we|i'm|i've|we're|we've|im|ive|my|our)
     self (?:(?:i|we)_(?!(?:\w+ed|was|were|had|went|got|did|saw|said|met|told|made|took|came|found|gave|lost|heard|
         bought|ate|drank|left|just|already|can|could|will|would|should|might|may|must|do|did|sent|ran|sat|put|cut|hit|
@@ -467,5 +468,8 @@ PHRASES = r"""
     rule i_(?:must_|would_|have_to_|kindly_)?ask_(?:that_)?(?:you|u)_(?:to_)?(?:never|always|not|please|refrain|only|
         use|keep|address)_?\w
     constraint never_(?:any|anything_with)_\w+(?:_\w+){0,3}{end}
+    rule {situation}[^,?!]{2,60}?_(?:leave_out|keep|give_me|tell_me|use|include|add|skip|avoid|always|don'?t)
+        _\w[^?!]{3,}
+    constraint+ we_(?:can't|cannot|aren't_allowed_to|must_not)_have_(?!it|this|that)\w[^?!]*?_(?:in|at|on)_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -78,16 +78,16 @@ WORDS = r"""
     asking (?:puedes|podrías|debería|hay|es|son|tengo|crees)
     nothing (?:(?:ningún|ninguna)_(?!problema|duda|idea|sentido|lado|momento|caso|manera|gana)[\w-]+|nada_(?:sale|
         entra|pasa_a|se_\w+))
-    moving (?:(?:me|nos)_(?:mudé|mudamos|cambié|cambiamos|separé|separamos|jubilé|divorcié|fui_a_vivir)|(?:dejé|
-        dejamos|vendí|vendimos|renuncié|plaqué)_(?!de_|que|el_(?:coche_en|móvil|bolso)|la_(?:puerta|llave|luz)|un\b|
-        una\b|eso|esto|pasar|claro))
+    moving (?:me_he_(?:hecho|puesto|cambiado|pasado)_\w+|(?:me|nos)_(?:mudé|mudamos|cambié|cambiamos|separé|separamos|
+        jubilé|divorcié|fui_a_vivir)|(?:dejé|dejamos|vendí|vendimos|renuncié|plaqué)_(?!de_|que|el_(?:coche_en|móvil|
+        bolso)|la_(?:puerta|llave|luz)|un\b|una\b|eso|esto|pasar|claro))
     nowadays (?:ahora|actualmente|hoy_en_día|desde_\w+)
     being (?:ahora|actualmente|últimamente)_(?:vivo|vivimos|trabajo|curro|laburo|trabajamos|estudio|uso|usamos|estoy
         _en_(?-i:[A-ZÁÉÍÓÚÑ])|soy|doy|tengo_\w+_(?:años|hijos|perros))_?
-    taste (?:no_(?:es|son)_lo_mío|(?:no_)?me_(?:matan?|estresan?|agobian?|aturden?|marean?|cansan?_mucho|chiflan?|
-        flipan?|pierden|ponen?_de_los_nervios|va_mejor|viene_mejor|resulta_más_\w+|da_mucha_pereza|caen?_(?:mal|fatal|
-        pesad\w+)|sientan?_(?:mal|fatal))|no_(?:lo|la|los|las)_(?:soporto|trago|aguanto|quiero_ver)|mil_veces|antes
-        _que_\w+|(?:no_)?(?:uso|como|bebo|tomo|aguanto|soporto))
+    taste (?:no_me_(?:gusta|gustan|entra|va)|no_(?:es|son)_lo_mío|(?:no_)?me_(?:matan?|estresan?|agobian?|aturden?|
+        marean?|cansan?_mucho|chiflan?|flipan?|pierden|ponen?_de_los_nervios|va_mejor|viene_mejor|resulta_más_\w+|da
+        _mucha_pereza|caen?_(?:mal|fatal|pesad\w+)|sientan?_(?:mal|fatal))|no_(?:lo|la|los|las)_(?:soporto|trago|
+        aguanto|quiero_ver)|mil_veces|antes_que_\w+|(?:no_)?(?:uso|como|bebo|tomo|aguanto|soporto))
     rather (?:mejor|antes|más_bien)_(?:en|por|con|sin)_(?!otro_momento|luego|cierto)
     decided (?:(?:nos_quedamos_con|nos_vamos_a|hemos_quedado|quedamos_en|nos_decidimos|me_decidí|(?:h?emos|he|han|ha)
         _(?:decidido|acordado|elegido|escogido|resuelto)|(?:decidimos|decidieron|acordamos|acordó|decidió))(?!_(?:nada|
@@ -108,11 +108,11 @@ WORDS = r"""
     restrict (?:(?<!no_)s[oó]lo|nunca|jamás|únicamente)
     first (?:yo_|nosotros_)?(?:[\w]+_){0,4}?(?:lo_|la_|los_|las_|me_|nos_)?(?:nunca_|siempre_|solo_|sólo_)?\w+(?:o|oy|
         mos)
-    habit (?:tod[oa]s_l[oa]s_(?:días|años|meses|noches|mañanas|tardes|semanas|veranos|inviernos|findes|fines|lunes|
-        martes|miércoles|jueves|viernes|sábados|domingos)|cada_(?!vez|uno|cual)\w+|l[oa]s_(?:lunes|martes|miércoles|
-        jueves|viernes|sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|(?:una|dos|tres)_ve(?:z|ces)
-        _(?:por|a_la|al)_\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|\d{4}|pequeñ[oa]|chic[oa])|
-        normalmente|de_lunes_a_\w+)
+    habit (?:desde_(?:el|la|su|mi)_\w+|tod[oa]s_l[oa]s_(?:días|años|meses|noches|mañanas|tardes|semanas|veranos|
+        inviernos|findes|fines|lunes|martes|miércoles|jueves|viernes|sábados|domingos)|cada_(?!vez|uno|cual)\w+|l[oa]s
+        _(?:lunes|martes|miércoles|jueves|viernes|sábados|domingos|findes|fines_de_semana|mañanas|tardes|noches)|
+        (?:una|dos|tres)_ve(?:z|ces)_(?:por|a_la|al)_\w+|(?:desde|hace)_(?:hace_)?(?:\w+_){0,2}?(?:años|meses|niñ[oa]|
+        \d{4}|pequeñ[oa]|chic[oa])|normalmente|de_lunes_a_\w+)
     me (?:yo|nosotros|mi|mis|nuestr[oa]|me|nos|tengo|tenemos|voy|vamos|trabajo|curro|entreno|doy|hago|hacemos|estudio|
         como|comemos|ceno|juego|toco|canto|salgo|corro|nado|llevo|ensayo|vivo|vivimos|soy|cuido|libro|quedo|quedamos|
         cocino|descanso)
@@ -326,5 +326,6 @@ PHRASES = r"""
     constraint no_me_(?!digas_que|jodas|hagas_(?:reír|esto)|tomes|mientas|dejes)\w+(?:es|as)_(?!esto|eso|así|nada\b)\w
     rule (?:le|te)_(?:pido|ruego|agradezco)_que_(?:en_adelante_|a_partir_de_ahora_|siempre_|nunca_)(?:no_)?\w
     correction^ {np}\w+_(?:en|a|con|por|de)_[^,?!]{0,30}(?:\d|(?-i:[A-ZÁÉÍÓÚÑ]))[^,?!]{0,20}{end}
+    constraint (?!que|eso|esto|ya|aún)(?:l[oa]s|el|la)_(?:[\w/-]+_){1,5}?(?:no|nunca)_se_\w+n?_(?!sabe|puede_más|nada)\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)

@@ -96,11 +96,11 @@ WORDS = r"""
     restrict (?:que_(?:des?|du|de_la|en|le|la|les|sur|au)|(?<!suis_)(?<!ai_)(?<!est_)(?<!'ai_)jamais|uniquement|
         seulement)
     first (?:moi_)?(?:je|j'|on|nous)_?(?:(?:ne_|n'|les?_|la_|l'|me_|m'))?\w+
-    habit (?:(?:tous|toutes)_les_(?:deux_)?(?:jours|soirs|matins|midis|ans|mois|semaines|nuits|week-ends|étés|hivers|
-        \w+dis|dimanches|\d+)|chaque_(?!fois)\w+|le_(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|week-end|
-        matin|soir)|les_(?:lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches|week-ends|semaines_\w+)|(?:une|
-        deux|trois|\d)_fois_par_\w+|depuis_(?:\w+_){0,2}?(?:ans|mois|années|\d{4}|l'enfance|tout_petite?)|d'habitude|
-        en_semaine)
+    habit (?:depuis_(?:son|sa|mon|ma)_\w+|(?:tous|toutes)_les_(?:deux_)?(?:jours|soirs|matins|midis|ans|mois|semaines|
+        nuits|week-ends|étés|hivers|\w+dis|dimanches|\d+)|chaque_(?!fois)\w+|le_(?:lundi|mardi|mercredi|jeudi|vendredi|
+        samedi|dimanche|week-end|matin|soir)|les_(?:lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches|
+        week-ends|semaines_\w+)|(?:une|deux|trois|\d)_fois_par_\w+|depuis_(?:\w+_){0,2}?(?:ans|mois|années|\d{4}|
+        l'enfance|tout_petite?)|d'habitude|en_semaine)
     me (?:je|j'|on|nous|mon|ma|mes|notre|nos|chui|moi)
     self (?:(?:moi_)?(?:(?:je|on|nous)_(?!\w+(?:ais|ait|ions|rai|rons|rez|ra)\b|suis_(?:en_train|allé|venu|dans|là|à|
         au)|en_|y_|se_|(?:a|avons)_(?!une?_|deux|trois|quatre|\d|des_)|me_|te_|vous_|ne_|n'|l'|le_|la_|les_|peux|dois|
@@ -320,5 +320,6 @@ PHRASES = r"""
     correction* (?:je_suis|c'est|j'habite|moi_c'est)_[^,]{2,40},_(?:et_)?pas_(?:à_)?{old}{end}
     correction^ [^,.!?]{2,40}?_?n'est_pas_(?:sous_|à_|en_|le_|la_)?{old},?_mais_\w
     rule je_(?:vous|te)_prie_de_(?:ne_plus|ne_pas|ne_jamais|toujours|désormais)_\w
+    constraint (?!ça|il|elle|on|je|tu|ce)(?:l[ea]s?|mes|nos|notre)_(?:[\w'/-]+_){1,5}?(?:ne_|n')?\w+nt_jamais_\w
 """
 TABLE = table(WORDS, AROUND, PHRASES)
