@@ -385,6 +385,57 @@ def test_the_sentences_of_several_registers_are_told_apart_and_read_well() -> No
     assert result.reads_well >= 0.98
 
 
+FORMS = """
+    Thursday evenings I've got choir
+    I'm doing a PhD on soil bacteria in Wageningen
+    if I send you a photo of a plant, tell me its latin name too
+    Nothing goes to production without two approvals.
+    Serien guck ich nur auf Englisch
+    dienstags und donnerstags bin ich im homeoffice
+    Wenn ich dir Code schicke, reicht mir der Diff.
+    Ningún dato de paciente sale de este servidor.
+    mi padre va en silla de ruedas desde el ictus
+    quand je t'envoie un mail à relire, garde mon ton
+    on a quitté Paris, on vit à Nantes maintenant
+    по средам у меня бассейн в семь
+    Жену зовут Алина, она врач
+    коли даю рецепт, перераховуй на чотири порції
+    маю двох котів і старого спанієля
+    比起打电话我更愿意发消息
+"""
+PASSING = """
+    I have two questions about Excel
+    my train has a delay of 20 minutes
+    I ask myself the same every morning
+    when I asked for help, nobody came
+    у меня два вопроса по Excel
+    если пришлю завтра, успеешь?
+    у сина температура 39
+    ich bin auf dem Weg nach Köln
+    mein Zug hat 20 Minuten Verspätung
+    tengo dos preguntas sobre Excel
+    estoy de camino a Bilbao
+    mon train a 20 minutes de retard
+    on n'a jamais vu ça
+    我在去上海的路上
+"""
+
+
+@pytest.mark.parametrize("text", _lines(FORMS))
+def test_what_no_phrase_names_is_known_by_the_form_of_its_sentence(text: str) -> None:
+    assert captured(text)
+
+
+@pytest.mark.parametrize("text", _lines(PASSING))
+def test_the_same_forms_with_a_passing_matter_are_not_captured(text: str) -> None:
+    assert captured(text) == []
+
+
+def test_what_a_rule_is_for_is_kept_with_it() -> None:
+    said = "Dans les courriers aux adhérents, il ne faut jamais mentionner le montant des cotisations."
+    assert [capture.text for capture in captured(said)] == [said]
+
+
 @pytest.mark.parametrize("letter", ["a", "я", "我"])
 def test_each_phrase_names_only_lists_that_its_table_has(letter: str) -> None:
     assert not [phrase.source for phrase in grammar_of(letter).phrases if re.search(r"\{[a-z]", phrase.source)]

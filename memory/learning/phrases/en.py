@@ -416,7 +416,7 @@ PHRASES = r"""
     constraint+ we_(?:don'?t|do_not)_(?:ever_)?{verbs}_(?!it\b|this|that|you)[^?!]{4,}
     rule~ (?!the|this|that|my|your|an?|some)\w+_{things}_in_(?!the|this|that|my)\w
     constraint (?!(?:it|that|this|he|she|they|i|you|we)\b)(?:[\w/-]+_){1,5}?(?:must|shall|have_to|has_to)_be_\w+(?:ed|
-        en)_(?:by|with|in|before|within|to|at)_\w
+        en)_(?:by|before|within)_\w
     change i(?:'ve|ve|_have)?_(?:just_|recently_|finally_)?(?:got_(?:married|engaged|divorced|promoted|an?_(?:new
         _)?(?:job|dog|cat|puppy|kitten|car|bike))|adopted_an?|became_an?|started_(?:a_new|working_(?:at|as|for)|as_an?|
         at_\w+)|retired|graduated|turned_\d+|had_a_(?:baby|son|daughter)|(?:was|been|got)_diagnosed|joined_(?!the
