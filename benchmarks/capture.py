@@ -2,9 +2,9 @@
 
 The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the words that hold no
 longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The phrases
-(memory/learning/phrases) were tuned on the half "tune" of each; what was held out once and then looked at is in it. Printed for each set, half and language: precision and
-recall of being captured at all; of the rightly captured the share with the right pattern, with the right words that
-hold no longer, and of those that read well alone.
+(memory/learning/phrases) were tuned on the half "tune" of each; what was held out once and then looked at is in it.
+Printed for each set, half and language: precision and recall of being captured at all; of the rightly captured the
+share with the right pattern, with the right words that hold no longer, and of those that read well alone.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ what keeps reports, questions and hypotheses out: "he never calls" and "if I pre
 
 Each line of a table is a kind and an expression. A star after the kind: only with a name, a date or a number. A caret:
 only after a mark that something was wrong ("no,", "actually"). A question mark: in a question too. A tilde: only with
-a "please". A plus: its form alone speaks for it, so nothing in it may be supposed, of others, of the moment or a feeling. In
-expressions `_` stands for a gap between words, `{old}` for words that hold no longer, `{end}` for the
-end of a clause, other names in braces for the lists of words above the table; a group named ask is passed over ("can
-you always ..."). A line that is indented further continues the one before it. Every repetition is bounded, so no
-sentence makes matching slow.
+a "please". A plus: its form alone speaks for it, so nothing in it may be supposed, of others, of the moment or a
+feeling. In expressions `_` stands for a gap between words, `{old}` for words that hold no longer, `{end}` for the end
+of a clause, other names in braces for the lists of words above the table; a group named ask is passed over ("can you
+always ..."). A line that is indented further continues the one before it. Every repetition is bounded, so no sentence
+makes matching slow.
 """
 
 from __future__ import annotations
