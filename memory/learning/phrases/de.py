@@ -148,7 +148,8 @@ AROUND = r"""
         muss)|warum|wieso|welche[rsn]?|wer_(?:ist|hat)|hast_du|gibt_es|gibts|irgendwelche|(?:such|schreib|zeig|gib|
         erklär|übersetz|hilf|nenn|sag|mach|erzähl|empfiehl|schau|prüf|finde?|plan|rechne?)_(?:mir|mal|doch|bitte|noch|
         uns|das|eine?n?)|hilf|ich_brauche_(?:noch|eine?n?)|berücksichtig\w+_sie)(?!\w)
-    doubts \b(?:wenn(?!_(?:du|ich)_)|falls|angenommen|stell_dir|als_ob|würde|wäre|hätte(?!_gern)|könnte|sagt|sagte|
+    doubts \b(?:vielleicht|eventuell|überleg(?:e|en|t)|zöger\w+|mal_sehen|
+        wenn(?!_(?:du|ich)_)|falls|angenommen|stell_dir|als_ob|würde|wäre|hätte(?!_gern)|könnte|sagt|sagte|
         meint(?!_sie)|meinte|glaubt|denkt|behauptet|angeblich|laut|hieß_es|steht|schreibt|schrieb|gehört|gelesen|lied|
         song|gedicht|roman|geschichte|figur|zitat|beispiel|traum|träumte|ob|er|sie(?!_bitte)|man|(?:mach|korrigier|
         übersetz|schreib)\w*_(?:den|die|das|diesen|diese))\b

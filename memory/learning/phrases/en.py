@@ -191,7 +191,9 @@ AROUND = r"""
         translate|draft|plan|summari[sz]e)_(?!when|that|to|about_it)|is_(?:it|there|that)|are_(?:there|you)|(?:do|did|
         does)_(?:that|it|this)|thoughts?|(?:u|you)_(?:keep|always|just|got|still)|let'?s_(?:go_)?(?:see|start|talk)|ok
         _back_to|i_(?:need|want)_(?:you_to|a|an|help|some)\b|no_going_back)(?!\w)
-    doubts \b(?:where|when|while|that|who|which|until|how|why|what)_$|\b(?:if|suppose|supposing|imagine|pretend|what
+    doubts \b(?:where|when|while|that|who|which|until|how|why|what)_$|
+        \b(?:maybe|perhaps|not_sure|undecided|torn_between|can'?t_decide|
+        if|suppose|supposing|imagine|pretend|what
         _if|let'?s_say|as_if|wish|would(?!_like)|unless|in_case|whether|wonder|(?:say|said|says|told|tells|thinks?|
         claims?|insists?|believes?|writes?|wrote|asks?|asked|reads?|goes(?=_(?:\ue000|always|never|like))|texted|heard|
         according|apparently|supposedly|rumou?r)(?!_you|_u\b)|quote|lyrics?|song|poem|story|novel|character|example|

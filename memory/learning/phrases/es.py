@@ -150,7 +150,8 @@ AROUND = r"""
         _(?:idea|sugerencia|recomendación)|(?:dime|dame|búscame|escríbeme|hazme|explícame|ayúdame|recomiéndame|
         muéstrame|tradúceme|cuéntame|mira|busca|escribe|recuérdame|prepárame)_(?!siempre)|hay_(?:algún|alguna|algo)|
         necesito_(?:una?|que_me)|es_(?:posible|normal))(?!\w)
-    doubts \b(?:si|ojalá|imagina|imagínate|supón|supongamos|como_si|dice|dijo|dicen|decía|cree|opina|piensa|según|
+    doubts \b(?:a_lo_mejor|quizás?|tal_vez|puede_que|ni_idea|dud(?:o|amos)|haz_como_(?:que|si)|
+        si|ojalá|imagina|imagínate|supón|supongamos|como_si|dice|dijo|dicen|decía|cree|opina|piensa|según|
         afirma|asegura|escribió|escribe_que|canción|poema|novela|cuento|personaje|cita|ejemplo|sueño|soñé|traduce|él|
         ella|ellos|parece_que|fuera|hubiera|tuviera|(?:corrige|traduce|reescribe|resume)_(?:este|esta|el|la)|sería|
         viviría)\b

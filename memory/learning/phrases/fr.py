@@ -137,7 +137,8 @@ AROUND = r"""
         qui_est|une_(?:idée|suggestion)|des_(?:idées|suggestions|conseils)|(?:dis|donne|écris|fais|montre|trouve|
         explique|aide|cherche|propose|traduis|raconte|rappelle|prépare)-moi|(?:trouve|cherche|traduis|calcule|résume)_|
         il_y_a_(?:un|une|quelque)|j'ai_besoin_(?:de|d'))(?!\w)
-    doubts \b(?:si(?!_(?:tu|je|on)_)|s'il(?!_(?:te|vous)_plaît)|imagine|imaginons|supposons|admettons|comme_si|
+    doubts \b(?:peut-être|hésit(?:e|es|ons|ez|ent)|on_verra|fais_comme_si|
+        si(?!_(?:tu|je|on)_)|s'il(?!_(?:te|vous)_plaît)|imagine|imaginons|supposons|admettons|comme_si|
         dit(?!es)|disait|disent|pense_que|croit|répète|affirme|prétend|selon|d'après|paraît|apparemment|écrit_que|a
         _écrit|chanson|poème|roman|histoire|personnage|citation|exemple|rêve|rêvé|il|elle|ils|elles|serait|aurait|
         étais|(?:corrige|traduis|réécris|résume)_(?:ce|cette|le|la))\b
