@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory.errors import MnemeError
 from memory.messages import Message, Role
+from pipeline.media.fetching import MediaUnreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.arrival import Arrival
+    from pipeline.media.reading import MediaReader
     from pipeline.turn import Turn
 
 LONGEST_MESSAGE = 1_000_000
@@ -28,19 +34,53 @@ class EmptyMessage(MnemeError):
 
 
 class InputSanitizing:
-    """Normalises text (NFC), strips control characters, bounds its length and marks where it came from."""
+    """Normalises text (NFC), strips control characters, bounds its length and marks where it came from.
+
+    What came besides text is read, seen and heard here, and stands before what was said of it.
+    """
 
     name = "InputSanitizing"
 
+    def __init__(self, media: MediaReader) -> None:
+        self._media = media
+
     async def process(self, turn: Turn) -> None:
-        """Turn what came in into the turn's user messages. Raises EmptyMessage when nothing is left."""
-        for said in turn.arrivals:
-            text = clean(said.text)
-            if text:
-                message = Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=said.provenance)
-                turn.user_messages.append(message)
+        """Turn what came in into the turn's user messages.
+
+        Raises EmptyMessage when nothing is left, and MediaUnreadable where there is only what can't be read.
+        """
+        understood, refused = 0, list[str]()
+        for together in _albums(turn.arrivals):
+            if any(said.files or said.media for said in together):
+                shown = sum(len(message.images) for message in turn.user_messages)
+                read = await self._media.read(turn.session, together, shown)
+                turn.user_messages += [replace(m, content=clean(m.content)) for m in read.messages]
+                understood += read.understood
+                turn.notices += read.heard
+                refused += read.refused
+            for said in together:
+                if text := clean(said.text):
+                    understood += 1
+                    text = said.origin_mark + text
+                    turn.user_messages.append(
+                        Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=said.provenance)
+                    )
         if not turn.user_messages:
             raise EmptyMessage("There is no text in that message: write me something.")
+        if not understood:
+            raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
+        turn.notices += dict.fromkeys(refused)
+
+
+def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
+    """The arrivals one by one, but those of an album together."""
+    found: list[list[Arrival]] = []
+    for said in arrivals:
+        if said.album is not None and found and found[-1][0].album == said.album:
+            found[-1].append(said)
+        else:
+            found.append([said])
+    return found
 
 
 def clean(text: str) -> str:
