@@ -31,7 +31,7 @@ PDF_MEMORY = 512_000_000
 """Bytes that it may take for that."""
 SAMPLE = 64_000
 """Bytes that are looked at to tell in which characters a text is written."""
-AT_ONCE = 2
+AT_ONCE = 3
 """PDFs that are read at the same time."""
 _CHILD = Path(__file__).with_name("pdf_child.py")
 _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}

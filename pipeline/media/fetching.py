@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class MediaUnreadable(MnemeError):
     """Something that was sent can't be fetched, read, seen or heard: the sentence says why and what to do."""
 
+    is_private = True
+
 
 class MediaSources:
     """The channels that media are fetched from, by their names."""

@@ -38,6 +38,8 @@ BEGINNING = 1_500
 """Characters that are shown of a longer one."""
 SECONDS = 180
 """How long one file may take in all: to fetch, and to be read or heard."""
+SIDE_BY_SIDE = 2
+"""Files of one turn that are fetched and read at a time: fewer than there is room for, so that others get on."""
 NO_ROOM = "too many pictures at once, so it is not shown"
 READ_TOOL = "document_read"
 """The tool that reads a document in parts; where the model has it not, more of the text is shown."""
@@ -114,7 +116,8 @@ class MediaReader:
         budget = await self._budget(session.owner)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - shown)
-        ones = await asyncio.gather(*(self._one(media, budget) for media, _ in found))
+        own = asyncio.Semaphore(SIDE_BY_SIDE)
+        ones = await asyncio.gather(*(self._one(media, budget, own) for media, _ in found))
         pictures: list[tuple[_One, Arrival]] = []
         for one, (_, said) in zip(ones, found, strict=True):
             if one.refused is None:
@@ -154,9 +157,9 @@ class MediaReader:
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(self, media: Media, budget: Budget) -> _One:
+    async def _one(self, media: Media, budget: Budget, own: asyncio.Semaphore) -> _One:
         try:
-            async with asyncio.timeout(SECONDS):
+            async with own, asyncio.timeout(SECONDS):
                 return await self._look_at(media, budget)
         except MediaUnreadable as error:
             why = str(error)

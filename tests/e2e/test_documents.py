@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.papers import locked, pdf
 from tests.support.servers.model import Calls, Fails, Says, text_of
@@ -140,9 +141,12 @@ async def test_what_a_document_says_writes_no_memory(serve: Serve, telegram: Bot
 async def test_what_can_not_be_read_gets_one_sentence_and_no_call_of_the_model(
     serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, sentence: str
 ) -> None:
-    async with serve() as app:
-        assert (await answered(telegram, app, sends)).startswith(sentence)
+    with capture_logs() as logs:
+        async with serve() as app:
+            assert (await answered(telegram, app, sends)).startswith(sentence)
     assert model.requests == []
+    assert sends.name is not None
+    assert sends.name not in str(logs), "what a person calls a file is nobody else's business"
 
 
 async def test_what_was_said_of_a_file_that_can_not_be_read_is_answered_all_the_same(
