@@ -12,14 +12,18 @@ import logging
 import os
 import resource
 import sys
+from pathlib import Path
 
 
 def main() -> None:
     """Read, answer, end."""
     most_pages, most_characters, seconds, size = map(int, sys.argv[1:])
-    os.nice(10)  # whoever waits for an answer goes before
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # it goes first where memory runs out
+    with contextlib.suppress(OSError):
+        os.nice(10)  # whoever waits for an answer goes before
     for limit, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, size), (resource.RLIMIT_FSIZE, 0)):
-        with contextlib.suppress(ValueError, OSError):  # not every system has each of them
+        with contextlib.suppress(ValueError, OSError):  # not every system has, or permits, each of them
             resource.setrlimit(limit, (most, most))
     logging.disable(logging.CRITICAL)
     answer: dict[str, object]
