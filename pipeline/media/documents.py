@@ -7,16 +7,12 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
 from memory.media.media import Part
 from pipeline.media.fetching import MediaUnreadable
 from pipeline.media.images import is_other_image
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 log = structlog.get_logger(__name__)
 
@@ -100,8 +96,8 @@ class DocumentReader:
 def _of_pages(name: str, pages: list[str], count: int) -> Document:
     parts = []
     for number, page in enumerate(pages, 1):
-        cut = list(_cut(page.strip()))
-        for at, (text, _) in enumerate(cut, 1):
+        cut = pieces(f"{page.strip()}\n") if page.strip() else []
+        for at, text in enumerate(cut, 1):
             parts.append(Part(f"page {number}" if len(cut) == 1 else f"page {number}, {at} of {len(cut)}", text))
     if not parts:
         raise MediaUnreadable(f"{name} has pictures of its pages and no text in it: send the pages as photos.")
@@ -121,25 +117,23 @@ def _of_text(name: str, content: bytes) -> Document:
     if len(text) > MOST_CHARACTERS:
         text, about = text[:MOST_CHARACTERS], f"{about}, of which I read {text[:MOST_CHARACTERS].count(chr(10)):,}"
     parts, line = [], 1
-    for piece, breaks in _cut(text):
-        last = line + piece.count("\n")
+    for piece in pieces(text):
+        last = line + piece.removesuffix("\n").count("\n")
         parts.append(Part(f"line {line}" if line == last else f"lines {line} to {last}", piece))
-        line = last + breaks
+        line += piece.count("\n")
     return Document(about, tuple(parts))
 
 
-def _cut(text: str) -> Iterable[tuple[str, int]]:
-    """`text` in parts, cut between lines where that is possible; with each how many line breaks follow it."""
-    while len(text) > PART_CHARACTERS:
-        at = text.rfind("\n", PART_CHARACTERS // 2, PART_CHARACTERS + 1)
-        if at >= 0:
-            yield text[:at], 1
-            text = text[at + 1 :]
-        else:
-            yield text[:PART_CHARACTERS], 0
-            text = text[PART_CHARACTERS:]
-    if text:
-        yield text, 0
+def pieces(text: str) -> list[str]:
+    """`text` in pieces that make it up again, cut between lines where that is possible, or else between words."""
+    found = []
+    start = 0
+    while len(text) - start > PART_CHARACTERS:
+        half, end = start + PART_CHARACTERS // 2, start + PART_CHARACTERS
+        at = max(text.rfind("\n", half, end), 0) or max(text.rfind(" ", half, end), 0) or end - 1
+        found.append(text[start : at + 1])
+        start = at + 1
+    return [*found, text[start:]] if start < len(text) else found
 
 
 def _decoded(content: bytes) -> str | None:

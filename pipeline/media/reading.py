@@ -12,7 +12,7 @@ import structlog
 from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
-from pipeline.media.documents import DocumentReader
+from pipeline.media.documents import DocumentReader, pieces
 from pipeline.media.fetching import MediaUnreadable
 from pipeline.media.images import blind, image_of, image_type
 
@@ -98,14 +98,13 @@ class MediaReader:
         model: ChatModel,
         hears: Hears,
         budget: BudgetOf,
-        documents: DocumentReader | None = None,
     ) -> None:
         self._store = store
         self._sources = sources
         self._model = model
         self._hears = hears
         self._budget = budget
-        self._documents = documents or DocumentReader()
+        self._documents = DocumentReader()
 
     async def read(self, session: Session, arrivals: Sequence[Arrival], shown: int = 0) -> Read:
         """What the arrivals brought, which belong together: one message or the messages of an album.
@@ -147,7 +146,7 @@ class MediaReader:
         """A picture that was sent earlier. Raises MediaUnreadable."""
         if not await self._model.sees():
             raise MediaUnreadable(blind(self._model.name, media.name))
-        return image_of(media, await self._fetched(media))
+        return image_of(media, await self._sources.fetch(media))
 
     async def _media_of(self, session: Session, said: Arrival) -> list[Media]:
         again = [await self._store.get(session.owner, number) for number in said.media]
@@ -172,12 +171,12 @@ class MediaReader:
         if kind is MediaKind.OTHER:
             raise MediaUnreadable(f"I can't watch or open {media.name}: send a photo of it, or say what is in it.")
         if kind.is_spoken:
-            return await self._heard(media)
+            return await self._heard(media, budget)
         if media.about is not None:
             return await self._told(media, budget)
         if kind is MediaKind.PHOTO:
             return _One(media, media.shown, await self.image(media))
-        content = await self._fetched(media)
+        content = await self._sources.fetch(media)
         if image_type(content) is not None:
             if not await self._model.sees():
                 raise MediaUnreadable(blind(self._model.name, media.name))
@@ -186,9 +185,9 @@ class MediaReader:
         return await self._told(await self._store.learn(media, document.about, document.parts), budget)
 
     async def _told(self, media: Media, budget: Budget) -> _One:
-        """A document's text where that is short, else its beginning and how to read on."""
+        """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
         parts = await self._store.parts(media)
-        whole = "\n".join(part.text for part in parts)
+        whole = "".join(part.text for part in parts).rstrip("\n")
         head = f"{media.shown}, {media.about}"
         has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
         if len(parts) == 1 or not has_tool or budget.text(whole) <= min(SHORT_TOKENS, budget.message):
@@ -201,7 +200,7 @@ class MediaReader:
             f"{whole[:BEGINNING]}\n[... {media.file.kind} {media.id} goes on",
         )
 
-    async def _heard(self, media: Media) -> _One:
+    async def _heard(self, media: Media, budget: Budget) -> _One:
         parts = await self._store.parts(media)
         if not parts:
             if not self._hears.hears:
@@ -209,13 +208,12 @@ class MediaReader:
                     f"I can't listen to {media.name}, since no model for that is set: write it, "
                     "or have LLM_TRANSCRIPTION_MODEL set."
                 )
-            said = await self._hears.transcribe(media, await self._fetched(media))
-            parts = [Part("words", said)]
-            media = await self._store.learn(media, "transcribed", parts)
-        return _One(media, parts[0].text, heard=True)
-
-    async def _fetched(self, media: Media) -> bytes:
-        return await self._sources.fetch(media)
+            said = await self._hears.transcribe(media, await self._sources.fetch(media))
+            parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(said), 1)]
+            media = await self._store.learn(media, "written down", parts)
+        if not media.file.kind.is_own_voice and len(parts) > 1:
+            return await self._told(media, budget)
+        return _One(media, "".join(part.text for part in parts), heard=True)
 
 
 def _message(said: Arrival, ones: Sequence[_One], text: str) -> Message:

@@ -43,7 +43,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         if document is not None and await _document(context.owner, document) is None:
             return f"error: there is no document {document} with text in it"
         found = await store.search(context.owner, query, MOST_FOUND, document)
-        shown = [f"[{one.media.shown}, part {one.number}, {one.part.label}]\n{one.part.text}" for one in found]
+        shown = [f"[{one.media.shown}, part {one.number}, {one.part.label}]\n{one.part.text.rstrip()}" for one in found]
         return Passage("\n\n".join(shown), Provenance.FILE) if shown else "nothing found: try other words"
 
     async def document_read(
@@ -60,7 +60,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         parts = await store.parts(media, part, part + count - 1)
         if not parts:
             return f"error: {media.shown} has only {in_all} parts"
-        shown = [f"[part {n} of {in_all}, {one.label}]\n{one.text}" for n, one in enumerate(parts, part)]
+        shown = [f"[part {n} of {in_all}, {one.label}]\n{one.text.rstrip()}" for n, one in enumerate(parts, part)]
         return Passage("\n\n".join([f"[{media.shown}, {media.about}]", *shown]), Provenance.FILE)
 
     async def _document(owner: str, number: int) -> Media | None:

@@ -389,3 +389,29 @@ async def test_a_photo_that_answers_a_photo_is_told_from_it(
     assert quoted == "[file] (From the message that the user answers.) [photo 1]"
     assert own.startswith("[file] [photo ")
     assert asked == "What changed?"
+
+
+async def test_in_a_group_a_photo_is_looked_at_only_when_the_bot_is_asked_about_it(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        sent = telegram.user_says(
+            chat_id=GROUP, user_id=STRANGER, first_name="Bob", chat_type="supergroup", sends=photo("dog")
+        )
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+        telegram.user_says(
+            "@mneme_test_bot which breed is it?",
+            chat_id=GROUP,
+            user_id=ANN,
+            chat_type="supergroup",
+            reply_to_message_id=telegram.message_id_of(sent),
+        )
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        await settled(app, GROUP)
+    (request,) = seeing.requests
+    assert request.pictures == [shown("dog")]
+    assert questions(request) == [
+        "Ann: [file] (From the message that the user answers.) [photo 1]",
+        "Ann: which breed is it?",
+    ]

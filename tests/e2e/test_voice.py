@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.servers.model import Fails
+from tests.support.servers.model import Calls, Fails, Says
 from tests.support.servers.telegram_files import Sent, voice
 from tests.support.serving import ANN, texts
 
@@ -135,3 +135,17 @@ async def test_what_hears_may_be_elsewhere_and_is_not_shown_the_other_key(
         await answered(telegram, app, voice())
     assert model.recordings
     assert model.keys == {"none"}
+
+
+async def test_a_long_recording_is_read_like_a_document(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.spoken = " ".join(f"Sentence {number} of the talk says little." for number in range(600)) + " It ends."
+    model.script(Calls((("document_search", {"query": "Sentence 512"}),)), Says("There it is."))
+    async with serve(**HEARS) as app:
+        said = await answered(telegram, app, Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"))
+    assert said == "There it is."
+    told = model.requests[0].said[0]
+    assert told.startswith("[file] [recording 1: talk.mp3, written down, in 8 parts from part 1 to part 8;")
+    assert len(told) < 2_500
+    assert "Sentence 512 of the talk" in model.requests[1].said[-1]
