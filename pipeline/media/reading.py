@@ -70,6 +70,19 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Brought:
+    """A file that an arrival brought."""
+
+    media: Media
+    said: Arrival
+
+    @property
+    def unread(self) -> Message:
+        """What stands for it until it is read, and for good where the turn is stopped before that."""
+        return _message(self.said, [_One(self.media, "")], f"[{self.media.shown}; not read yet]")
+
+
+@dataclass(frozen=True, slots=True)
 class _One:
     """One file as it was read: what the model is told of it, and what it is shown."""
 
@@ -106,19 +119,22 @@ class MediaReader:
         self._budget = budget
         self._documents = DocumentReader()
 
-    async def read(self, session: Session, arrivals: Sequence[Arrival], shown: int = 0) -> Read:
-        """What the arrivals brought, which belong together: one message or the messages of an album.
+    async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Brought]:
+        """What arrivals brought, known by their numbers from now on and not read yet."""
+        return [Brought(media, said) for said in arrivals for media in await self._media_of(session, said)]
+
+    async def read(self, owner: str, found: Sequence[Brought], shown: int = 0) -> Read:
+        """Read what was found in arrivals that belong together: one message or the messages of an album.
 
         shown: how many pictures the turn shows already.
         """
-        found = [(media, said) for said in arrivals for media in await self._media_of(session, said)]
-        budget = await self._budget(session.owner)
+        budget = await self._budget(owner)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - shown)
         own = asyncio.Semaphore(SIDE_BY_SIDE)
-        ones = await asyncio.gather(*(self._one(media, budget, own) for media, _ in found))
+        ones = await asyncio.gather(*(self._one(brought.media, budget, own) for brought in found))
         pictures: list[tuple[_One, Arrival]] = []
-        for one, (_, said) in zip(ones, found, strict=True):
+        for one, said in zip(ones, (brought.said for brought in found), strict=True):
             if one.refused is None:
                 read.understood += one.image is None or len(pictures) < room
                 if one.heard and one.is_own_voice:

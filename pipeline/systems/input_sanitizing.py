@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.errors import MnemeError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.arrival import Arrival
-    from pipeline.media.reading import MediaReader
+    from pipeline.media.reading import Brought, MediaReader
     from pipeline.turn import Turn
 
 LONGEST_MESSAGE = 1_000_000
@@ -49,27 +49,46 @@ class InputSanitizing:
 
         Raises EmptyMessage when nothing is left, and MediaUnreadable where there is only what can't be read.
         """
-        understood, refused = 0, list[str]()
-        for together in _albums(turn.arrivals):
-            if any(said.files or said.media for said in together):
-                shown = sum(len(message.images) for message in turn.user_messages)
-                read = await self._media.read(turn.session, together, shown)
-                turn.user_messages += [replace(m, content=clean(m.content)) for m in read.messages]
-                understood += read.understood
-                turn.notices += read.heard
-                refused += read.refused
-            for said in together:
-                if text := clean(said.text):
-                    understood += 1
-                    text = said.origin_mark + text
-                    turn.user_messages.append(
-                        Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=said.provenance)
-                    )
+        said = [await self._said(turn, together) for together in _albums(turn.arrivals)]
+        # before anything is fetched: it is kept, also where the turn is stopped meanwhile
+        turn.user_messages = _in_order(said)
         if not turn.user_messages:
             raise EmptyMessage("There is no text in that message: write me something.")
+        understood, refused = sum(len(one.texts) for one in said), list[str]()
+        for one in said:
+            if one.brought:
+                shown = sum(len(message.images) for message in turn.user_messages)
+                read = await self._media.read(turn.session.owner, one.brought, shown)
+                one.material = [replace(m, content=clean(m.content)) for m in read.messages]
+                turn.user_messages = _in_order(said)
+                turn.notices += read.heard
+                understood += read.understood
+                refused += read.refused
         if not understood:
             raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
         turn.notices += dict.fromkeys(refused)
+
+    async def _said(self, turn: Turn, together: list[Arrival]) -> _Said:
+        brought = await self._media.find(turn.session, together) if any(a.files or a.media for a in together) else []
+        texts = [
+            Message(Role.USER, a.origin_mark + text, a.received_at, speaker=a.speaker, provenance=a.provenance)
+            for a in together
+            if (text := clean(a.text))
+        ]
+        return _Said(brought, [one.unread for one in brought], texts)
+
+
+@dataclass(slots=True)
+class _Said:
+    """What arrivals that belong together brought, what is told of that, and what was said of it."""
+
+    brought: list[Brought]
+    material: list[Message]
+    texts: list[Message]
+
+
+def _in_order(said: list[_Said]) -> list[Message]:
+    return [message for one in said for message in (*one.material, *one.texts)]
 
 
 def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:

@@ -206,15 +206,23 @@ async def test_a_download_that_fails_for_good_is_said(
 async def test_a_download_that_hangs_holds_up_no_other_chat_and_can_be_stopped(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}"):
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
         telegram.fault(DOWNLOAD, stall=True)
-        telegram.user_says(chat_id=ANN, sends=document("note.txt", "words"))
+        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"), caption="Where is it?")
         await telegram.wait_for(lambda: telegram.calls_to(DOWNLOAD))
         telegram.user_says("hello", chat_id=STRANGER)
         await telegram.wait_for(lambda: telegram.sent(STRANGER))
         assert not telegram.sent(ANN)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: "Stopped." in texts(telegram))
+        await app.runner.idle(f"telegram:{ANN}")
+        kept = await app.database.rows(
+            "SELECT content FROM messages m JOIN turns t ON t.id = turn_id WHERE outcome = 'stopped'"
+        )
+        assert [row["content"] for row in kept] == ["[document 1: note.txt; not read yet]", "Where is it?"]
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram)[-1] == "You said: Where is it?")
+    assert "The key is under the mat" in model.requests[-1].said[0]
 
 
 async def test_files_of_many_chats_are_fetched_side_by_side(
