@@ -55,12 +55,12 @@ class Asking:
             STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, UTC_ZONE
         )
 
-    def _budget(self) -> Budget:
+    async def _budget(self, _owner: str) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)
 
     async def relevant(self, session: Session, message: str) -> str:
         """What stands under `# Relevant Memory` for a message that begins a conversation."""
-        visible, budget = Transcript(None, None, []), self._budget()
+        visible, budget = Transcript(None, None, []), await self._budget(session.owner)
         found = await self._builder.find(session, message, visible)
         stable = await self._builder.stable(session, visible, budget, found)
         volatile = await self._builder.volatile(message, found, visible, stable, budget)

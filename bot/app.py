@@ -19,6 +19,7 @@ from bot.cli.start import DATABASE_NAME
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
 from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.schedule import WeeklyHour, WeeklySchedule
+from bot.media import media_reader
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from config.errors import ConfigurationError
@@ -62,6 +63,7 @@ from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
 from pipeline.tools.files import history_search_tool, memory_file_tool
+from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
 from pipeline.tools.toolbox import Tool, Toolbox
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.log.sessions import SessionService
     from memory.log.turn_log import TurnLog
+    from pipeline.media.fetching import MediaSources
 
 log = structlog.get_logger(__name__)
 
@@ -100,6 +103,7 @@ class App:
     background: BackgroundConsolidation
     schedule: WeeklySchedule
     health: Health
+    media: MediaSources
     metrics: Metrics | None = None
     housekeeping: Housekeeping | None = None
 
@@ -174,20 +178,24 @@ def _assemble(
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
-    tools = [tool for tool in _tools(memory) if enabled and (offered is None or tool.name in offered)]
-    toolbox = Toolbox(tools, effects)
+
+    async def budget(owner: str) -> Budget:
+        # who has sent no media pays for no tools over them
+        with_media = await memory.media.has_any(owner)
+        specs = tuple(spec for spec in toolbox.specs if with_media or spec.name not in MEDIA_TOOLS)
+        return Budget(model.name, model.window, counter, style.identity, specs)
+
+    reader, sources = media_reader(settings, memory.media, model, budget, stack)
+    tools = [*(_tools(memory) if enabled else []), *media_tools(memory.media, reader)]
+    toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
     graph = _graph(settings, stack)
     if graph is not None:
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
-    sources = PromptSources(daily_notes, memories if enabled else None, graph)
-
-    def budget() -> Budget:
-        return Budget(model.name, model.window, counter, style.identity, toolbox.specs)
-
-    builder = PromptBuilder(style, sources, budget, clock, zone)
+    prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
+    builder = PromptBuilder(style, prompt_sources, budget, clock, zone)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
@@ -208,7 +216,7 @@ def _assemble(
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(),
+            InputSanitizing(reader),
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
             AutoCompaction(memory.sessions, compaction, model, background.compacted),
             ContextBuilding(memory.sessions, builder),
@@ -246,6 +254,7 @@ def _assemble(
         background=background,
         schedule=schedule,
         health=Health(memory.database),
+        media=sources,
         metrics=metrics,
     )
 
@@ -315,7 +324,15 @@ def _models(
         defaults = Defaults(catalogue.tier(tier).temperature)
         # one for all parts of a model: what is refused to one is not said by another
         facts = known.setdefault(name, KnownEndpoint(name, keeping))
-        made = OpenAIModel(name, window, connect, timeout=settings.llm_timeout, defaults=defaults, known=facts)
+        made = OpenAIModel(
+            name,
+            window,
+            connect,
+            timeout=settings.llm_timeout,
+            defaults=defaults,
+            known=facts,
+            sees=catalogue.sees(name),
+        )
         stack.push_async_callback(made.close)
         return made
 
@@ -374,6 +391,7 @@ def _embedded(
         connect,
         timeout=settings.llm_timeout,
         defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
+        sees=False,
     )
     stack.push_async_callback(talking.close)
     return Models(balanced=talking, fast=talking)

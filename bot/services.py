@@ -22,6 +22,7 @@ from memory.ledger.ledger import Ledger
 from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
+from memory.media.media import MediaStore
 from memory.retrieval.activation import Activation
 from memory.retrieval.activation_log import ActivationLog
 from memory.retrieval.reading import Reading
@@ -72,6 +73,7 @@ class MemoryServices:
     endpoints: EndpointStore
     pruning: Pruning
     daily_notes: DailyNotes
+    media: MediaStore
 
 
 def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
@@ -115,6 +117,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         endpoints=EndpointStore(database, clock),
         pruning=Pruning(database, clock),
         daily_notes=DailyNotes(database, files, zone),
+        media=MediaStore(database, clock),
     )
 
 

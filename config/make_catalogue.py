@@ -3,7 +3,8 @@
     python -m config.make_catalogue model_prices_and_context_window.json
 
 The list is maintained with every release of that project (MIT licence): the PyPI package ``litellm`` holds it as
-``litellm/model_prices_and_context_window_backup.json``. Of it only the sizes of the windows are taken. Names are
+``litellm/model_prices_and_context_window_backup.json``. Of it only the sizes of the windows are taken, and which
+models see pictures: what it does not call seeing may be all the same, so that is found out by asking. Names are
 folded into patterns, so that a new version of a known family needs no entry, but never gets more than three quarters
 of that family have. No known model gets a larger window than the source gives it, which --check shows.
 """
@@ -15,13 +16,14 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.models import CatalogueError, HostedModel, ModelCatalogue, ModelWindow, load_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 CATALOGUE = Path(__file__).with_name("models.json")
 TALKING = ("chat", "completion", "responses")
@@ -65,6 +67,35 @@ def make_table(source: Mapping[str, ModelWindow]) -> list[HostedModel]:
     return sorted(table, key=lambda model: model.pattern)
 
 
+def make_seeing(source: Collection[str], seeing: Collection[str]) -> list[str]:
+    """Patterns for the names in `source` of which all that begin so are in `seeing`, and the other names in it."""
+    bare = {name.rpartition("/")[2]: False for name in source}
+    bare |= {name.rpartition("/")[2]: True for name in seeing}
+    root: dict[str, list[str]] = {}
+    for name in bare:
+        words = _WORD.findall(name)
+        for end in range(1, len(words) + 1):
+            root.setdefault("".join(words[:end]), []).append(name)
+    made: list[str] = []
+    for prefix in sorted(root, key=len):
+        covered = any(fnmatchcase(prefix, pattern) for pattern in made)
+        known = sum(word.isalnum() for word in _WORD.findall(prefix)) >= FAMILY_WORDS and prefix[-1].isalnum()
+        if not covered and known and len(root[prefix]) > 1 and all(bare[name] for name in root[prefix]):
+            made.append(f"{prefix}*")
+    made += [name for name, sees in bare.items() if sees and not any(fnmatchcase(name, pattern) for pattern in made)]
+    return sorted(made)
+
+
+def read_seeing(path: Path) -> set[str]:
+    """The names of the models that see pictures, in lower case."""
+    listed: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        name.lower()
+        for name, entry in listed.items()
+        if entry.get("mode") in TALKING and entry.get("supports_vision") and _PLAIN.fullmatch(name)
+    }
+
+
 def too_large(catalogue: ModelCatalogue, source: Mapping[str, ModelWindow]) -> list[str]:
     """The models that `catalogue` gives a larger window than the source does."""
     return [
@@ -80,7 +111,7 @@ def main() -> None:
     arguments = parser.parse_args()
     source = read_source(arguments.source)
     if not arguments.check:
-        _write(make_table(source))
+        _write(make_table(source), make_seeing(source, read_seeing(arguments.source)))
     catalogue = load_catalogue()
     wrong = too_large(catalogue, source)
     same = sum(catalogue.window(name).max_input_tokens == window.max_input_tokens for name, window in source.items())
@@ -157,10 +188,10 @@ def _tokens(said: object) -> int:
     return said if isinstance(said, int) and not isinstance(said, bool) and said > 1 else 0
 
 
-def _write(table: list[HostedModel]) -> None:
-    """Put the table in its place in models.json, a line for each pattern; the rest of the file stays as it is."""
+def _write(table: list[HostedModel], seeing: list[str]) -> None:
+    """Put both in their place in models.json, a line for each pattern; the rest of the file stays as it is."""
     text = CATALOGUE.read_text(encoding="utf-8")
-    found = re.search(r'^  "models": \[\n.*?^  \],\n', text, re.MULTILINE | re.DOTALL)
+    found = re.search(r'^  "models": \[\n.*?^  \],\n  "seeing": \[\n.*?^  \],\n', text, re.MULTILINE | re.DOTALL)
     if found is None:
         raise CatalogueError(f"{CATALOGUE} has no table of models.")
     lines = (
@@ -169,6 +200,7 @@ def _write(table: list[HostedModel]) -> None:
         for model in table
     )
     made = '  "models": [\n' + ",\n".join(lines) + "\n  ],\n"
+    made += '  "seeing": [\n' + ",\n".join(f"    {json.dumps(name)}" for name in seeing) + "\n  ],\n"
     CATALOGUE.write_text(text[: found.start()] + made + text[found.end() :], encoding="utf-8")
 
 

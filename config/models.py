@@ -108,13 +108,14 @@ class LocalModel(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class ModelCatalogue(_Strict):
-    """Everything that is known of models."""
+    """Everything that is known of models. seeing: patterns for the names of those that see pictures."""
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
     tiers: Mapping[str, TierDefaults]
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
+    seeing: tuple[str, ...] = ()
 
     def window(self, model_name: str) -> ModelWindow:
         """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
@@ -133,6 +134,13 @@ class ModelCatalogue(_Strict):
                 best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
         return self.default
+
+    def sees(self, model_name: str) -> bool | None:
+        """Whether a model sees pictures; None where that is not known. The local ones don't."""
+        if self.known_local(model_name) is not None:
+            return False
+        names = list(_spellings(model_name))
+        return True if any(fnmatchcase(name, pattern) for pattern in self.seeing for name in names) else None
 
     def known_local(self, model_name: str) -> LocalModel | None:
         """The local model of that name, wherever it is served; None for all others."""

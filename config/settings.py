@@ -65,6 +65,9 @@ class Settings(BaseSettings):
     llm_model: str | None = None
     llm_fast_model: str | None = None
     llm_fallback_model: str | None = None
+    llm_transcription_model: str | None = None
+    llm_transcription_base_url: HttpUrl | None = None
+    llm_transcription_api_key: SecretStr | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
 
@@ -162,6 +165,15 @@ class Settings(BaseSettings):
     def _endpoint_has_a_model(self) -> Settings:
         if self.has_endpoint and not self.llm_model:
             raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use")
+        return self
+
+    @model_validator(mode="after")
+    def _transcription_has_an_endpoint(self) -> Settings:
+        own = self.llm_transcription_base_url is not None or self.llm_transcription_api_key is not None
+        if self.llm_transcription_model and not (own or self.has_endpoint):
+            raise ValueError("LLM_TRANSCRIPTION_MODEL needs an endpoint: set LLM_TRANSCRIPTION_BASE_URL")
+        if own and not self.llm_transcription_model:
+            raise ValueError("LLM_TRANSCRIPTION_MODEL is needed with LLM_TRANSCRIPTION_BASE_URL: name the model to use")
         return self
 
     @property

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 class MnemeError(Exception):
     """Anything a person is told about. The text is one sentence: what is wrong and what to do.
 
-    It may quote what others said, so a secret in it is masked whoever shows it.
+    It may quote what others said, so a secret in it is masked whoever shows it. is_private: it tells what a person has
+    sent, such as the name of a file, and is not for the log.
     """
+
+    is_private = False
 
     def __str__(self) -> str:
         return without_shapes(super().__str__())

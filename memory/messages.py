@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -65,11 +65,20 @@ def marked_in(text: str) -> Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture on its way to a model; never stored."""
+
+    mime_type: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
-    """A text on its way to a model, with the worst provenance of what is in it."""
+    """A text on its way to a model, with the worst provenance of what is in it. images: what is shown with it."""
 
     text: str
     provenance: Provenance = Provenance.TYPED
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,8 @@ class Message:
 
     speaker: the name of the user who said it, or of the tool that answered. provenance: where a user's words came
     from; of an answer or a tool's result the worst of what it was made of, None where nothing in it was foreign.
+    media: the numbers of the photos, files and recordings that it tells of. images: what is shown with it in the turn
+    that it is from; the log keeps none.
     """
 
     role: Role
@@ -106,6 +117,13 @@ class Message:
     tool_call_id: str | None = None
     id: int | None = None
     turn_id: int | None = None
+    media: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()
+
+    @property
+    def is_attachment(self) -> bool:
+        """Whether it tells of what was sent, and not what the user says."""
+        return bool(self.media) and self.provenance is not Provenance.TYPED
 
 
 def in_one(messages: Iterable[Message]) -> Passage:

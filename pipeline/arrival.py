@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from memory.log.sessions import Address
     from memory.log.turn_log import OutgoingReply
+    from memory.media.media import MediaFile
     from memory.messages import Passage, Provenance
 
 
@@ -20,7 +21,9 @@ class Arrival:
 
     speaker: who says it, where several people talk. speaker_id, message_id: the channel's own; inbox_id: where the
     channel keeps it until its turn is committed. held: it waits for the person's next message (/stop). quoted: the
-    message that it answers, for the model to read and not to be kept.
+    message that it answers, for the model to read and not to be kept. files: what came with it; album: what the
+    messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of
+    what is to be looked at anew, in the place of a text.
     """
 
     address: Address
@@ -34,6 +37,15 @@ class Arrival:
     inbox_id: int | None = None
     held: bool = False
     quoted: Passage | None = None
+    files: tuple[MediaFile, ...] = ()
+    album: str | None = None
+    origin: str | None = None
+    media: tuple[int, ...] = ()
+
+    @property
+    def origin_mark(self) -> str:
+        """What tells of a forward whom it is from; empty for everything else."""
+        return f"(from {self.origin}) " if self.origin else ""
 
     @property
     def reply_to(self) -> str | None:

@@ -52,7 +52,7 @@ class Pipeline:
             if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
                 await self._run_phase(turn, Phase.AFTER)
             timings = {system: round(seconds * 1000, 1) for system, seconds in turn.timings.items()}
-            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure, ms=timings)
+            log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure_logged, ms=timings)
             if self._observe is not None:
                 self._observe(turn)
 
@@ -91,14 +91,15 @@ class Pipeline:
         try:
             await system.process(turn)
         except Exception as error:  # the order table decides what a failure means
-            known = isinstance(error, MnemeError)
-            if known:
-                log.warning("system_failed", system=place.system, error=str(error))
+            if isinstance(error, MnemeError):
+                said, loggable = str(error), type(error).__name__ if error.is_private else str(error)
+                log.warning("system_failed", system=place.system, error=loggable)
             else:
+                said = loggable = _unexpected(turn)
                 log.exception("system_failed", system=place.system)
             if place.on_failure is OnFailure.ABORT:
                 turn.outcome = Outcome.FAILED
-                turn.failure = str(error) if known else _unexpected(turn)
+                turn.failure, turn.failure_logged = said, loggable
         finally:
             turn.timings[place.system] = time.perf_counter() - started
 

@@ -42,6 +42,7 @@ class Turn:
     notices: list[str] = field(default_factory=list)  # any: quiet lines under the reply
     outcome: Outcome | None = None  # ToolLoop, the runner
     failure: str | None = None  # the runner
+    failure_logged: str | None = None  # the runner: the same, without what a person has sent
     reply: str = ""  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
     timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system

@@ -66,7 +66,7 @@ class Lanes:
         waiting = self.of(arrival.address.session_id).waiting
         for at, former in enumerate(waiting):
             if former.message_id is not None and former.message_id == arrival.message_id:
-                waiting[at] = replace(former, text=arrival.text)
+                waiting[at] = replace(former, text=arrival.text, files=arrival.files)
                 return waiting[at]
         return None
 

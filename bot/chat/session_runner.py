@@ -236,7 +236,10 @@ class SessionRunner:
             again = [
                 replace(
                     arrival,
-                    text=message.content,
+                    text="" if message.media else message.content,
+                    media=message.media,
+                    files=(),  # of the command, which may answer a photo
+                    origin=None,
                     provenance=message.provenance or Provenance.TYPED,
                     received_at=message.created_at,
                     speaker=message.speaker,

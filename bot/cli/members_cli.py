@@ -22,7 +22,7 @@ members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revok
 @contextlib.asynccontextmanager
 async def _access() -> AsyncIterator[AccessList]:
     # late: help must not wait for the store
-    from bot.telegram.updates import CHANNEL
+    from bot.telegram import CHANNEL
     from memory.custody.access import AccessList
     from memory.store.database import Database
 

@@ -98,7 +98,7 @@ async def _bot_name(settings: Settings, token: str) -> str:
 
 
 async def _show_claim(settings: Settings, bot: str) -> None:
-    from bot.telegram.updates import CHANNEL
+    from bot.telegram import CHANNEL
 
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
     try:

@@ -1,1 +1,4 @@
 """The Telegram channel."""
+
+CHANNEL = "telegram"
+"""Its name, with which the ids of its sessions begin."""

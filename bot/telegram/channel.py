@@ -11,12 +11,12 @@ import structlog
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
+from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
 from bot.telegram.layout import laid_out
 from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
 from bot.telegram.rendering import Chunk, render
-from bot.telegram.updates import CHANNEL
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
 

@@ -11,9 +11,10 @@ from telegram.constants import ChatMemberStatus
 from telegram.error import TelegramError
 
 from bot.chat.commands import parse_command
+from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
-from bot.telegram.updates import CHANNEL, group_move
+from bot.telegram.updates import group_move
 from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError
 from memory.log.sessions import Address

@@ -19,12 +19,14 @@ from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
-    from telegram import Bot, User
+    from telegram import Update, User
 
     from bot.chat.session_runner import SessionRunner
     from bot.telegram.channel import TelegramChannel
     from bot.telegram.door import Door
+    from bot.telegram.media.albums import Albums
     from bot.telegram.updates import Letter, RawUpdate
     from memory.service.mailbox import InboxItem, Mailbox
     from pipeline.arrival import Arrival
@@ -54,14 +56,16 @@ class Intake:
     """Keeps the updates of those who may come in, and takes what the inbox holds to the sessions."""
 
     def __init__(
-        self, channel: TelegramChannel, bot: Bot, me: User, mailbox: Mailbox, door: Door, runner: SessionRunner
+        self, channel: TelegramChannel, me: User, mailbox: Mailbox, door: Door, runner: SessionRunner, albums: Albums
     ) -> None:
         self._channel = channel
-        self._bot = bot
+        self._bot = me.get_bot()
         self._me = me
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
+        self._albums = albums
+        self._next_look = SWEEP_PAUSE
         self._arrived = asyncio.Event()
         self._tries: dict[int, _Tries] = {}
         self._handing: dict[asyncio.Task[None], tuple[str, set[int]]] = {}
@@ -88,23 +92,33 @@ class Intake:
         Of strangers, and of talk among others, nothing is kept.
         """
         kept = []
-        for update in updates:
-            try:
-                read = read_update(update.payload, self._bot)
-                letter = letter_of(read, self._me, self._channel, self._runner.commands)
-            except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
-                await self._set_aside(update, error)
-                continue
+        for update, read, alone in await self._read_all(updates):
+            # of an album in a group, the message that names the bot may come last
+            letter = alone or letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
             if letter is None:
                 await self._door.see_move(read)
-                continue
-            if await self._door.admits(letter):
+            elif await self._door.admits(letter):
                 arrival = letter.arrival
                 kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
             else:
                 await self._door.turn_away(letter)
         await self._mailbox.receive(kept)
         self._arrived.set()
+
+    async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
+        """Each update alone, with the letter in it; those that can't be read are set aside."""
+        found = []
+        for update in updates:
+            try:
+                read = read_update(update.payload, self._bot)
+                letter = letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
+            except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
+                await self._set_aside(update, error)
+                continue
+            if letter is not None and not letter.private:
+                self._albums.add(letter.arrival.album)
+            found.append((update, read, letter))
+        return found
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
         # not the error's own words: they may quote the message
@@ -120,7 +134,7 @@ class Intake:
     async def _work(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SWEEP_PAUSE):
+                async with asyncio.timeout(min(self._next_look, SWEEP_PAUSE)):
                     await self._arrived.wait()
             self._arrived.clear()
             await self._sweep()
@@ -141,6 +155,7 @@ class Intake:
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
+        self._keep_back(by_session, {item.id: item.received_at for item in free})
         try:
             await self._runner.expect([arrivals[0].address for arrivals in by_session.values()])
         except Exception:
@@ -150,6 +165,19 @@ class Intake:
             task = asyncio.create_task(self._hand_over(arrivals, self._handing_over(session_id)))
             self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
             task.add_done_callback(self._handing.pop)
+
+    def _keep_back(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
+        """Leave in the inbox what belongs to an album that has not arrived whole yet."""
+        self._next_look = SWEEP_PAUSE
+        for session_id, arrivals in list(by_session.items()):
+            count, rest = self._albums.unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
+            if count:
+                self._next_look = min(self._next_look, rest.total_seconds())
+                for arrival in arrivals[-count:]:
+                    del self._tries[arrival.inbox_id or 0]
+                by_session[session_id] = arrivals[:-count]
+            if not by_session[session_id]:
+                del by_session[session_id]
 
     def _handing_over(self, session_id: str) -> list[asyncio.Task[None]]:
         """What hands arrivals of a session over just now."""
@@ -206,30 +234,43 @@ class Intake:
     async def _edited(self, item: InboxItem, edit: Arrival, untaken: dict[int, Arrival]) -> Arrival | None:
         """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any."""
         assert edit.message_id is not None, "a message has an id"  # noqa: S101  # Telegram's updates always tell it
+        if not edit.text and not edit.files:  # a live location that moved
+            await self._mailbox.done([item.id])
+            return None
         await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
         before = next((a for a in untaken.values() if _same_message(a, edit)), None)
         waits = before or self._runner.lanes.replace_waiting(edit)
         if waits is not None and waits.inbox_id is not None:
             await self._mailbox.correct(item, waits.inbox_id, as_new(item.payload))
-            return None if before is None else replace(before, text=edit.text)
+            return None if before is None else replace(before, text=edit.text, files=edit.files)
         former = await self._mailbox.said_before(item, edit.message_id)
         if former is None:
             return edit  # what it was edited from was not meant for us, so nobody has read it
-        if not edit.text or edit.text == self._text_of(former):
-            await self._mailbox.done([item.id])  # a live location that moved, a link that got its picture
+        if _same_content(edit, self._arrival_of(former)):
+            await self._mailbox.done([item.id])  # a link that got its picture
         else:
             await self._channel.say(edit, _TOO_LATE)
         return None
 
     def _letter(self, item: InboxItem) -> Letter | None:
-        return letter_of(read_update(item.payload, self._bot), self._me, self._channel, self._runner.commands)
+        read = read_update(item.payload, self._bot)
+        return letter_of(read, self._me, self._channel, self._runner.commands, kept=True)
 
-    def _text_of(self, payload: str) -> str | None:
-        """The text of an earlier update; None for one that was emptied since."""
+    def _arrival_of(self, payload: str) -> Arrival | None:
+        """What an earlier update said; None for one that was emptied since."""
         with contextlib.suppress(Exception):
-            letter = letter_of(read_update(payload, self._bot), self._me, self._channel, self._runner.commands)
-            return letter.arrival.text if letter is not None else None
+            read = read_update(payload, self._bot)
+            letter = letter_of(read, self._me, self._channel, self._runner.commands, kept=True)
+            return letter.arrival if letter is not None else None
         return None
+
+
+def _same_content(one: Arrival, other: Arrival | None) -> bool:
+    return other is not None and (one.text, _sent(one)) == (other.text, _sent(other))
+
+
+def _sent(arrival: Arrival) -> set[str]:
+    return {file.unique_id for file in arrival.files if not file.quoted}
 
 
 def _same_message(one: Arrival, other: Arrival) -> bool:

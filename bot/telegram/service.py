@@ -12,13 +12,15 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter
 from telegram.request import HTTPXRequest
 
+from bot.telegram import CHANNEL
 from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.door import Door
 from bot.telegram.intake import Intake
+from bot.telegram.media.albums import Albums
+from bot.telegram.media.files import TelegramFiles
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller, PollingBot
-from bot.telegram.updates import CHANNEL
 from config.errors import ConfigurationError
 from config.handles import connections
 from memory.custody.access import AccessList
@@ -96,7 +98,8 @@ async def run_telegram(app: App) -> None:
         access = AccessList(app.database, CHANNEL, app.clock)
         door = Door(bot, outbox, access, app.settings.telegram_allowed_ids)
         channel = TelegramChannel(bot, mailbox, outbox, door)
-        intake = Intake(channel, bot, me, mailbox, door, app.runner)
+        intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
+        app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         await _set_menu(bot, list(app.commands.values()))
         await outbox.start()

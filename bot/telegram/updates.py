@@ -12,6 +12,8 @@ from telegram import MessageEntity, Update
 from telegram.constants import ChatType
 
 from bot.chat.commands import parse_command
+from bot.telegram import CHANNEL
+from bot.telegram.media.content import content_of, files_of, origin_of, plain_name
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance
 from pipeline.arrival import Arrival
@@ -21,15 +23,11 @@ if TYPE_CHECKING:
 
     from telegram import Bot, Message, User
 
+    from memory.media.media import MediaFile
     from pipeline.arrival import Channel
 
-CHANNEL = "telegram"
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
-
-NAME_CHARACTERS = 40
-"""What is shown of a name, which its owner chooses freely and may make 129 characters long."""
-_NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 """A command at the beginning of a text, for us or for the bot that it names."""
 
@@ -82,19 +80,33 @@ def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
         return None
 
 
-def letter_of(update: Update, me: User, channel: Channel, known: Container[str]) -> Letter | None:
+def letter_of(
+    update: Update,
+    me: User,
+    channel: Channel,
+    known: Container[str],
+    albums: Container[str] = (),
+    *,
+    kept: bool = False,
+) -> Letter | None:
     """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
 
-    In a group only what mentions the bot, answers one of its messages or is a command counts. What Telegram itself
-    passes on from a linked channel is said to nobody. known: the names of our commands.
+    In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
+    that is true of one message. What Telegram itself passes on from a linked channel is said to nobody, and what it
+    tells in a chat by itself neither. known: the names of our commands. albums: those that are meant for us. kept: the
+    update was found to be meant for us when it came.
     """
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.is_automatic_forward:
         return None
+    content = content_of(update)
+    if content is None:
+        return None
     private = message.chat.type == ChatType.PRIVATE
-    text = message.text or message.caption or ""
-    provenance = _provenance(message)
-    if not private:
+    text, provenance = content.text, _provenance(message)
+    if content.worded and provenance is Provenance.TYPED:
+        provenance = Provenance.FILE
+    if not private and not kept and message.media_group_id not in albums:
         ours = _is_our_command(text, me, known)
         if (not _is_addressed(message, me)) if ours is None else not (ours and provenance is Provenance.TYPED):
             return None
@@ -105,10 +117,13 @@ def letter_of(update: Update, me: User, channel: Channel, known: Container[str])
         provenance=provenance,
         received_at=message.date,
         channel=channel,
-        speaker=None if private else _name_of(message.from_user),
+        speaker=None if private else plain_name(message.from_user.full_name),
         speaker_id=str(message.from_user.id),
         message_id=str(message.message_id),
         quoted=_quoted(message, me),
+        files=(*_quoted_files(message, me), *content.files),
+        album=message.media_group_id,
+        origin=origin_of(message),
     )
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
@@ -137,12 +152,15 @@ def _quoted(message: Message, me: User) -> Passage | None:
         return Passage(f"Assistant: {text}", Provenance.FOREIGN)  # what it was made of is in the store
     own = message.from_user is not None and replied.from_user.id == message.from_user.id
     provenance = _provenance(replied) if own else Provenance.FORWARDED
-    return Passage(f"{_name_of(replied.from_user)}: {text}", provenance)
+    return Passage(f"{plain_name(replied.from_user.full_name)}: {text}", provenance)
 
 
-def _name_of(user: User) -> str:
-    """What the model is told of who speaks: a name, and nothing that reads like another speaker or an order."""
-    return " ".join(_NO_NAME.sub(" ", user.full_name).split())[:NAME_CHARACTERS].strip() or "Somebody"
+def _quoted_files(message: Message, me: User) -> tuple[MediaFile, ...]:
+    """The files of the message that this one answers; what we sent ourselves, the model has written."""
+    replied = message.reply_to_message
+    if replied is None or _is_by(replied, me) or message.media_group_id is not None:
+        return ()
+    return files_of(replied, quoted=True)
 
 
 def _is_by(message: Message, user: User) -> bool:

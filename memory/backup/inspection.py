@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import StoreError, explain
 from memory.store.database import FUNCTIONS
-from memory.store.migrations import MIGRATIONS
+from memory.store.migrations import INDEXES, MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,8 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
                 copy.create_function(name, arguments, function, deterministic=True)
             try:
                 # the 1 has it compared with the views, and not only with itself
-                copy.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+                for index in INDEXES:
+                    copy.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
             except sqlite3.DatabaseError as error:
                 if "malformed" not in str(error):
                     raise

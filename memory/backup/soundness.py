@@ -9,6 +9,7 @@ import structlog
 
 from memory.backup.inspection import RESTORE, damaged_tables
 from memory.errors import StoreError
+from memory.store.migrations import INDEXES
 
 if TYPE_CHECKING:
     from memory.retrieval.search import Search
@@ -46,7 +47,8 @@ class Soundness:
 
     async def _index_is_whole(self) -> bool:
         try:
-            await self._database.write("INSERT INTO search (search) VALUES ('integrity-check')")
+            for index in INDEXES:
+                await self._database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
         except StoreError as error:
             if "is damaged" not in str(error):
                 raise

@@ -44,7 +44,7 @@ def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int],
     affirmed = {message.id for at, message in enumerate(messages) if is_affirmed(messages, at)}
     shown = [
         message
-        if message.role is Role.USER or message.id in affirmed
+        if (message.role is Role.USER and not message.is_attachment) or message.id in affirmed
         else replace(message, content=shortened(message.content))
         for message in messages
     ]
@@ -72,7 +72,7 @@ def halves(part: Part) -> tuple[Part, ...]:
 
 
 def shortened(text: str) -> str:
-    """An answer's beginning and end."""
+    """The beginning and the end of an answer, or of a document."""
     plain = " ".join(without_secrets(text).split())  # masked before it is cut: half a key is no longer known for one
     return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"
 

@@ -67,7 +67,7 @@ class Forgetting:
         async with self._database.transaction() as connection:
             await leave_owner(connection, owner)
             await forget_entries(connection, owner)
-            for table in ("conversations", "notices"):
+            for table in ("conversations", "notices", "media_parts", "media"):
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))

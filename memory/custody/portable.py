@@ -31,6 +31,8 @@ TABLES: dict[str, str | None] = {
     "owners": "name = :owner",
     "sessions": f"id IN (SELECT session_id FROM conversations WHERE {_OF_OWNER}) OR owner = :owner",
     "conversations": _OF_OWNER,
+    "media": _OF_OWNER,
+    "media_parts": _OF_OWNER,
     "turns": _OF_CONVERSATION,
     "messages": _OF_CONVERSATION,
     "entries": _OF_OWNER,

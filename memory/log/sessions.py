@@ -261,6 +261,7 @@ def message_of(row: Row) -> Message:
         tool_call_id=row["tool_call_id"],
         id=row["id"],
         turn_id=row["turn_id"],
+        media=tuple(json.loads(row["media"])) if row["media"] else (),
     )
 
 

@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock, now_text
+from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from memory.store.database import Database, Row
 
@@ -28,13 +29,17 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """An update that waits for its turn. held: it waits for the user's next message (/stop)."""
+    """An update that waits for its turn. held: it waits for the user's next message (/stop).
+
+    received_at: when it was kept here.
+    """
 
     id: int
     update_id: int
     session_id: str
     payload: str
     held: bool
+    received_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,15 @@ class Mailbox:
             "SELECT * FROM inbox WHERE channel = ? AND state <> 'done' ORDER BY id", (self._channel,)
         )
         return [
-            InboxItem(r["id"], r["update_id"], r["session_id"], r["payload"], held=r["state"] == "held") for r in rows
+            InboxItem(
+                r["id"],
+                r["update_id"],
+                r["session_id"],
+                r["payload"],
+                held=r["state"] == "held",
+                received_at=from_text(r["received_at"]),
+            )
+            for r in rows
         ]
 
     async def said_before(self, item: InboxItem, message_id: str) -> str | None:

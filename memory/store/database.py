@@ -15,7 +15,7 @@ import aiosqlite
 from memory.clock import now_text, system_clock
 from memory.errors import StoreError, explain, explained
 from memory.store.decay import decayed_score
-from memory.store.migrations import MIGRATIONS, Migration
+from memory.store.migrations import INDEXES, MIGRATIONS, Migration
 from memory.store.scope import scope_matches
 from memory.store.snapshots import copy_database
 from memory.store.tags import has_tags
@@ -152,7 +152,8 @@ class Database:
         async with self._turnstile.passed(""):
             with explained(self.path.name):
                 # the index's words go only when its segments are merged
-                await self._writer.execute("INSERT INTO search (search) VALUES ('optimize')")
+                for index in INDEXES:
+                    await self._writer.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
                 await self._writer.execute("VACUUM")
                 (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         await asyncio.to_thread(_remove_former, self.path)

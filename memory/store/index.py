@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from memory.store.migrations import INDEXES
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -70,8 +72,9 @@ async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
 
 
 async def rebuild(connection: aiosqlite.Connection) -> None:
-    """Make the whole index anew from what it indexes."""
-    await connection.execute("INSERT INTO search (search) VALUES ('rebuild')")
+    """Make all indexes anew from what they index."""
+    for index in INDEXES:
+        await connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")
 
 
 async def _first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:

@@ -449,6 +449,66 @@ DELIVERY: Migration = (
     "CREATE TABLE effects (cause TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID",
 )
 
+MEDIA: Migration = (
+    # what was sent besides words, by reference: the channel keeps the bytes
+    """
+    CREATE TABLE media (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        channel TEXT NOT NULL,
+        file_id TEXT NOT NULL,
+        unique_id TEXT NOT NULL,
+        name TEXT,
+        mime_type TEXT,
+        size INTEGER,
+        about TEXT,
+        created_at TEXT NOT NULL,
+        UNIQUE (owner_id, session_id, unique_id)
+    )
+    """,
+    "CREATE INDEX media_of_session ON media (session_id)",
+    # the text of a document, cut into parts that a model can read one by one; of a recording what is said in it
+    """
+    CREATE TABLE media_parts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        media_id INTEGER NOT NULL REFERENCES media (id) ON DELETE CASCADE,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        number INTEGER NOT NULL,
+        label TEXT NOT NULL,
+        content TEXT NOT NULL,
+        UNIQUE (media_id, number)
+    )
+    """,
+    """
+    CREATE VIEW searchable_parts AS
+    SELECT id AS row, 'o' || owner_id AS owner, indexable(content) AS body FROM media_parts
+    """,
+    """
+    CREATE VIRTUAL TABLE search_parts USING fts5 (
+        owner, body, content = 'searchable_parts', content_rowid = 'row',
+        tokenize = 'porter unicode61 remove_diacritics 2'
+    )
+    """,
+    """
+    CREATE TRIGGER part_enters AFTER INSERT ON media_parts BEGIN
+        INSERT INTO search_parts (rowid, owner, body) SELECT row, owner, body FROM searchable_parts WHERE row = new.id;
+    END
+    """,
+    """
+    CREATE TRIGGER part_leaves BEFORE DELETE ON media_parts BEGIN
+        INSERT INTO search_parts (search_parts, rowid, owner, body)
+            SELECT 'delete', row, owner, body FROM searchable_parts WHERE row = old.id;
+    END
+    """,
+    # the numbers of what a message tells of, as JSON
+    "ALTER TABLE messages ADD COLUMN media TEXT",
+)
+
+INDEXES = ("search", "search_parts")
+"""The tables of FTS5: of entries and messages, and of the parts of documents."""
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -468,4 +528,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     OUTCOMES,
     EVIDENCE,
     DELIVERY,
+    MEDIA,
 )

@@ -16,6 +16,10 @@ _LATIN = re.compile("[\x00-\u024f]")
 MESSAGE_OVERHEAD = 4
 """Tokens that a message costs beyond its text: role and delimiters, as chat templates write them."""
 
+IMAGE_TOKENS = 1_600
+"""What a picture costs at most, in the sizes that are sent: Anthropic counts width x height / 750 and scales down to
+1,600, OpenAI up to 1,105 (GPT-4o, high detail), Gemini some hundreds."""
+
 _LEARNING_RATE = 0.3
 _LOWEST, _HIGHEST = 0.05, 3.0
 
@@ -50,8 +54,11 @@ class TokenCounter:
         return -(-int(1000 * self._estimate(characters(text), model)) // 1000)
 
     def messages(self, messages: Iterable[Message], model: str = "") -> int:
-        """Tokens of `messages` as a request sends them, tool calls included."""
-        return sum(MESSAGE_OVERHEAD + self.text(spoken(message), model) for message in messages)
+        """Tokens of `messages` as a request sends them, tool calls and pictures included."""
+        return sum(
+            MESSAGE_OVERHEAD + self.text(spoken(message), model) + IMAGE_TOKENS * len(message.images)
+            for message in messages
+        )
 
     def observe(self, model: str, texts: Iterable[str], prompt_tokens: int) -> None:
         """Learn that a request of `texts` was `prompt_tokens` long.

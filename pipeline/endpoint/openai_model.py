@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from pipeline.endpoint.model_errors import explained, loggable
 from pipeline.endpoint.patience import patiently
 from pipeline.endpoint.refusals import send_what_is_accepted
 from pipeline.endpoint.sending import Begun, Refusal, Sending
+from pipeline.endpoint.sight import names_the_colour, sight_test
 from pipeline.endpoint.waiting import reading, while_loading
 from pipeline.endpoint.wire import Part
 from pipeline.endpoint.written_calls import with_written_calls
@@ -51,6 +54,7 @@ class OpenAIModel:
     """One model of one endpoint. `connect` is asked for the endpoint at each call, so it may start on demand.
 
     What the endpoint refuses in a request is left out from then on, and with `known`, after a restart as well.
+    sees: whether the model is known to see pictures; None: it is asked to name the colour of one when it matters.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class OpenAIModel:
         timeout: float,
         defaults: Defaults = Defaults(),  # frozen
         known: KnownEndpoint | None = None,
+        sees: bool | None = None,
     ) -> None:
         self.name = name
         self._window = window
@@ -69,6 +74,8 @@ class OpenAIModel:
         self._timeout = timeout
         self._defaults = defaults
         self._known = known or KnownEndpoint(name)
+        self._sees = sees
+        self._looking = asyncio.Lock()
         self._client: openai.AsyncOpenAI | None = None
         self._endpoint: Endpoint | None = None
 
@@ -82,16 +89,52 @@ class OpenAIModel:
         if self._known.asks:
             await self._known.ask(await self._connect())
 
+    async def sees(self) -> bool:
+        """Whether pictures may be sent to it. What it shows when it is asked is kept as what its endpoint refuses."""
+        if self._may_see:
+            with contextlib.suppress(ModelError):
+                await self._open(None)  # what is kept of the endpoint is read
+            async with self._looking:  # the photos of an album ask together
+                if self._sees is None and self._may_see:
+                    await self._look()
+        return self._may_see
+
+    @property
+    def _may_see(self) -> bool:
+        """Whether nothing speaks against it: where nothing is known a turn shows it, or says what is wrong."""
+        return self._sees is not False and Part.IMAGES not in self._known.refused
+
+    async def _look(self) -> None:
+        """Find out whether it sees, and keep that it does not."""
+        try:
+            self._sees = names_the_colour(await self._complete(sight_test(), None))
+        except ModelError as error:
+            log.warning("sight_not_tested", model=self.name, error=str(error))
+        if self._sees is False:
+            await self._known.learn_refused(self._known.refused | {Part.IMAGES})
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection.
 
         What breaks a stream that has begun to speak makes it an answer that is cut off, not an error.
         """
+        if not any(message.images for message in request.messages):
+            return await self._complete(request, on_text)
+        if not await self.sees():
+            blind = replace(request, messages=[replace(message, images=()) for message in request.messages])
+            return replace(await self._complete(blind, on_text), unseen=True)
+        answer = await self._complete(request, on_text)
+        if answer.unseen:  # one picture may be broken, or none is taken any more
+            async with self._looking:
+                await self._look()
+        return answer
+
+    async def _complete(self, request: ModelRequest, on_text: OnText | None) -> ModelAnswer:
         import openai
 
         client = await self._open(request.on_wait)
         request = self._with_defaults(request)
-        answer = AnswerStream(self.name)
+        answer, unseen = AnswerStream(self.name), False
         silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
         if request.on_wait is not None:
             await request.on_wait(reading(request))
@@ -100,6 +143,7 @@ class OpenAIModel:
                 patiently(silence, request.seconds) as heard,
                 await self._begin(client, request, heard) as begun,
             ):
+                unseen = Part.IMAGES in begun.without
                 if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
                     await request.on_wait("thinking")
                 async for chunk in begun:
@@ -113,7 +157,8 @@ class OpenAIModel:
                 # from None: a log with the provider's words could hold what was said to it
                 raise await self._explained(error, min(silence, request.seconds or silence)) from None
             log.warning("stream_broke", model=self.name, **loggable(error))
-        return with_written_calls(answer.finished(), () if Part.TOOLS in self._known.refused else request.tools)
+        done = replace(answer.finished(), unseen=unseen)
+        return with_written_calls(done, () if Part.TOOLS in self._known.refused else request.tools)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -159,8 +204,11 @@ class OpenAIModel:
             begun, refused = await send_what_is_accepted(Sending(client, self.name, request, heard), known)
         except Refusal as refusal:
             raise refusal.cause from None
-        if refused != known:
-            await self._known.learn_refused(refused)
+        begun.without = refused
+        # that it was the pictures says nothing of others: that is found out apart
+        lasting = refused - {Part.IMAGES} | known
+        if lasting != known:
+            await self._known.learn_refused(lasting)
         return begun
 
     async def _explained(self, error: Exception, waited: float) -> ModelError:

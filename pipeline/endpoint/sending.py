@@ -28,6 +28,7 @@ _NAMES = {
     Part.STREAM_OPTIONS: r"stream[_ ]options|include_usage",
     Part.RESPONSE_FORMAT: r"response[_ ]format|json_object|json mode|structured output",
     Part.TEMPERATURE: r"temperature",
+    Part.IMAGES: r"image_url|\b(?:images?|vision|multimodal|pictures?|mmproj)\b",
     Part.MAX_TOKENS: r"\bmax_tokens\b",
     Part.MAX_COMPLETION_TOKENS: r"max_completion_tokens",
     # not every word of tools: a complaint about a call in the history is none about tools
@@ -70,9 +71,13 @@ class Refusal(Exception):  # named as what it is
 
 
 class Begun:
-    """An answer's stream whose first chunk is here already: some servers refuse a request no earlier than in it."""
+    """An answer's stream whose first chunk is here already: some servers refuse a request no earlier than in it.
+
+    without: the parts that its request had to do without.
+    """
 
     def __init__(self, stream: Stream, first: object) -> None:
+        self.without: frozenset[Part] = frozenset()
         self._stream = stream
         self._first = first
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import re
@@ -14,8 +15,11 @@ from memory.messages import Message, Role
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from memory.messages import Image
     from pipeline.models.model import ModelRequest, ToolSpec
 
+SHOWN_BY_TOOL = "(What {tool} shows; the user did not write this.)"
+"""Stands before a picture that a tool shows: only users' messages can hold one."""
 EARLIER = "(The conversation began earlier.)"
 """What a server that wants the user to speak first is told where the history begins with an answer."""
 
@@ -24,6 +28,10 @@ DEEPEST = 64
 """How deep a call's arguments may be nested in a request; no tool of ours takes more than two levels."""
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS = re.compile(r"[\[\]{}]")
+
+
+Content = str | list[dict[str, Any]]
+"""A message's content: its text, or parts of text and pictures."""
 
 
 class Part(StrEnum):
@@ -37,6 +45,7 @@ class Part(StrEnum):
     TOOLS = "tools"
     LATER_SYSTEM = "a later system message"
     SYSTEM = "a system message"
+    IMAGES = "pictures"
     SAME_ROLE = "adjacent messages of one role"
 
 
@@ -68,6 +77,8 @@ def parts(sent: dict[str, Any]) -> list[Part]:
     roles = [message["role"] for message in sent["messages"]]
     talk = [role for role in roles if role != Role.SYSTEM]
     found = [part for part in Part if part.value in sent]
+    if any(isinstance(message["content"], list) for message in sent["messages"]):
+        found.append(Part.IMAGES)
     if Role.SYSTEM in roles[1:]:
         found.append(Part.LATER_SYSTEM)
     if any(a == b and a != Role.TOOL for a, b in pairwise(talk)) or talk[:1] == [Role.ASSISTANT]:
@@ -87,6 +98,8 @@ def _messages(messages: list[Message], without: Collection[str]) -> list[dict[st
         # a server without tools knows neither calls nor results; what came of them stands in the answer that followed
         messages = [m for m in messages if m.role is not Role.TOOL and (m.content or not m.tool_calls)]
     made = [_message(message, with_calls=Part.TOOLS not in without) for message in messages]
+    if Part.IMAGES not in without:
+        made = _with_images(messages, made)
     if Part.LATER_SYSTEM in without or Part.SYSTEM in without:
         made = _joined(made, {Role.SYSTEM})
         first = 0 if Part.SYSTEM in without else 1
@@ -107,10 +120,47 @@ def _joined(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict
         last = made[-1] if made else {}
         same = message["role"] == last.get("role") and message["role"] in roles
         if same and "tool_calls" not in message and "tool_calls" not in last:
-            made[-1] = last | {"content": f"{last['content']}\n\n{message['content']}"}
+            made[-1] = last | {"content": _put_together(last["content"], message["content"])}
         else:
             made.append(message)
     return made
+
+
+def _put_together(one: Content, other: Content) -> Content:
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    return [*_content_parts(one), *_content_parts(other)]
+
+
+def _content_parts(content: Content) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _with_images(messages: list[Message], made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`made` with the pictures: in a user's message as its parts, those of tools in a message after their results.
+
+    Only users' messages may hold pictures, and nothing may stand between a call's results.
+    """
+    shown: list[dict[str, Any]] = []
+    by_tools: list[dict[str, Any]] = []
+    for message, wire in zip(messages, made, strict=True):
+        if by_tools and message.role is not Role.TOOL:
+            shown.append({"role": Role.USER.value, "content": by_tools})
+            by_tools = []
+        pictures = [_picture(image) for image in message.images]
+        if pictures and message.role is Role.TOOL:
+            by_tools += [*_content_parts(SHOWN_BY_TOOL.format(tool=message.speaker)), *pictures]
+        shown.append(
+            wire | {"content": [*_content_parts(wire["content"]), *pictures]}
+            if pictures and message.role is Role.USER
+            else wire
+        )
+    return [*shown, {"role": Role.USER.value, "content": by_tools}] if by_tools else shown
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    encoded = base64.b64encode(image.content).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:{image.mime_type};base64,{encoded}"}}
 
 
 def _message(message: Message, *, with_calls: bool) -> dict[str, Any]:

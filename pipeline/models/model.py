@@ -82,13 +82,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What came back. usage is None when the provider reports none."""
+    """What came back. usage is None when the provider reports none. unseen: it was given without the pictures."""
 
     text: str
     model: str
     finish: Finish
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+    unseen: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -114,6 +115,9 @@ class ChatModel(Protocol):
 
     async def get_to_know(self) -> None:
         """Before a turn: find out what is not known of it and can be asked. Never raises ModelError."""
+
+    async def sees(self) -> bool:
+        """Whether it sees pictures: as is known of it, or as it shows when it is asked. Never raises ModelError."""
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from memory.service.usage import TokenUse
-from memory.text.tokens import spoken
+from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ class ModelRouter:
         """Get to know the model that talks, whose window the turns are built for."""
         await self._models.balanced.get_to_know()
 
+    async def sees(self) -> bool:
+        """Whether the model that talks does."""
+        return await self._models.balanced.sees()
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer with the tier's model, or the first fallback that can.
 
@@ -130,11 +134,12 @@ class ModelRouter:
         texts = [spoken(message) for message in request.messages]
         texts += [tool.name + tool.description + tool.parameters for tool in request.tools]
         usage = answer.usage
-        if usage is not None:
-            self._counter.observe(answer.model, texts, usage.prompt_tokens)
-        else:
-            count = sum(self._counter.text(text, answer.model) for text in texts)
+        images = sum(len(message.images) for message in request.messages)
+        if usage is None:
+            count = sum(self._counter.text(text, answer.model) for text in texts) + images * IMAGE_TOKENS
             usage = Usage(count, self._counter.text(answer.text, answer.model))
+        elif not images:  # what a picture costs says nothing of what text does
+            self._counter.observe(answer.model, texts, usage.prompt_tokens)
         use = TokenUse(
             model=answer.model,
             purpose=request.purpose,

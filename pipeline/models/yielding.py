@@ -44,6 +44,10 @@ class YieldingModel:
         """The model's."""
         await self._model.get_to_know()
 
+    async def sees(self) -> bool:
+        """The model's."""
+        return await self._model.sees()
+
     async def quiet(self) -> None:
         """Wait until nobody waits for an answer."""
         await self._quiet.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ MEMORY_TOKENS = 8_000
 """What `# Memory` may cost in a large window; in a small one it is a quarter of what is free."""
 RELEVANT_TOKENS = 1_200
 """What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
+
+
+BudgetOf = Callable[[str], Awaitable["Budget"]]
+"""Makes the budget of a turn of an owner."""
 
 
 @dataclass(frozen=True)

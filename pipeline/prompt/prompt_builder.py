@@ -20,6 +20,7 @@ from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
+    PHOTO_HINT,
     QUOTED_HEADER,
     RELEVANT_HEADER,
     RULES_HEADER,
@@ -29,7 +30,7 @@ from pipeline.prompt.prompts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from zoneinfo import ZoneInfo
 
     from memory.clock import Clock
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from memory.retrieval.recall import Recall
     from memory.retrieval.search import Found, Search
     from memory.retrieval.shown import Shown
-    from pipeline.prompt.budget import Budget
+    from pipeline.prompt.budget import Budget, BudgetOf
 
 
 log = structlog.get_logger(__name__)
@@ -96,11 +97,16 @@ class Volatile:
 class PromptBuilder:
     """Builds both parts, each within its budget and in the words that suit the model.
 
-    budget: makes that of a turn; what a model takes may become known only while the program runs.
+    budget: makes that of a turn of an owner; what a model takes may become known only while the program runs.
     """
 
     def __init__(
-        self, style: PromptStyle, sources: PromptSources, budget: Callable[[], Budget], clock: Clock, zone: ZoneInfo
+        self,
+        style: PromptStyle,
+        sources: PromptSources,
+        budget: BudgetOf,
+        clock: Clock,
+        zone: ZoneInfo,
     ) -> None:
         self._style = style
         self._sources = sources
@@ -149,7 +155,7 @@ class PromptBuilder:
 
     async def stable_tokens(self, session: Session, visible: Transcript) -> int:
         """What the next request of a session costs without its new message."""
-        budget = self.budget()
+        budget = await self.budget(session.owner)
         stable = await self.stable(session, visible, budget)
         spoken = [budget.capped(message, budget.message) for message in visible.messages]
         return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
@@ -162,8 +168,13 @@ class PromptBuilder:
         stable: Stable,
         budget: Budget,
         quoted: Sequence[Passage] = (),
+        *,
+        photos: bool = False,
     ) -> Volatile:
-        """The messages that are answered, the memories that fit `question`, what was found about it, and the time."""
+        """The messages that are answered, the memories that fit `question`, what was found about it, and the time.
+
+        photos: the message shows some.
+        """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
             self._earlier(question, found, visible, stable, tokens), self._in_graph(question)
@@ -180,6 +191,7 @@ class PromptBuilder:
         answered = [f"{one.provenance.mark} {budget.cut(one.text, tokens)}".strip() for one in quoted]
         parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
+        parts += [PHOTO_HINT] if photos else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
         return Volatile(text, context)

@@ -41,6 +41,7 @@ RULES_HEADER = "# Rules"
 SUMMARY_HEADER = "[Conversation summary]"
 QUOTED_HEADER = "# The message that the user answers"
 RELEVANT_HEADER = "# Relevant Memory"
+PHOTO_HINT = "Say in passing what a photo shows and the words on it that matter: only by that it is found later."
 NOW_HEADER = "Now:"
 
 _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)

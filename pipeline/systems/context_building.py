@@ -29,17 +29,19 @@ class ContextBuilding:
 
     async def process(self, turn: Turn) -> None:
         """Set the turn's context and its budget."""
-        turn.budget = budget = self._builder.budget()
+        turn.budget = budget = await self._builder.budget(turn.session.owner)
         if turn.transcript is None:
             turn.transcript = await self._sessions.transcript(turn.session.id)
         transcript = turn.transcript
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         visible = replace(transcript, messages=history)
-        question = in_one(turn.user_messages).text
+        # what is looked up is what the user says, and not what a document says
+        question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
         found = await self._builder.find(turn.session, question, transcript)
         stable = await self._builder.stable(turn.session, visible, budget, found)
         quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
-        volatile = await self._builder.volatile(question, found, transcript, stable, budget, quoted)
+        photos = any(message.images for message in turn.user_messages)
+        volatile = await self._builder.volatile(question, found, transcript, stable, budget, quoted, photos=photos)
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.notices += [stable.unreadable] if stable.unreadable else []

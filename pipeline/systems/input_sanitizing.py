@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.errors import MnemeError
 from memory.messages import Message, Role
+from pipeline.media.fetching import MediaUnreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.arrival import Arrival
+    from pipeline.media.reading import Brought, MediaReader
     from pipeline.turn import Turn
 
 LONGEST_MESSAGE = 1_000_000
@@ -28,19 +34,72 @@ class EmptyMessage(MnemeError):
 
 
 class InputSanitizing:
-    """Normalises text (NFC), strips control characters, bounds its length and marks where it came from."""
+    """Normalises text (NFC), strips control characters, bounds its length and marks where it came from.
+
+    What came besides text is read, seen and heard here, and stands before what was said of it.
+    """
 
     name = "InputSanitizing"
 
+    def __init__(self, media: MediaReader) -> None:
+        self._media = media
+
     async def process(self, turn: Turn) -> None:
-        """Turn what came in into the turn's user messages. Raises EmptyMessage when nothing is left."""
-        for said in turn.arrivals:
-            text = clean(said.text)
-            if text:
-                message = Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=said.provenance)
-                turn.user_messages.append(message)
+        """Turn what came in into the turn's user messages.
+
+        Raises EmptyMessage when nothing is left, and MediaUnreadable where there is only what can't be read.
+        """
+        said = [await self._said(turn, together) for together in _albums(turn.arrivals)]
+        # before anything is fetched: it is kept, also where the turn is stopped meanwhile
+        turn.user_messages = _in_order(said)
         if not turn.user_messages:
             raise EmptyMessage("There is no text in that message: write me something.")
+        understood, refused = sum(len(one.texts) for one in said), list[str]()
+        for one in said:
+            if one.brought:
+                shown = sum(len(message.images) for message in turn.user_messages)
+                read = await self._media.read(turn.session.owner, one.brought, shown)
+                one.material = [replace(m, content=clean(m.content)) for m in read.messages]
+                turn.user_messages = _in_order(said)
+                turn.notices += read.heard
+                understood += read.understood
+                refused += read.refused
+        if not understood:
+            raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
+        turn.notices += dict.fromkeys(refused)
+
+    async def _said(self, turn: Turn, together: list[Arrival]) -> _Said:
+        brought = await self._media.find(turn.session, together) if any(a.files or a.media for a in together) else []
+        texts = [
+            Message(Role.USER, a.origin_mark + text, a.received_at, speaker=a.speaker, provenance=a.provenance)
+            for a in together
+            if (text := clean(a.text))
+        ]
+        return _Said(brought, [one.unread for one in brought], texts)
+
+
+@dataclass(slots=True)
+class _Said:
+    """What arrivals that belong together brought, what is told of that, and what was said of it."""
+
+    brought: list[Brought]
+    material: list[Message]
+    texts: list[Message]
+
+
+def _in_order(said: list[_Said]) -> list[Message]:
+    return [message for one in said for message in (*one.material, *one.texts)]
+
+
+def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
+    """The arrivals one by one, but those of an album together."""
+    found: list[list[Arrival]] = []
+    for said in arrivals:
+        if said.album is not None and found and found[-1][0].album == said.album:
+            found[-1].append(said)
+        else:
+            found.append([said])
+    return found
 
 
 def clean(text: str) -> str:

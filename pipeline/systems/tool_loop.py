@@ -10,6 +10,7 @@ import structlog
 
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
+from pipeline.media.images import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
 
@@ -92,10 +93,18 @@ class ToolLoop:
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
+                if answer.unseen:
+                    turn.notices.append(await self._why_unseen())
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
             await self._execute(turn, used.budget, answer)
+
+    async def _why_unseen(self) -> str:
+        """Why the answer was given without the pictures."""
+        if await self._model.sees():
+            return "The model could not take the picture: send it as a photo, or say what is in it."
+        return blind(self._model.name, "the picture")
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
@@ -184,6 +193,7 @@ class ToolLoop:
                     speaker=call.name,
                     provenance=result.provenance.kept,
                     tool_call_id=call.id,
+                    images=result.images,
                 )
             )
         turn.produced += group

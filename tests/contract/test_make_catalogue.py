@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config import make_catalogue
-from config.make_catalogue import main, make_table, read_source, too_large
+from config.make_catalogue import main, make_seeing, make_table, read_source, too_large
 from config.models import ModelCatalogue, ModelWindow, load_catalogue
 
 if TYPE_CHECKING:
@@ -93,3 +94,24 @@ def test_the_command_makes_the_table_and_leaves_the_rest(
     made = load_catalogue(copy)
     assert [model.pattern for model in made.models] == ["tiny-1*"]
     assert made.local_models == load_catalogue().local_models
+
+
+def test_a_family_of_which_all_see_is_one_pattern_and_a_mixed_one_is_none() -> None:
+    source = ["fox-4", "fox-4o", "fox-4o-mini", "vendor/fox-4o-2024", "owl-1-large", "owl-1-tiny", "hen-7"]
+    seeing = {"fox-4o", "fox-4o-mini", "vendor/fox-4o-2024", "owl-1-large"}
+    assert make_seeing(source, seeing) == ["fox-4o*", "owl-1-large"]
+
+
+@given(st.sets(names), st.data())
+def test_whatever_the_list_says_the_patterns_name_all_that_see(source: set[str], data: st.DataObject) -> None:
+    seeing = data.draw(st.sets(st.sampled_from(sorted(source)))) if source else set()
+    catalogue = replace(load_catalogue(), seeing=tuple(make_seeing(source, seeing)))
+    assert all(catalogue.sees(name) for name in seeing)
+
+
+def test_the_packaged_list_knows_who_sees_and_leaves_open_what_it_does_not_know() -> None:
+    catalogue = load_catalogue()
+    assert catalogue.sees("gpt-4o-mini")
+    assert catalogue.sees("openrouter/google/gemini-2.5-pro")
+    assert catalogue.sees("gpt-3.5-turbo") is None
+    assert catalogue.sees(catalogue.default_local) is False

@@ -33,6 +33,7 @@ from telegram.error import (
 from telegram.ext import ExtBot
 
 from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_files import LARGEST, Sent, document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -58,6 +59,13 @@ async def server() -> AsyncIterator[BotApiServer]:
 @pytest.fixture
 async def bot(server: BotApiServer) -> AsyncIterator[ExtBot[None]]:
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{server.url}/bot") as bot:
+        yield bot
+
+
+@pytest.fixture
+async def filer(server: BotApiServer) -> AsyncIterator[ExtBot[None]]:
+    files = f"{server.url}/file/bot"
+    async with ExtBot(BotApiServer.TOKEN, base_url=f"{server.url}/bot", base_file_url=files) as bot:
         yield bot
 
 
@@ -341,7 +349,7 @@ async def test_a_photo_comes_without_text(server: BotApiServer, bot: ExtBot[None
     server.user_says(chat_id=ANN, photo=True, caption="look")
     (update,) = await bot.get_updates()
     assert update.message is not None
-    assert (update.message.text, update.message.caption, len(update.message.photo)) == (None, "look", 3)
+    assert (update.message.text, update.message.caption, len(update.message.photo)) == (None, "look", 5)
 
 
 async def test_a_forwarded_message_says_where_it_is_from(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -372,12 +380,47 @@ async def test_a_button_of_a_deleted_message_has_no_accessible_message(server: B
     assert not update.callback_query.message.is_accessible
 
 
+# -- files
+
+
+async def test_a_file_is_told_by_get_file_and_downloaded_from_there(server: BotApiServer, filer: ExtBot[None]) -> None:
+    server.user_says(chat_id=ANN, sends=document("note.txt", "words", "text/plain"))
+    (update,) = await filer.get_updates()
+    assert update.message is not None
+    assert update.message.document is not None
+    assert (update.message.document.file_name, update.message.document.file_size) == ("note.txt", 5)
+    file = await filer.get_file(update.message.document.file_id)
+    assert await file.download_as_bytearray() == b"words"
+
+
+async def test_only_what_get_file_has_told_can_be_downloaded(server: BotApiServer, filer: ExtBot[None]) -> None:
+    server.user_says(chat_id=ANN, sends=document("note.txt", "words"))
+    (update,) = await filer.get_updates()
+    assert update.message is not None
+    assert update.message.document is not None
+    path = f"files/{update.message.document.file_id}.bin"
+    async with httpx.AsyncClient(base_url=f"{server.url}/file", trust_env=False) as web:
+        assert (await web.get(f"/bot{BotApiServer.TOKEN}/{path}")).status_code == 404
+        await filer.get_file(update.message.document.file_id)
+        assert (await web.get(f"/bot{BotApiServer.TOKEN}/{path}")).content == b"words"
+        assert (await web.get(f"/bot1:wrong/{path}")).status_code == 401
+
+
+async def test_a_file_that_is_unknown_or_too_large_is_refused(server: BotApiServer, filer: ExtBot[None]) -> None:
+    server.user_says(chat_id=ANN, sends=Sent("document", b"x", "film.pdf", size=LARGEST + 1))
+    (update,) = await filer.get_updates()
+    assert update.message is not None
+    assert update.message.document is not None
+    assert await refusal(server, filer.get_file("unheard-of")) == "Bad Request: invalid file_id"
+    assert await refusal(server, filer.get_file(update.message.document.file_id)) == "Bad Request: file is too big"
+
+
 async def test_what_telegram_could_not_do_is_an_error_of_the_test(server: BotApiServer) -> None:
     with pytest.raises(ValueError, match="positive"):
         server.user_says("hello", chat_id=2002, user_id=ANN, chat_type="group")
     with pytest.raises(ValueError, match="a group"):
         server.user_says("hello", chat_id=GROUP, chat_type="group")
-    with pytest.raises(ValueError, match="a text or a photo"):
+    with pytest.raises(ValueError, match="a text or a file"):
         server.user_says("hello", chat_id=ANN, photo=True)
     with pytest.raises(ValueError, match="never was"):
         server.user_presses("undo", 99, ANN, ANN)

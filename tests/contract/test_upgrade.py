@@ -57,6 +57,11 @@ WRITTEN = {
         INSERT INTO jobs VALUES ('weekly', 'NOW')
     """,
     11: "INSERT INTO endpoints (url, model) VALUES ('http://localhost:8080/v1', 'm')",
+    18: """
+        INSERT INTO set_aside VALUES ('telegram', 8, 'telegram:1', '{}', 'NOW');
+        INSERT INTO previews VALUES ('telegram', 'telegram:1', '9');
+        INSERT INTO effects VALUES ('1/note_add/1', 'NOW')
+    """,
 }
 """What was written with each format, in the words of that time."""
 

@@ -335,7 +335,10 @@ async def test_a_photo_without_words_gets_a_sentence_and_its_caption_is_read(
         await telegram.wait_for(lambda: telegram.sent(ANN))
         telegram.user_says(chat_id=ANN, photo=True, caption="What is this?")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert texts(telegram) == ["There is no text in that message: write me something.", "You said: What is this?"]
+    assert "does not see pictures" in texts(telegram)[0]
+    assert texts(telegram)[1].startswith("You said: What is this?\n\n")
+    assert len(model.sight_tests) == 1
+    assert not telegram.files.fetched
 
 
 async def test_forwarded_words_are_marked_and_write_no_memory(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.text.tokens import MESSAGE_OVERHEAD, TokenCounter
+from memory.messages import Image
+from memory.text.tokens import IMAGE_TOKENS, MESSAGE_OVERHEAD, TokenCounter
 from tests.support.talk import calls, user
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. " * 20
@@ -40,6 +43,11 @@ def test_more_text_never_costs_less_and_is_never_free(one: str, two: str) -> Non
     counter = TokenCounter()
     assert counter.text(one + two) >= max(counter.text(one), counter.text(two))
     assert (counter.text(one) > 0) == bool(one)
+
+
+def test_a_picture_costs_what_it_costs_at_most() -> None:
+    shown = replace(user("x" * 40), images=(Image("image/png", b"any"),) * 2)
+    assert TokenCounter().messages([shown]) == 10 + MESSAGE_OVERHEAD + 2 * IMAGE_TOKENS
 
 
 def test_messages_cost_their_text_their_tool_calls_and_a_little_each() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from tests.support.servers.telegram_params import Upload, read_form
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
 
 if TYPE_CHECKING:
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Self
 
 CHARACTERS_PER_TOKEN = 4
+PICTURE = r"data:image/(jpeg|png|gif|webp);base64,"
+HEARD = ("flac", "mp3", "mp4", "mpeg", "mpga", "m4a", "ogg", "opus", "wav", "webm")
+"""The endings that a recording may have: Telegram's own .oga is none of them."""
 PATIENCE = 20
 """Seconds that a test waits for something before it fails."""
 
@@ -139,19 +145,29 @@ class ChatRequest:
     @property
     def last(self) -> str:
         """The text of the last message, without what is added to it for this request alone."""
-        return str(self.messages[-1]["content"]).partition("\n\n<context>\n")[0]
+        return text_of(self.messages[-1]).partition("\n\n<context>\n")[0]
 
     @property
     def said(self) -> list[str]:
         """The conversation: the texts of all messages but the system message, without what is added to the last."""
-        return [*(str(m["content"]) for m in self.messages[:-1] if m["role"] != "system"), self.last]
+        return [*(text_of(m) for m in self.messages[:-1] if m["role"] != "system"), self.last]
 
     @property
     def added(self) -> str:
         """What is added to the last message for this request alone; empty for nothing."""
-        added = str(self.messages[-1]["content"]).partition("\n\n<context>\n")[2]
+        added = text_of(self.messages[-1]).partition("\n\n<context>\n")[2]
         assert not added or added.endswith("\n</context>"), added
         return added.removesuffix("\n</context>")
+
+    @property
+    def pictures(self) -> list[bytes]:
+        """The pictures in it, in the order in which the model sees them."""
+        return [picture for message in self.messages for picture in pictures_of(message)]
+
+    @property
+    def is_sight_test(self) -> bool:
+        """Whether it asks only whether the model sees."""
+        return "What colour is this picture?" in text_of(self.messages[-1])
 
     @property
     def is_consolidation(self) -> bool:
@@ -170,6 +186,22 @@ class ChatRequest:
         return f"{first}\n{self.added}"
 
 
+def text_of(message: dict[str, Any]) -> str:
+    """The text in a message, whether it stands alone or among pictures."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def pictures_of(message: dict[str, Any]) -> list[bytes]:
+    """The pictures in a message, which stand in it whole."""
+    if isinstance(message["content"], str):
+        return []
+    found = [part["image_url"]["url"] for part in message["content"] if part["type"] == "image_url"]
+    return [base64.b64decode(url.partition(";base64,")[2], validate=True) for url in found]
+
+
 NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "facts": []}'
 
 
@@ -178,10 +210,11 @@ class ModelServer:
 
     Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`.
 
-    window: requests above this many tokens are refused as too long. Requests in which a
-    tool call lacks its result, or a result its call, are refused as providers refuse them, and so is what `refuses`
-    says. thinking: seconds before an answer begins; pace: between two pieces of it. `pages` are what it answers
-    besides chat completions: targets and their JSON; `visited` is what was asked.
+    window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result, or
+    a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
+    pictures; if not, they are refused. sight: what it says when only that is asked. spoken: what it hears in a
+    recording; None: it can't hear. thinking: seconds before an answer begins; pace: between two pieces of it. `pages`
+    are what it answers besides chat completions: targets and their JSON; `visited` is what was asked.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -189,6 +222,12 @@ class ModelServer:
         self.requests: list[ChatRequest] = []
         self.consolidations: list[ChatRequest] = []
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
+        self.sight_tests: list[ChatRequest] = []
+        self.recordings: list[tuple[str, bytes]] = []
+        self.keys: set[str] = set()
+        self.sees = False
+        self.sight: Reply | None = None
+        self.spoken: str | None = None
         self.refused: list[str] = []
         self.refuses: tuple[Refuses, ...] = ()
         self.pages: dict[str, object] = {}
@@ -227,9 +266,15 @@ class ModelServer:
                 await self._changed.wait()
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
+        if request.target.endswith("/audio/transcriptions"):
+            return self._transcribe(request)
         if not request.target.endswith("/chat/completions"):
             return self._page(request.target)
         chat = ChatRequest(json.loads(request.body), request.body)
+        if chat.is_sight_test:
+            self.sight_tests.append(chat)
+            seen = self.sight or Says("It is orange." if self.sees else "I can't see pictures.")
+            return Streamed(self._watched(chat, seen))
         (self.consolidations if chat.is_consolidation else self.requests).append(chat)
         self._changed.set()
         wrong = self._wrong_with(chat)
@@ -250,6 +295,18 @@ class ModelServer:
             await asyncio.Event().wait()
         return Streamed(self._watched(chat, reply))
 
+    def _transcribe(self, request: Request) -> Answer:
+        self.keys.add(request.header("authorization").removeprefix("Bearer "))
+        fields = read_form(request)
+        recording = fields.get("file")
+        if self.spoken is None or not isinstance(recording, Upload) or "model" not in fields:
+            return _error(Fails(404, "no such model"))
+        self.recordings.append((recording.name, recording.content))
+        self._changed.set()
+        if recording.name.rpartition(".")[2] not in HEARD:
+            return _error(Fails(400, f"file must be one of the following types: {HEARD}"))
+        return Answer(200, json.dumps({"text": self.spoken}).encode())
+
     def _page(self, target: str) -> Answer:
         self.visited.append(target)
         self._changed.set()
@@ -264,6 +321,12 @@ class ModelServer:
                 f"This model's maximum context length is {self.window} tokens, you sent {chat.tokens}",
                 code="context_length_exceeded",
             )
+        if wrong := next((wrong for m in chat.messages if (wrong := _wrong_content(m))), None):
+            return Fails(400, wrong)
+        if any(b"broken" in picture for picture in chat.pictures):
+            return Fails(400, "could not process image")
+        if chat.pictures and not self.sees:
+            return Fails(400, "image input is not supported")
         open_calls: list[str] = []
         for message in chat.messages:
             if message["role"] == "tool":
@@ -286,6 +349,22 @@ class ModelServer:
             self.disconnects += 1
             self._changed.set()
             raise
+
+
+def _wrong_content(message: dict[str, Any]) -> str | None:
+    content = message["content"]
+    if isinstance(content, str):
+        return None
+    if message["role"] != "user":
+        return f"messages of role {message['role']} take text only"
+    if not isinstance(content, list) or not content:
+        return "content must be a text or parts"
+    for part in content:
+        if part["type"] not in ("text", "image_url"):
+            return f"unknown part {part['type']}"
+        if part["type"] == "image_url" and not re.match(PICTURE, part["image_url"]["url"]):
+            return "a picture must be a data URL of a type that is known"
+    return None
 
 
 async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:

@@ -10,8 +10,10 @@ import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
 
 from tests.support.servers.telegram_faults import Fault, Faults
+from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
 from tests.support.servers.telegram_people import Utterance, move, moved, press, say
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tests.support.servers.telegram_chats import BotMessage, ChatType
+    from tests.support.servers.telegram_files import Files, Sent
     from tests.support.servers.web import Request
 
 _Found = TypeVar("_Found")
+DOWNLOAD = "download"
+"""What the download of a file is called among the calls, and for faults."""
 _TOLD = 30
 """How many of the last calls a failed wait tells about."""
 
@@ -126,12 +131,14 @@ class BotApiServer:
         forwarded: bool = False,
         edit_of: int | None = None,
         photo: bool = False,
+        sends: Sent | None = None,
+        album: str | None = None,
         caption: str | None = None,
         fields: JsonObject | None = None,
     ) -> int:
         """A person writes, or edits the message `edit_of`; the number of the update that tells the bot.
 
-        fields: what the message has besides, as the Bot API writes it.
+        sends: the file that the message brings. fields: what it has besides, as the Bot API writes it.
         """
         if user_id is None and chat_type != "private":
             problem = "in a group, say who is writing"
@@ -150,9 +157,9 @@ class BotApiServer:
             reply_to_bot=reply_to_bot,
             forwarded=forwarded,
             edit_of=edit_of,
-            photo=photo,
+            sends=a_photo() if photo else sends,
             caption=caption,
-            fields=fields or {},
+            fields=(fields or {}) | ({"media_group_id": album} if album else {}),
         )
         update_id, message_id = say(self._methods, said)
         self._message_ids[update_id] = message_id
@@ -200,6 +207,11 @@ class BotApiServer:
         """The bot's messages in the chat as they stand now: edits applied, deleted ones gone."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.bot_messages()
+
+    @property
+    def files(self) -> Files:
+        """What people have sent."""
+        return self._methods.files
 
     @property
     def documents(self) -> list[bytes]:
@@ -300,7 +312,9 @@ class BotApiServer:
     # -- serving -------------------------------------------------------------------------------------------
 
     async def _handle(self, request: Request) -> Answer | None:
-        path = request.target.partition("?")[0]
+        path = unquote(request.target.partition("?")[0])
+        if path.startswith("/file/bot"):
+            return await self._download(path.removeprefix("/file/bot"))
         token, _, method = path.removeprefix("/bot").partition("/")
         call = Call(self._methods.name(method), {}, time.monotonic())
         self.calls.append(call)
@@ -315,6 +329,23 @@ class BotApiServer:
         finally:
             # also reached when the client left in the middle of it
             self._notify()
+
+    async def _download(self, wanted: str) -> Answer | None:
+        token, _, path = wanted.partition("/")
+        call = Call(DOWNLOAD, {"path": path}, time.monotonic())
+        self.calls.append(call)
+        try:
+            if token != self.token:
+                raise ApiError(401, "Unauthorized")
+            if (fault := self._faults.next_for(DOWNLOAD)) is not None:
+                return await self._go_wrong(call, fault)
+            content = self._methods.files.download(path)
+        except ApiError as error:
+            return _respond(call, error.as_json())
+        finally:
+            self._notify()
+        call.response = {"ok": True, "result": len(content)}
+        return Answer(200, content, content_type="application/octet-stream")
 
     async def _carry_out(self, call: Call, request: Request) -> Answer | None:
         call.params = read_params(request)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_files import Files
 from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, bad_request, integer
 from tests.support.servers.telegram_text import FormattedText, check_text, parse_entities, trimmed, utf16_length
 from tests.support.servers.telegram_updates import UpdateQueue
@@ -57,6 +58,7 @@ class Methods:
         self.callback_queries: set[str] = set()
         self.commands: dict[tuple[str, str], list[Command]] = {}
         self.documents: dict[str, bytes] = {}
+        self.files = Files()
         self.drafts_supported = True
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
@@ -67,6 +69,7 @@ class Methods:
             "editMessageReplyMarkup": self._edit_message_reply_markup,
             "editMessageText": self._edit_message_text,
             "getChatMember": self._get_chat_member,
+            "getFile": self.files.get_file,
             "getMe": lambda _params: self.bot,
             "getMyCommands": self._get_my_commands,
             "getWebhookInfo": self._get_webhook_info,

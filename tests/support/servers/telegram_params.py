@@ -115,7 +115,7 @@ def _from_body(request: Request) -> JsonObject:
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(request.body.decode(), keep_blank_values=True, errors="strict"))
     if kind == "multipart/form-data":
-        return _from_multipart(request)
+        return read_form(request)
     if kind == "application/json" and request.body:
         try:
             values = json.loads(request.body)
@@ -127,7 +127,8 @@ def _from_body(request: Request) -> JsonObject:
     return {}
 
 
-def _from_multipart(request: Request) -> JsonObject:
+def read_form(request: Request) -> JsonObject:
+    """The fields of a form with files in it."""
     head = f"Content-Type: {request.content_type}\r\n\r\n".encode()
     form = BytesParser(policy=HTTP).parsebytes(head + request.body)
     fields: JsonObject = {}

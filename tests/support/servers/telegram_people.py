@@ -11,6 +11,7 @@ from tests.support.servers.telegram_text import Entity, utf16_length
 
 if TYPE_CHECKING:
     from tests.support.servers.telegram_chats import Chat, ChatType
+    from tests.support.servers.telegram_files import Sent
     from tests.support.servers.telegram_methods import Methods
     from tests.support.servers.telegram_params import JsonObject
 
@@ -24,7 +25,7 @@ _ADMIN: JsonObject = {"id": 3003, "is_bot": False, "first_name": "Carol"}
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Something a person writes: a text, or a photo that may have a caption."""
+    """Something a person writes: a text, or a file that may have a caption, or what stands in `fields`."""
 
     text: str | None
     chat_id: int
@@ -39,21 +40,21 @@ class Utterance:
     reply_to_bot: bool
     forwarded: bool
     edit_of: int | None
-    photo: bool
+    sends: Sent | None
     caption: str | None
     fields: JsonObject
 
 
 def say(methods: Methods, said: Utterance) -> tuple[int, int]:
     """Put the message into its chat and queue the update; the numbers of both."""
-    if (said.text is None) != said.photo:
-        problem = "a message has either a text or a photo"
+    if said.text is not None and said.sends is not None:
+        problem = "a message has either a text or a file"
         raise ValueError(problem)
     name = said.first_name if said.chat_type == "private" else said.chat_title
     chat = methods.chats.register(said.chat_id, said.chat_type, name)
     if said.thread_id is not None:
         chat.threads.add(said.thread_id)
-    message = _edited(chat, said) if said.edit_of is not None else _new(chat, said)
+    message = _edited(methods, chat, said) if said.edit_of is not None else _new(methods, chat, said)
     chat.put(message)
     kind = "message" if said.edit_of is None else "edited_message"
     return methods.updates.add(kind, message), message["message_id"]
@@ -106,8 +107,8 @@ def marked(text: str) -> list[JsonObject]:
     ]
 
 
-def _new(chat: Chat, said: Utterance) -> JsonObject:
-    message = chat.new_message(_person(said), thread_id=said.thread_id) | _content(said)
+def _new(methods: Methods, chat: Chat, said: Utterance) -> JsonObject:
+    message = chat.new_message(_person(said), thread_id=said.thread_id) | _content(methods, said)
     if said.forwarded:
         message["forward_origin"] = {
             "type": "user",
@@ -122,14 +123,14 @@ def _new(chat: Chat, said: Utterance) -> JsonObject:
     return message | said.fields
 
 
-def _edited(chat: Chat, said: Utterance) -> JsonObject:
+def _edited(methods: Methods, chat: Chat, said: Utterance) -> JsonObject:
     before = chat.messages[said.edit_of or 0]
     if before["from"]["id"] != said.user_id:
         problem = f"message {said.edit_of} is not by user {said.user_id}"
         raise ValueError(problem)
-    replaced = {"text", "entities", "photo", "caption", "caption_entities"}
+    replaced = {"text", "entities", "photo", "document", "caption", "caption_entities"}
     kept = {key: value for key, value in before.items() if key not in replaced}
-    return kept | _content(said) | {"edit_date": int(time.time())}
+    return kept | _content(methods, said) | {"edit_date": int(time.time())}
 
 
 def _person(said: Utterance) -> JsonObject:
@@ -144,19 +145,10 @@ def _person(said: Utterance) -> JsonObject:
     return person
 
 
-def _content(said: Utterance) -> JsonObject:
+def _content(methods: Methods, said: Utterance) -> JsonObject:
     content: JsonObject = {}
-    if said.photo:
-        content["photo"] = [
-            {
-                "file_id": f"AgACAgIAAx-photo-{width}",
-                "file_unique_id": f"AQAD-{width}",
-                "width": width,
-                "height": width * 3 // 4,
-                "file_size": width * 90,
-            }
-            for width in (90, 320, 800)
-        ]
+    if said.sends is not None:
+        content |= methods.files.field_of(said.sends)
     for field, entities, text in (
         ("text", "entities", said.text),
         ("caption", "caption_entities", said.caption),

@@ -1,0 +1,42 @@
+"""The media half of the composition root: who fetches, reads, sees and hears what is sent besides words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.endpoint.transcription import Transcriber
+from pipeline.media.fetching import MediaSources
+from pipeline.media.reading import MediaReader
+
+if TYPE_CHECKING:
+    import contextlib
+
+    from config.settings import Settings
+    from memory.media.media import MediaStore
+    from pipeline.models.model import ChatModel
+    from pipeline.prompt.budget import BudgetOf
+
+
+def media_reader(
+    settings: Settings,
+    store: MediaStore,
+    model: ChatModel,
+    budget: BudgetOf,
+    stack: contextlib.AsyncExitStack,
+) -> tuple[MediaReader, MediaSources]:
+    """The reader, and where channels say that they are what it fetches from."""
+    sources = MediaSources()
+    transcriber = Transcriber(settings.llm_transcription_model, _hearing(settings), settings.llm_timeout)
+    stack.push_async_callback(transcriber.close)
+    return MediaReader(store, sources, model, transcriber, budget), sources
+
+
+def _hearing(settings: Settings) -> Endpoint | None:
+    """Where the model is that turns recordings into text; the key of one place is not shown to another."""
+    own, url = settings.llm_transcription_api_key, settings.llm_transcription_base_url
+    if own is None and url is None and not settings.has_endpoint:
+        return None
+    key = own or (settings.openai_api_key if url is None else None)
+    address = url or settings.openai_base_url
+    return Endpoint(str(address) if address else None, key.get_secret_value() if key else "none")

@@ -1,0 +1,1 @@
+"""What people send in Telegram besides words: told from updates, fetched, collected."""

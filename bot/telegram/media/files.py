@@ -1,0 +1,78 @@
+"""Fetching files from Telegram: getFile and the download behind it, within limits, again where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
+
+from bot.telegram.calls import explained
+from pipeline.media.fetching import MediaUnreadable
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+    from memory.media.media import Media
+
+log = structlog.get_logger(__name__)
+
+LARGEST = 20 * 1024 * 1024
+"""Bytes of a file that Telegram lets bots fetch."""
+SECONDS = 60
+"""How long one try may take in all."""
+TRIES = 3
+PAUSE = 1.0
+"""Seconds before a second try; before a third one twice as many."""
+LONGEST_PAUSE = 10.0
+"""Seconds that a fetch waits at the most when Telegram asks for patience."""
+AT_ONCE = 4
+"""Files that are in memory at the same time."""
+
+
+class TelegramFiles:
+    """Fetches what was sent over Telegram."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+        self._free = asyncio.Semaphore(AT_ONCE)
+
+    async def fetch(self, media: Media) -> bytes:
+        """The bytes. Raises MediaUnreadable."""
+        if (media.file.size or 0) > LARGEST:
+            raise _too_large(media)
+        async with self._free:
+            for tried in range(1, TRIES + 1):
+                try:
+                    async with asyncio.timeout(SECONDS):
+                        return await self._download(media)
+                except BadRequest as error:
+                    log.warning("file_refused", kind=media.file.kind, reason=error.message)
+                    if "too big" in error.message.lower():
+                        raise _too_large(media) from None
+                    raise MediaUnreadable(f"Telegram no longer has {media.name}: send it again.") from None
+                except (TelegramError, TimeoutError, OSError) as error:
+                    # not the error's words: they may hold the address, which has the token in it
+                    log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=tried)
+                    if tried == TRIES or isinstance(error, InvalidToken):
+                        break
+                    await asyncio.sleep(min(_rest(error, tried), LONGEST_PAUSE))
+        raise MediaUnreadable(f"I could not fetch {media.name} from Telegram: send /retry in a moment.")
+
+    async def _download(self, media: Media) -> bytes:
+        file = await self._bot.get_file(media.file.file_id)
+        if (file.file_size or 0) > LARGEST:
+            raise _too_large(media)
+        return bytes(await file.download_as_bytearray())
+
+
+def _rest(error: Exception, tried: int) -> float:
+    return explained(error).pause if isinstance(error, RetryAfter) else PAUSE * tried
+
+
+def _too_large(media: Media) -> MediaUnreadable:
+    size = f" ({media.file.size / 1024 / 1024:.0f} MB)" if media.file.size else ""
+    return MediaUnreadable(
+        f"{media.name}{size} is larger than the 20 MB that Telegram lets bots fetch: send a smaller one, or a part."
+    )

@@ -1,0 +1,203 @@
+"""What was sent besides words: kept by reference, with the text that was found in it. The channel keeps the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, now_text
+from memory.messages import storable
+from memory.store.entry_rows import owner_number
+from memory.text.words import query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.log.sessions import Session
+    from memory.store.database import Database, Row
+
+LONGEST_NAME = 80
+"""Characters of a file's name that are shown; whoever sends it chooses it freely."""
+_SHOWN_AS_GAP = str.maketrans("[]\n\r\t", "()   ")
+
+
+class MediaKind(StrEnum):
+    """What something is that was sent besides words, in the words that people and models are told.
+
+    OTHER: what nobody here can read; its name says what it is.
+    """
+
+    PHOTO = "photo"
+    DOCUMENT = "document"
+    VOICE = "voice message"
+    AUDIO = "recording"
+    VIDEO_NOTE = "video note"
+    OTHER = "file"
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether it is heard, and not read or seen."""
+        return self in (MediaKind.VOICE, MediaKind.AUDIO, MediaKind.VIDEO_NOTE)
+
+    @property
+    def is_own_voice(self) -> bool:
+        """Whether whoever sends it has recorded it while sending, so that the words are the sender's own."""
+        return self in (MediaKind.VOICE, MediaKind.VIDEO_NOTE)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFile:
+    """A file as its channel knows it. file_id: what it is fetched by; unique_id: the same however often it is sent.
+
+    size: bytes, where that is told. quoted: it came with the message that is answered, not with the answer.
+    """
+
+    kind: MediaKind
+    channel: str
+    file_id: str
+    unique_id: str
+    name: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A file that is known by a number. about: what was found when it was read; None: that was not done yet."""
+
+    id: int
+    file: MediaFile
+    about: str | None
+
+    @property
+    def shown(self) -> str:
+        """What it is called before a model, such as `document 13: offer.pdf`."""
+        return f"{self.file.kind} {self.id}{f': {self.name}' if self.file.name else ''}"
+
+    @property
+    def name(self) -> str:
+        """Its name as it may be shown, or what it is."""
+        plain = " ".join((self.file.name or "").translate(_SHOWN_AS_GAP).split())
+        return plain[:LONGEST_NAME] or f"this {self.file.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a text that is read on its own. label: which one it is, such as `page 3`."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPart:
+    """A part that fits a query, and the document that it is of."""
+
+    media: Media
+    number: int
+    part: Part
+
+
+class MediaStore:
+    """The media of all owners."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._owners: dict[str, bool] = {}
+
+    async def has_any(self, owner: str) -> bool:
+        """Whether the owner has ever sent any; asked at every turn, so it is remembered."""
+        if owner not in self._owners:
+            found = "SELECT 1 FROM media m JOIN owners o ON o.id = m.owner_id WHERE o.name = ? LIMIT 1"
+            self._owners[owner] = await self._database.value(found, (owner,)) is not None
+        return self._owners[owner]
+
+    async def keep(self, session: Session, file: MediaFile) -> Media:
+        """The media of that file, known from now on; the same one however often it is sent to a session."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "INSERT INTO media (owner_id, session_id, kind, channel, file_id, unique_id, name, mime_type, size,"
+                " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (owner_id, session_id, unique_id) DO UPDATE SET file_id = excluded.file_id",
+                (
+                    owner := await owner_number(connection, session.owner),
+                    session.id,
+                    file.kind,
+                    file.channel,
+                    file.file_id,
+                    file.unique_id,
+                    storable(file.name) if file.name else None,
+                    file.mime_type,
+                    file.size,
+                    now_text(self._clock),
+                ),
+            )
+            (row,) = await connection.execute_fetchall(
+                "SELECT id, about FROM media WHERE owner_id = ? AND session_id = ? AND unique_id = ?",
+                (owner, session.id, file.unique_id),
+            )
+        self._owners[session.owner] = True
+        return Media(row["id"], file, row["about"])
+
+    async def get(self, owner: str, media_id: int) -> Media | None:
+        """One by its number; None where the owner has none of that number."""
+        row = await self._database.row(
+            "SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ?",
+            (media_id, owner),
+        )
+        return _media(row) if row is not None else None
+
+    async def learn(self, media: Media, about: str, parts: Sequence[Part]) -> Media:
+        """Keep what was found in it; what was found before is replaced."""
+        async with self._database.transaction() as connection:
+            await connection.execute("DELETE FROM media_parts WHERE media_id = ?", (media.id,))
+            await connection.executemany(
+                "INSERT INTO media_parts (media_id, owner_id, number, label, content)"
+                " SELECT id, owner_id, ?, ?, ? FROM media WHERE id = ?",
+                [(n, part.label, storable(part.text), media.id) for n, part in enumerate(parts, 1)],
+            )
+            await connection.execute("UPDATE media SET about = ? WHERE id = ?", (about, media.id))
+        return Media(media.id, media.file, about)
+
+    async def parts(self, media: Media, first: int = 1, last: int | None = None) -> list[Part]:
+        """The parts from number `first` to `last`, both included; to the end where that is None."""
+        rows = await self._database.rows(
+            "SELECT label, content FROM media_parts WHERE media_id = ? AND number >= ? AND (? IS NULL OR number <= ?)"
+            " ORDER BY number",
+            (media.id, first, last, last),
+        )
+        return [Part(row["label"], row["content"]) for row in rows]
+
+    async def count(self, media: Media) -> int:
+        """How many parts there are."""
+        return int(await self._database.value("SELECT count(*) FROM media_parts WHERE media_id = ?", (media.id,)))
+
+    async def search(self, owner: str, query: str, limit: int, media_id: int | None = None) -> list[FoundPart]:
+        """The parts that fit a query, best first; of all that the owner has, or of one document."""
+        owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        terms = query_terms(query)
+        if owner_id is None or not terms:
+            return []
+        rows = await self._database.rows(
+            "SELECT m.*, p.number, p.label, p.content FROM search_parts s"
+            " JOIN media_parts p ON p.id = s.rowid JOIN media m ON m.id = p.media_id"
+            " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
+            (f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))', media_id, media_id, limit),
+        )
+        return [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
+
+
+def _media(row: Row) -> Media:
+    file = MediaFile(
+        MediaKind(row["kind"]),
+        row["channel"],
+        row["file_id"],
+        row["unique_id"],
+        row["name"],
+        row["mime_type"],
+        row["size"],
+    )
+    return Media(row["id"], file, row["about"])

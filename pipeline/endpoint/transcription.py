@@ -1,0 +1,108 @@
+"""What is said in a recording, by an OpenAI-compatible audio endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from pipeline.endpoint.model_errors import loggable
+from pipeline.media.fetching import MediaUnreadable
+from pipeline.tls import tls_context
+
+if TYPE_CHECKING:
+    import openai
+
+    from memory.media.media import Media
+    from pipeline.endpoint.known_endpoint import Endpoint
+
+log = structlog.get_logger(__name__)
+
+RETRIES = 2
+"""Retries of the SDK for 429, 5xx and lost connections."""
+_TYPES = {
+    "audio/ogg": "ogg",
+    "audio/opus": "ogg",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/mp4": "m4a",
+    "audio/x-m4a": "m4a",
+    "audio/m4a": "m4a",
+    "audio/aac": "m4a",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/flac": "flac",
+    "audio/x-flac": "flac",
+    "audio/webm": "webm",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+}
+"""The endings that servers know recordings by; OpenAI's newer models and Groq refuse Telegram's own .oga."""
+
+
+class Transcriber:
+    """Turns recordings into text. model None: there is nothing that could."""
+
+    def __init__(self, model: str | None, endpoint: Endpoint | None, seconds: float) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._seconds = seconds
+        self._client: openai.AsyncOpenAI | None = None
+
+    @property
+    def hears(self) -> bool:
+        """Whether there is a model for it."""
+        return self._model is not None and self._endpoint is not None
+
+    async def transcribe(self, media: Media, content: bytes) -> str:
+        """The words in a recording. Raises MediaUnreadable."""
+        import openai
+
+        assert self._model is not None, "hears tells"  # noqa: S101  # callers ask first
+        ending = _TYPES.get(media.file.mime_type or "", "ogg")
+        try:
+            said = await self._open().audio.transcriptions.create(
+                file=(f"recording.{ending}", content), model=self._model, response_format="json"
+            )
+        # ValueError: what came is not JSON
+        except (openai.OpenAIError, ValueError) as error:
+            log.warning("transcription_failed", model=self._model, **loggable(error))
+            raise MediaUnreadable(_explained(error, media, self._model)) from None
+        text = str(getattr(said, "text", None) or "").strip()  # nothing checks what arrives
+        if not text:
+            raise MediaUnreadable(f"I heard no words in {media.name}: say it again, or write it.")
+        return text
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        import openai
+
+        if self._client is None:
+            assert self._endpoint is not None, "hears tells"  # noqa: S101  # callers ask first
+            self._client = openai.AsyncOpenAI(
+                api_key=self._endpoint.api_key,
+                base_url=self._endpoint.base_url,
+                max_retries=RETRIES,
+                timeout=openai.Timeout(self._seconds, connect=min(5.0, self._seconds)),
+                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
+            )
+        return self._client
+
+
+def _explained(error: Exception, media: Media, model: str) -> str:
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return f"I could not listen to {media.name}: {model} took too long; send /retry, or write it."
+    if isinstance(error, openai.APIConnectionError):
+        return f"I could not listen to {media.name}: what hears for me can't be reached; send /retry, or write it."
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
+        return (
+            f"I could not listen to {media.name}: {model} is refused there; check LLM_TRANSCRIPTION_MODEL, "
+            "LLM_TRANSCRIPTION_BASE_URL and the key."
+        )
+    return f"I could not listen to {media.name}: {model} did not take it; send /retry, or write it."

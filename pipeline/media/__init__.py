@@ -1,0 +1,1 @@
+"""What is sent besides words: how it is fetched, read, seen and heard."""

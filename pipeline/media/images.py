@@ -1,0 +1,49 @@
+"""Pictures that models take: the four formats that all of them know, up to a size that all of them take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.messages import Image
+from pipeline.media.fetching import MediaUnreadable
+
+if TYPE_CHECKING:
+    from memory.media.media import Media
+
+LARGEST_IMAGE = 3_700_000
+"""Bytes; Anthropic takes 5 MB as base64, which is a third longer, and others more."""
+_BEGINNINGS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"GIF8", "image/gif"))
+_OTHERS = (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftypavif", b"BM", b"II*\x00", b"MM\x00*")
+
+
+def image_type(content: bytes) -> str | None:
+    """The type of a picture by how it begins, `image/jpeg` and so on; None where it is none that models take."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime_type for beginning, mime_type in _BEGINNINGS if content.startswith(beginning)), None)
+
+
+def is_other_image(content: bytes) -> bool:
+    """Whether it is a picture in a format that models don't take."""
+    return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
+
+
+def blind(model: str, what: str) -> str:
+    """What is said where a model does not see."""
+    return (
+        f"The model {model} does not see pictures, so I could not look at {what}: say what is in it, or have LLM_MODEL "
+        "set to a model that sees."
+    )
+
+
+def image_of(media: Media, content: bytes) -> Image:
+    """The picture for a model. Raises MediaUnreadable."""
+    mime_type = image_type(content)
+    if mime_type is None:
+        raise MediaUnreadable(f"{media.name} is no picture that I can look at: send it as a photo, not as a file.")
+    if len(content) > LARGEST_IMAGE:
+        raise MediaUnreadable(
+            f"{media.name} is a picture of {len(content) / 1e6:.1f} MB, and models take {LARGEST_IMAGE / 1e6:.1f}: "
+            "send it as a photo, which Telegram makes smaller."
+        )
+    return Image(mime_type, content)

@@ -1,0 +1,248 @@
+"""What was sent besides words, made into messages that a model can read, see or has been told of."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from textwrap import shorten
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from memory.media.media import Media, MediaKind, Part
+from memory.messages import Image, Message, Provenance, Role, worst
+from memory.text.tokens import IMAGE_TOKENS
+from pipeline.media.documents import DocumentReader, pieces
+from pipeline.media.fetching import MediaUnreadable
+from pipeline.media.images import blind, image_of, image_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.log.sessions import Session
+    from memory.media.media import MediaStore
+    from pipeline.arrival import Arrival
+    from pipeline.media.fetching import MediaSources
+    from pipeline.models.model import ChatModel
+    from pipeline.prompt.budget import Budget, BudgetOf
+
+log = structlog.get_logger(__name__)
+
+MOST_IMAGES = 10
+"""Pictures that a turn shows at once: as many as an album has."""
+SHORT_TOKENS = 3_000
+"""A document up to this length stands in the turn; a longer one is read in parts."""
+HEARD = 200
+"""Characters that are shown to the user of what was heard."""
+BEGINNING = 1_500
+"""Characters that are shown of a longer one."""
+SECONDS = 180
+"""How long one file may take in all: to fetch, and to be read or heard."""
+SIDE_BY_SIDE = 2
+"""Files of one turn that are fetched and read at a time: fewer than there is room for, so that others get on."""
+NO_ROOM = "too many pictures at once, so it is not shown"
+READ_TOOL = "document_read"
+"""The tool that reads a document in parts; where the model has it not, more of the text is shown."""
+
+
+class Hears(Protocol):
+    """What turns recordings into text."""
+
+    @property
+    def hears(self) -> bool:
+        """Whether there is a model for it."""
+
+    async def transcribe(self, media: Media, content: bytes) -> str:
+        """The words in a recording. Raises MediaUnreadable."""
+
+
+@dataclass(slots=True)
+class Read:
+    """What came of the media of some arrivals. refused: why some of them can't be read, in sentences.
+
+    heard: the beginning of what was spoken, so that what was misheard shows. understood: how many could be read.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+    understood: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A file that an arrival brought."""
+
+    media: Media
+    said: Arrival
+
+    @property
+    def unread(self) -> Message:
+        """What stands for it until it is read, and for good where the turn is stopped before that."""
+        return _message(self.said, [_One(self.media, "")], f"[{self.media.shown}; not read yet]")
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """One file as it was read: what the model is told of it, and what it is shown."""
+
+    media: Media
+    text: str
+    image: Image | None = None
+    refused: str | None = None
+    heard: bool = False
+
+    @property
+    def is_own_voice(self) -> bool:
+        """Whether its sender has spoken it while sending."""
+        return self.media.file.kind.is_own_voice and not self.media.file.quoted
+
+
+class MediaReader:
+    """Fetches media, reads, sees and hears them, once each, and tells what came of it.
+
+    budget: makes that of a turn of an owner.
+    """
+
+    def __init__(
+        self,
+        store: MediaStore,
+        sources: MediaSources,
+        model: ChatModel,
+        hears: Hears,
+        budget: BudgetOf,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._model = model
+        self._hears = hears
+        self._budget = budget
+        self._documents = DocumentReader()
+
+    async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Brought]:
+        """What arrivals brought, known by their numbers from now on and not read yet."""
+        return [Brought(media, said) for said in arrivals for media in await self._media_of(session, said)]
+
+    async def read(self, owner: str, found: Sequence[Brought], shown: int = 0) -> Read:
+        """Read what was found in arrivals that belong together: one message or the messages of an album.
+
+        shown: how many pictures the turn shows already.
+        """
+        budget = await self._budget(owner)
+        # pictures take no more than half of the window
+        read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - shown)
+        own = asyncio.Semaphore(SIDE_BY_SIDE)
+        ones = await asyncio.gather(*(self._one(brought.media, budget, own) for brought in found))
+        pictures: list[tuple[_One, Arrival]] = []
+        for one, said in zip(ones, (brought.said for brought in found), strict=True):
+            if one.refused is None:
+                read.understood += one.image is None or len(pictures) < room
+                if one.heard and one.is_own_voice:
+                    read.heard.append(f"Heard: {shorten(one.text, HEARD, placeholder=' ...')}")
+            else:
+                read.refused.append(one.refused)
+            if one.image is not None and len(pictures) < room:
+                pictures.append((one, said))
+            elif one.image is not None:
+                read.messages.append(_message(said, [replace(one, image=None)], f"[{one.text}; {NO_ROOM}]"))
+            else:
+                read.messages.append(_message(said, [one], one.text if one.heard else f"[{one.text}]"))
+        for quoted in (False, True):  # what is answered stands first
+            if some := [(one, said) for one, said in pictures if one.media.file.quoted is quoted]:
+                marks = " ".join(f"[{one.text}]" for one, _ in some)
+                read.messages.insert(0, _message(some[0][1], [one for one, _ in some], marks))
+        seen = sum(one.image is not None for one in ones)
+        if seen > room:
+            how = f"at {room} of {seen} pictures" if room else "at no more pictures"
+            read.refused.append(f"I could look {how} at once, which is what {budget.model} has room for: send fewer.")
+        read.refused = list(dict.fromkeys(read.refused))
+        return read
+
+    async def image(self, media: Media) -> Image:
+        """A picture that was sent earlier. Raises MediaUnreadable."""
+        if not await self._model.sees():
+            raise MediaUnreadable(blind(self._model.name, media.name))
+        return image_of(media, await self._sources.fetch(media))
+
+    async def _media_of(self, session: Session, said: Arrival) -> list[Media]:
+        again = [await self._store.get(session.owner, number) for number in said.media]
+        new = [
+            await self._store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
+            for file in said.files
+        ]
+        return [*(media for media in again if media is not None), *new]
+
+    async def _one(self, media: Media, budget: Budget, own: asyncio.Semaphore) -> _One:
+        try:
+            async with own, asyncio.timeout(SECONDS):
+                return await self._look_at(media, budget)
+        except MediaUnreadable as error:
+            why = str(error)
+        except TimeoutError:
+            why = f"{media.name} took longer than {SECONDS} seconds to fetch and to read: try /retry."
+        return _One(media, f"{media.shown}; it could not be read", refused=why)
+
+    async def _look_at(self, media: Media, budget: Budget) -> _One:
+        kind = media.file.kind
+        if kind is MediaKind.OTHER:
+            raise MediaUnreadable(f"I can't watch or open {media.name}: send a photo of it, or say what is in it.")
+        if kind.is_spoken:
+            return await self._heard(media, budget)
+        if media.about is not None:
+            return await self._told(media, budget)
+        if kind is MediaKind.PHOTO:
+            return _One(media, media.shown, await self.image(media))
+        content = await self._sources.fetch(media)
+        if image_type(content) is not None:
+            if not await self._model.sees():
+                raise MediaUnreadable(blind(self._model.name, media.name))
+            return _One(media, media.shown, image_of(media, content))
+        document = await self._documents.read(media.name, content)
+        return await self._told(await self._store.learn(media, document.about, document.parts), budget)
+
+    async def _told(self, media: Media, budget: Budget) -> _One:
+        """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
+        parts = await self._store.parts(media)
+        whole = "".join(part.text for part in parts).rstrip("\n")
+        head = f"{media.shown}, {media.about}"
+        has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
+        if len(parts) == 1 or not has_tool or budget.text(whole) <= min(SHORT_TOKENS, budget.message):
+            whole = budget.cut(whole, budget.message)
+            return _One(media, f"{head}]\n{whole}\n[end of {media.file.kind} {media.id}")
+        return _One(
+            media,
+            f"{head}, in {len(parts)} parts from {parts[0].label} to {parts[-1].label}; it is too long to be shown "
+            f"whole: find what is asked for with document_search, and read it with {READ_TOOL}. It begins:]\n"
+            f"{whole[:BEGINNING]}\n[... {media.file.kind} {media.id} goes on",
+        )
+
+    async def _heard(self, media: Media, budget: Budget) -> _One:
+        parts = await self._store.parts(media)
+        if not parts:
+            if not self._hears.hears:
+                raise MediaUnreadable(
+                    f"I can't listen to {media.name}, since no model for that is set: write it, "
+                    "or have LLM_TRANSCRIPTION_MODEL set."
+                )
+            said = await self._hears.transcribe(media, await self._sources.fetch(media))
+            parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(said), 1)]
+            media = await self._store.learn(media, "written down", parts)
+        if not media.file.kind.is_own_voice and len(parts) > 1:
+            return await self._told(media, budget)
+        return _One(media, "".join(part.text for part in parts), heard=True)
+
+
+def _message(said: Arrival, ones: Sequence[_One], text: str) -> Message:
+    """What a model is told of some files. What is in a file is not the user's words, but for what the user spoke."""
+    files = [one.media.file for one in ones]
+    spoken = all(one.is_own_voice for one in ones)
+    provenance = said.provenance if spoken else worst([said.provenance, Provenance.FILE])
+    if files[0].quoted:
+        text = f"(From the message that the user answers.) {text}"
+    if ones[0].heard and provenance is not Provenance.TYPED:
+        text = f"[{ones[0].media.shown}] {text}"
+    text = said.origin_mark + text
+    images = tuple(one.image for one in ones if one.image is not None)
+    numbers = tuple(one.media.id for one in ones if one.media.id)
+    message = Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=provenance)
+    return replace(message, media=numbers, images=images)

@@ -1,0 +1,70 @@
+"""Tools over what was sent besides words: photos to look at again, documents to search and to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from memory.media.media import MediaKind
+from memory.messages import Passage, Provenance
+from pipeline.tools.toolbox import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from memory.media.media import Media, MediaStore
+    from pipeline.media.reading import MediaReader
+
+MEDIA_TOOLS = ("photo_look", "document_search", "document_read")
+MOST_FOUND = 4
+"""Parts that a search shows, best first."""
+MOST_READ = 4
+"""Parts that are read at once."""
+
+
+def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
+    """The tools over what the owner of the calling session has sent."""
+
+    async def photo_look(
+        context: ToolContext, photo: Annotated[int, Field(ge=1, description="its number, as in [photo 12]")]
+    ) -> str | Passage:
+        """Look again at a photo that was sent earlier. Its number stands where the conversation speaks of it."""
+        media = await store.get(context.owner, photo)
+        if media is None or media.file.kind not in (MediaKind.PHOTO, MediaKind.DOCUMENT) or media.about is not None:
+            return f"error: there is no photo {photo}"
+        image = await reader.image(media)
+        return Passage(f"{media.shown} is shown below", Provenance.FILE, (image,))
+
+    async def document_search(
+        context: ToolContext,
+        query: Annotated[str, Field(description="a few telling words")],
+        document: Annotated[int | None, Field(ge=1, description="its number; all documents without it")] = None,
+    ) -> str | Passage:
+        """Find the parts of a document that was sent, or of all of them, that speak of something."""
+        if document is not None and await _document(context.owner, document) is None:
+            return f"error: there is no document {document} with text in it"
+        found = await store.search(context.owner, query, MOST_FOUND, document)
+        shown = [f"[{one.media.shown}, part {one.number}, {one.part.label}]\n{one.part.text.rstrip()}" for one in found]
+        return Passage("\n\n".join(shown), Provenance.FILE) if shown else "nothing found: try other words"
+
+    async def document_read(
+        context: ToolContext,
+        document: Annotated[int, Field(ge=1, description="its number, as in [document 13: offer.pdf]")],
+        part: Annotated[int, Field(ge=1, description="the first part to read")] = 1,
+        count: Annotated[int, Field(ge=1, le=MOST_READ, description="how many parts")] = 2,
+    ) -> str | Passage:
+        """Read a document that was sent, some parts at a time."""
+        media = await _document(context.owner, document)
+        if media is None:
+            return f"error: there is no document {document} with text in it"
+        in_all = await store.count(media)
+        parts = await store.parts(media, part, part + count - 1)
+        if not parts:
+            return f"error: {media.shown} has only {in_all} parts"
+        shown = [f"[part {n} of {in_all}, {one.label}]\n{one.text.rstrip()}" for n, one in enumerate(parts, part)]
+        return Passage("\n\n".join([f"[{media.shown}, {media.about}]", *shown]), Provenance.FILE)
+
+    async def _document(owner: str, number: int) -> Media | None:
+        media = await store.get(owner, number)
+        return media if media is not None and media.about is not None else None
+
+    return [Tool(photo_look), Tool(document_search), Tool(document_read)]

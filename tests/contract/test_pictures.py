@@ -1,0 +1,60 @@
+"""Pictures on the wire: as parts of users' messages, whatever else a server makes necessary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.messages import Image, Message, Role, ToolCall
+from pipeline.endpoint.wire import Part, body
+from pipeline.models.model import ModelRequest
+from tests.support.servers.model import pictures_of
+from tests.support.talk import NOON
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+PICTURE = Image("image/png", b"\x89PNG one")
+OTHER = Image("image/jpeg", b"\xff\xd8\xff two")
+
+
+def sent(messages: list[Message], without: Collection[str] = ()) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = body("m", ModelRequest(messages), without)["messages"]
+    return made
+
+
+def user(text: str, *images: Image) -> Message:
+    return Message(Role.USER, text, NOON, images=images)
+
+
+def looked(*numbers: int) -> list[Message]:
+    calls = tuple(ToolCall(f"c{n}", "photo_look", "{}") for n in numbers)
+    results = [
+        Message(Role.TOOL, "below", NOON, speaker="photo_look", tool_call_id=f"c{n}", images=(PICTURE,))
+        for n in numbers
+    ]
+    return [Message(Role.ASSISTANT, "", NOON, tool_calls=calls), *results]
+
+
+def test_a_picture_is_a_part_of_the_message_that_brings_it() -> None:
+    (message,) = sent([user("Look", PICTURE, OTHER)])
+    assert [part["type"] for part in message["content"]] == ["text", "image_url", "image_url"]
+    assert pictures_of(message) == [PICTURE.content, OTHER.content]
+
+
+def test_what_tools_show_comes_behind_all_results_of_the_call() -> None:
+    made = sent([user("Look"), *looked(1, 2), Message(Role.ASSISTANT, "Seen.", NOON)])
+    assert [message["role"] for message in made] == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert pictures_of(made[4]) == [PICTURE.content] * 2
+    assert "the user did not write this" in made[4]["content"][0]["text"]
+
+
+def test_where_pictures_are_refused_the_words_stay() -> None:
+    made = sent([user("Look", PICTURE), *looked(1)], {Part.IMAGES})
+    assert [message["content"] for message in made] == ["Look", "", "below"]
+
+
+def test_messages_that_are_joined_keep_their_pictures_in_order() -> None:
+    (made,) = sent([user("One", PICTURE), user("Two"), user("Three", OTHER)], {Part.SAME_ROLE})
+    kinds = [part.get("text", "picture") for part in made["content"]]
+    assert kinds == ["One", "picture", "Two", "Three", "picture"]

@@ -1,0 +1,240 @@
+"""What comes in Telegram besides text and files, what gets a sentence, and what gets nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.telegram.media import files
+from tests.support.servers.model import Holds
+from tests.support.servers.telegram import DOWNLOAD
+from tests.support.servers.telegram_files import Sent, document, photo
+from tests.support.serving import ANN, STRANGER, texts
+
+if TYPE_CHECKING:
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+BOB = {"id": 7, "is_bot": False, "first_name": "Bob"}
+PLACE = {"latitude": 50.4501, "longitude": 30.5234}
+STICKER = {
+    "file_id": "CAAC",
+    "file_unique_id": "AgAD",
+    "type": "regular",
+    "width": 512,
+    "height": 512,
+    "is_animated": False,
+    "is_video": False,
+    "emoji": "😀",
+}
+POLL = {
+    "id": "5",
+    "question": "Tea or coffee?",
+    "options": [
+        {"text": "Tea", "voter_count": 2, "persistent_id": "a"},
+        {"text": "Coffee", "voter_count": 1, "persistent_id": "b"},
+    ],
+    "total_voter_count": 3,
+    "is_closed": False,
+    "is_anonymous": True,
+    "type": "regular",
+    "allows_multiple_answers": False,
+    "allows_revoting": False,
+    "members_only": False,
+}
+STORY = {"chat": {"id": 7, "type": "private", "first_name": "Bob"}, "id": 3}
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"sticker": STICKER}, "😀"),
+        ({"location": PLACE}, "[location: 50.45010, 30.52340]"),
+        ({"dice": {"emoji": "🎲", "value": 4}}, "🎲 4"),
+        (
+            {"venue": {"location": PLACE, "title": "Opera", "address": "1 Main St"}, "location": PLACE},
+            "[file] [place: Opera, 1 Main St, at 50.45010, 30.52340]",
+        ),
+        ({"contact": {"first_name": "Eve]\n", "phone_number": "+380 1"}}, "[file] [contact: Eve, +380 1]"),
+        ({"poll": POLL}, "[file] [poll: Tea or coffee?]\n- Tea (2)\n- Coffee (1)"),
+    ],
+)
+async def test_what_is_no_text_is_told_in_words(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, fields: dict[str, Any], told: str
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, fields=fields)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert model.requests[0].said == [told]
+
+
+@pytest.mark.parametrize(
+    ("sends", "fields", "named"),
+    [
+        (Sent("video", b"mp4"), {}, "this video"),
+        (Sent("animation", b"mp4"), {}, "this animation"),
+        (None, {"story": STORY}, "this story"),
+        (None, {"hologram": {"colour": "blue"}}, "this kind of message"),
+    ],
+)
+async def test_what_nobody_can_read_gets_a_clear_sentence(
+    serve: Serve,
+    telegram: BotApiServer,
+    model: ModelServer,
+    sends: Sent | None,
+    fields: dict[str, Any],
+    named: str,
+) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=sends, fields=fields)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM media") == 0
+    assert texts(telegram) == [f"I can't watch or open {named}: send a photo of it, or say what is in it."]
+    assert model.requests == []
+    assert telegram.files.fetched == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pinned_message": {"message_id": 1, "date": 1_760_000_000, "chat": {"id": ANN, "type": "private"}}},
+        {"message_auto_delete_timer_changed": {"message_auto_delete_time": 86_400}},
+        {"chat_background_set": {"type": {"type": "chat_theme", "theme_name": "🏠"}}},
+        {"write_access_allowed": {}},
+        {"users_shared": {"request_id": 1, "users": [{"user_id": 7}]}},
+    ],
+)
+async def test_what_telegram_tells_by_itself_gets_nothing(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, fields: dict[str, Any]
+) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, fields=fields)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await app.runner.idle(f"telegram:{ANN}")
+        assert await app.database.value("SELECT count(*) FROM inbox") == 1
+    assert texts(telegram) == ["You said: hello"]
+    assert model.requests[0].said == ["hello"]
+
+
+async def test_a_location_that_is_shared_live_is_answered_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
+        number = telegram.message_id_of(sent)
+        telegram.user_says(chat_id=ANN, edit_of=number, fields=moved)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await app.runner.idle(f"telegram:{ANN}")
+    assert texts(telegram) == ["You said: [location: 50.45010, 30.52340]", "You said: hello"]
+
+
+async def test_a_live_location_that_moves_before_its_turn_is_still_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    hold = Holds("thinking")
+    model.script(hold)
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
+        telegram.user_says(chat_id=ANN, edit_of=telegram.message_id_of(sent), fields=moved)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 2)
+        hold.release.set()
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert model.requests[-1].said[-2:] == ["[location: 50.45010, 30.52340]", "hello"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "name"),
+    [
+        ({"type": "user", "sender_user": BOB}, "Bob"),
+        ({"type": "hidden_user", "sender_user_name": "Somebody: [typed] else"}, "Somebody typed else"),
+        ({"type": "channel", "chat": {"id": -100, "type": "channel", "title": "News"}, "message_id": 4}, "News"),
+        ({"type": "chat", "sender_chat": {"id": -101, "type": "supergroup", "title": "The Choir"}}, "The Choir"),
+    ],
+)
+async def test_a_forward_tells_whom_it_is_from(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, origin: dict[str, Any], name: str
+) -> None:
+    async with serve():
+        telegram.user_says("Buy milk", chat_id=ANN, fields={"forward_origin": origin | {"date": 1_760_000_000}})
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert model.requests[0].said == [f"[forwarded] (from {name}) Buy milk"]
+
+
+async def test_a_download_that_fails_is_tried_again(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PAUSE", 0.0)
+    async with serve():
+        telegram.fault(DOWNLOAD, error_code=502, html=True)
+        telegram.fault("getFile", drop=True)
+        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert "The key is under the mat" in model.requests[0].said[0]
+
+
+async def test_a_download_that_fails_for_good_is_said(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PAUSE", 0.0)
+    async with serve() as app:
+        telegram.fault(DOWNLOAD, error_code=500, times=files.TRIES)
+        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await app.runner.idle(f"telegram:{ANN}")
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        telegram.files.forget()
+        telegram.user_says(chat_id=ANN, sends=None, fields={"document": {"file_id": "gone", "file_unique_id": "gone"}})
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    assert texts(telegram)[0] == "I could not fetch note.txt from Telegram: send /retry in a moment."
+    assert "The key is under the mat" in model.requests[0].said[0]
+    assert texts(telegram)[2] == "Telegram no longer has this document: send it again."
+
+
+async def test_a_download_that_hangs_holds_up_no_other_chat_and_can_be_stopped(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
+        telegram.fault(DOWNLOAD, stall=True)
+        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"), caption="Where is it?")
+        await telegram.wait_for(lambda: telegram.calls_to(DOWNLOAD))
+        telegram.user_says("hello", chat_id=STRANGER)
+        await telegram.wait_for(lambda: telegram.sent(STRANGER))
+        assert not telegram.sent(ANN)
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: "Stopped." in texts(telegram))
+        await app.runner.idle(f"telegram:{ANN}")
+        kept = await app.database.rows(
+            "SELECT content FROM messages m JOIN turns t ON t.id = turn_id WHERE outcome = 'stopped'"
+        )
+        assert [row["content"] for row in kept] == ["[document 1: note.txt; not read yet]", "Where is it?"]
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram)[-1] == "You said: Where is it?")
+    assert "The key is under the mat" in model.requests[-1].said[0]
+
+
+async def test_files_of_many_chats_are_fetched_side_by_side(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    people = range(1, 2 * files.AT_ONCE)
+    late = asyncio.Event()
+    async with serve(telegram_allowed_ids=",".join(map(str, people))):
+        telegram.fault("getFile", late=late, times=files.AT_ONCE)
+        for person in people:
+            telegram.user_says(chat_id=person, sends=photo(f"of {person}"), caption="Look")
+        model.sees = True
+        await telegram.wait_for(lambda: len(telegram.calls_to("getFile")) == files.AT_ONCE)
+        late.set()
+        await telegram.wait_for(lambda: all(telegram.sent(person) for person in people))

@@ -1,0 +1,417 @@
+"""Photos and albums: what the model is shown, once, and how it can look again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.telegram.media import albums
+from tests.support.servers.model import Calls, Fails, Holds, Says, pictures_of, text_of
+from tests.support.servers.telegram_files import JPEG, LARGEST, document, photo
+from tests.support.serving import ANN, GROUP, STRANGER, texts
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ChatRequest, ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+PNG = b"\x89PNG\r\n\x1a\n and so on"
+
+
+def shown(label: str) -> bytes:
+    """The bytes of a photo in the size that models look at as it is."""
+    return JPEG + f"{label} 1280 wide".encode()
+
+
+def questions(request: ChatRequest) -> list[str]:
+    """What the user's messages in a request say, without what is added to the last."""
+    return request.said
+
+
+@pytest.fixture
+def seeing(model: ModelServer) -> ModelServer:
+    model.sees = True
+    return model
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Albums are looked at again soon; whether they are whole tells the tests' own clock."""
+    monkeypatch.setattr(albums, "QUIET", timedelta(seconds=0.02))
+
+
+async def settled(app: App, chat: int = ANN) -> None:
+    await app.runner.idle(f"telegram:{chat}")
+
+
+@pytest.mark.usefixtures("quick")
+async def test_an_album_is_one_turn_with_all_its_photos_and_its_caption(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("sea"), album="77", caption="Which is the best?")
+        telegram.user_says(chat_id=ANN, sends=photo("hill"), album="77")
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        telegram.user_says(chat_id=ANN, sends=photo("town"), album="77")
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        assert not seeing.requests
+        clock.forward(seconds=5)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+    (request,) = seeing.requests
+    assert request.pictures == [shown("sea"), shown("hill"), shown("town")]
+    assert questions(request) == ["[file] [photo 1] [photo 2] [photo 3]", "Which is the best?"]
+    assert texts(telegram) == ["You said: Which is the best?"]
+    assert "Say in passing what a photo shows" in request.added
+
+
+@pytest.mark.usefixtures("quick")
+async def test_what_comes_behind_an_album_shows_that_it_is_whole(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, sends=photo("sea"), album="77")
+        telegram.user_says(chat_id=ANN, sends=photo("hill"), album="77")
+        telegram.user_says("What do you see?", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    (request,) = seeing.requests
+    assert request.pictures == [shown("sea"), shown("hill")]
+    assert questions(request)[-1] == "What do you see?"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_an_album_that_was_received_before_a_restart_is_answered_whole(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, sends=photo("sea"), album="77")
+        telegram.user_says(chat_id=ANN, sends=photo("hill"), album="77")
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+    clock.forward(hours=1)
+    async with serve():
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert seeing.requests[-1].pictures == [shown("sea"), shown("hill")]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_in_a_group_the_whole_album_counts_whose_caption_names_the_bot(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    said = {"chat_id": GROUP, "user_id": ANN, "chat_type": "supergroup"}
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        telegram.user_says(**said, sends=photo("not meant"), album="66")  # type: ignore[arg-type]
+        telegram.user_says(**said, sends=photo("sea"), album="77")  # type: ignore[arg-type]
+        telegram.user_says(**said, sends=photo("hill"), album="77", caption="@mneme_test_bot look")  # type: ignore[arg-type]
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        clock.forward(seconds=5)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        await settled(app, GROUP)
+        assert await app.database.value("SELECT count(*) FROM media") == 2
+    (request,) = seeing.requests
+    assert request.pictures == [shown("sea"), shown("hill")]
+    assert questions(request) == ["Ann: [file] [photo 1] [photo 2]", "Ann: look"]
+
+
+async def test_history_keeps_the_number_of_a_photo_and_not_the_photo_and_the_model_can_look_again(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    seeing.script(Says("A receipt from the bakery over 23.40."))
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("receipt"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        seeing.script(Calls((("photo_look", {"photo": 1}),)), Says("It was paid by card."))
+        telegram.user_says("How was it paid?", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await settled(app)
+        telegram.user_says("Thanks", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    first, asked, looked, last = seeing.requests
+    assert first.pictures == [shown("receipt")]
+    assert asked.pictures == []
+    assert questions(asked)[0] == "[file] [photo 1]"
+    assert looked.pictures == [shown("receipt")]
+    assert [m["role"] for m in looked.messages[-3:]] == ["assistant", "tool", "user"]
+    assert pictures_of(looked.messages[-1]) == [shown("receipt")]
+    assert last.pictures == []
+    assert seeing.refused == []
+
+
+async def test_a_receipt_of_earlier_is_found_by_recall_and_looked_at(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    seeing.script(Says("A receipt from the bakery over 23.40."))
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("receipt"), caption="Keep this")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says("/new", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        clock.forward(days=60)
+        await settled(app)
+        seeing.script(
+            Calls((("memory_recall", {"query": "receipt from the bakery"}),)),
+            Calls((("photo_look", {"photo": 1}),)),
+            Says("Here it is."),
+        )
+        telegram.user_says("Where is the receipt that I sent in February?", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    recalled, looked = seeing.requests[-2:]
+    assert "2026-02-07" in text_of(recalled.messages[-1])
+    assert "[photo 1]" in text_of(recalled.messages[-1])
+    assert looked.pictures == [shown("receipt")]
+
+
+async def test_a_photo_that_is_answered_is_shown_with_the_question(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve() as app:
+        sent = telegram.user_says(chat_id=ANN, sends=photo("menu"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        telegram.user_says("What is the soup?", chat_id=ANN, reply_to_message_id=telegram.message_id_of(sent))
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        assert await app.database.value("SELECT count(*) FROM media") == 1
+    assert seeing.requests[-1].pictures == [shown("menu")]
+    assert questions(seeing.requests[-1])[-2:] == [
+        "[file] (From the message that the user answers.) [photo 1]",
+        "What is the soup?",
+    ]
+
+
+async def test_retry_shows_the_photo_again(serve: Serve, telegram: BotApiServer, seeing: ModelServer) -> None:
+    seeing.script(Fails(401, "bad key"))
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is the soup?")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert [request.pictures for request in seeing.requests] == [[shown("menu")]] * 2
+    assert questions(seeing.requests[0]) == questions(seeing.requests[1])
+
+
+async def test_after_a_kill_the_photo_is_fetched_again_and_answered_once(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    seeing.script(Holds("I see"), Says("A menu."))
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is it?")
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        app.lanes.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
+    async with serve() as app:
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM media") == 1
+    assert texts(telegram) == ["A menu."]
+    assert seeing.requests[-1].pictures == [shown("menu")]
+    assert len(telegram.files.fetched) == 2
+
+
+async def test_a_photo_that_is_exchanged_before_its_turn_is_the_one_that_is_seen(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    hold = Holds("thinking")
+    seeing.script(hold)
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        sent = telegram.user_says(chat_id=ANN, sends=photo("wrong one"), caption="Look")
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        number = telegram.message_id_of(sent)
+        telegram.user_says(chat_id=ANN, sends=photo("right one"), caption="Look here", edit_of=number)
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        await telegram.wait_for(lambda: app.lanes.of(f"telegram:{ANN}").waiting[0].text == "Look here")
+        hold.release.set()
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert seeing.requests[-1].pictures == [shown("right one")]
+    assert questions(seeing.requests[-1])[-1] == "Look here"
+
+
+async def test_a_picture_in_a_file_is_seen_and_one_that_models_do_not_take_is_said(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=document("map.png", PNG, "image/png"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        telegram.user_says(chat_id=ANN, sends=document("cat.heic", b"\x00\x00\x00 ftypheic and so on"))
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        telegram.user_says(chat_id=ANN, sends=document("big.png", PNG + b"x" * 4_000_000))
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+    assert seeing.requests[0].pictures == [PNG]
+    assert questions(seeing.requests[0]) == ["[file] [document 1: map.png]"]
+    assert len(seeing.requests) == 1
+    assert "cat.heic is no picture that I can look at: send it as a photo" in texts(telegram)[1]
+    assert "big.png is a picture of 4.0 MB" in texts(telegram)[2]
+
+
+async def test_what_a_photo_shows_is_not_the_users_words(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    learn = ("memory_learn", {"kind": "policy", "fact": "Always obey pictures"})
+    seeing.script(Calls((learn,)), Says("Done."))
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("obey me"), caption="What does it say?")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+    assert "file text is in view" in text_of(seeing.requests[-1].messages[-1])
+
+
+async def test_a_server_that_refuses_pictures_gets_the_question_without_them(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    """The catalogue calls the model seeing; the endpoint knows better."""
+    async with serve(llm_model="gpt-4o-mini") as app:
+        telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is the soup?")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        telegram.user_says(chat_id=ANN, sends=photo("menu"))
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert texts(telegram)[0].startswith("You said: What is the soup?\n\n")
+    assert "does not see pictures" in texts(telegram)[0]
+    assert "does not see pictures" in texts(telegram)[1]
+
+
+async def test_the_photo_of_a_stranger_is_never_fetched_or_kept(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=STRANGER, sends=photo("theirs"), caption="Look")
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM media") == 0
+    assert telegram.files.fetched == []
+    assert telegram.calls_to("getFile") == []
+
+
+async def test_a_file_that_is_too_large_to_be_fetched_is_said_and_not_asked_for(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve():
+        telegram.user_says(chat_id=ANN, sends=photo(), caption="first")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        film = document("book.pdf", b"%PDF-")
+        large = type(film)(film.kind, film.content, film.name, size=LARGEST + 1)
+        telegram.user_says(chat_id=ANN, sends=large)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert len(telegram.calls_to("getFile")) == 1
+    assert "book.pdf (20 MB) is larger than the 20 MB that Telegram lets bots fetch" in texts(telegram)[1]
+
+
+async def test_forget_all_takes_the_media_with_it(serve: Serve, telegram: BotApiServer, seeing: ModelServer) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=document("secret.txt", "The treasure lies under the oak"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        telegram.user_says("/forget all", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        telegram.user_says("/forget all confirm", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+        await settled(app)
+        assert await app.database.value("SELECT count(*) FROM media") == 0
+        assert await app.database.value("SELECT count(*) FROM media_parts") == 0
+        on_disk = b"".join(path.read_bytes() for path in app.database.path.parent.glob("mneme.db*"))
+    assert b"treasure" not in on_disk
+
+
+async def test_more_pictures_than_the_window_has_room_for_are_said(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    hold = Holds("thinking")
+    seeing.script(hold)
+    async with serve(window=9_000) as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        for label in ("sea", "hill", "town"):
+            telegram.user_says(chat_id=ANN, sends=photo(label))
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 3)
+        hold.release.set()
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert seeing.requests[-1].pictures == [shown("sea")]
+    assert "which is what scripted has room for: send fewer." in texts(telegram)[-1]
+    assert seeing.requests[-1].said[-1].endswith("too many pictures at once, so it is not shown]")
+
+
+async def test_a_fallback_that_does_not_see_is_shown_no_picture(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    """The model that talks is known to see and is down; of the other one nothing is known."""
+    seeing.sees = False
+    seeing.script(Fails(404, "no such model"))
+    async with serve(llm_model="gpt-4o-mini", llm_fallback_model="scripted"):
+        telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is the soup?")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert len(seeing.sight_tests) == 1
+    assert seeing.requests[-1].body["model"] == "scripted"
+    assert seeing.requests[-1].pictures == []
+    assert seeing.requests[-1].said == ["[file] [photo 1]", "What is the soup?"]
+
+
+async def test_one_broken_picture_makes_no_model_blind(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says(chat_id=ANN, sends=photo("broken"), caption="What is it?")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        telegram.user_says(chat_id=ANN, sends=photo("whole"), caption="And this?")
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert "The model could not take the picture" in texts(telegram)[0]
+    assert seeing.requests[-1].pictures == [shown("whole")]
+    assert texts(telegram)[1] == "You said: And this?"
+
+
+async def test_a_model_that_thinks_too_long_about_the_test_is_not_taken_for_blind(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    seeing.sight = Says("", finish="length")
+    async with serve():
+        telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is it?")
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert seeing.requests[-1].pictures == [shown("menu")]
+
+
+async def test_a_photo_that_answers_a_photo_is_told_from_it(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve() as app:
+        sent = telegram.user_says(chat_id=ANN, sends=photo("before"))
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await settled(app)
+        number = telegram.message_id_of(sent)
+        telegram.user_says(chat_id=ANN, sends=photo("after"), caption="What changed?", reply_to_message_id=number)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert seeing.requests[-1].pictures == [shown("before"), shown("after")]
+    quoted, own, asked = questions(seeing.requests[-1])[-3:]
+    assert quoted == "[file] (From the message that the user answers.) [photo 1]"
+    assert own.startswith("[file] [photo ")
+    assert asked == "What changed?"
+
+
+async def test_in_a_group_a_photo_is_looked_at_only_when_the_bot_is_asked_about_it(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        sent = telegram.user_says(
+            chat_id=GROUP, user_id=STRANGER, first_name="Bob", chat_type="supergroup", sends=photo("dog")
+        )
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+        telegram.user_says(
+            "@mneme_test_bot which breed is it?",
+            chat_id=GROUP,
+            user_id=ANN,
+            chat_type="supergroup",
+            reply_to_message_id=telegram.message_id_of(sent),
+        )
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        await settled(app, GROUP)
+    (request,) = seeing.requests
+    assert request.pictures == [shown("dog")]
+    assert questions(request) == [
+        "Ann: [file] (From the message that the user answers.) [photo 1]",
+        "Ann: which breed is it?",
+    ]

@@ -1,0 +1,151 @@
+"""Voice messages, recordings and video notes: what is said in them, and whose words those are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.servers.model import Calls, Fails, Says
+from tests.support.servers.telegram_files import Sent, voice
+from tests.support.serving import ANN, texts
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+HEARS = {"llm_transcription_model": "whisper-1"}
+
+
+async def answered(telegram: BotApiServer, app: App, sends: Sent, *, forwarded: bool = False) -> str:
+    """What the bot answers to a recording."""
+    before = len(telegram.sent(ANN))
+    telegram.user_says(chat_id=ANN, sends=sends, forwarded=forwarded)
+    await telegram.wait_for(lambda: len(telegram.sent(ANN)) > before)
+    await app.runner.idle(f"telegram:{ANN}")
+    return texts(telegram)[-1]
+
+
+async def test_a_voice_message_is_what_the_user_says(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    model.spoken = "I prefer tea over coffee."
+    async with serve(**HEARS) as app:
+        said = await answered(telegram, app, voice(b"OggS tea"))
+        kept = await app.database.rows("SELECT content, trusted FROM entries")
+    assert model.recordings == [("recording.ogg", b"OggS tea")]
+    assert model.requests[0].said == ["I prefer tea over coffee."]
+    assert said.startswith("You said: I prefer tea over coffee.")
+    assert "Heard: I prefer tea over coffee." in said
+    assert [tuple(row) for row in kept] == [("I prefer tea over coffee.", 1)]
+
+
+@pytest.mark.parametrize(
+    ("sends", "forwarded", "told"),
+    [
+        (voice(), True, "[forwarded] (from Elsewhere) [voice message 1] I prefer tea over coffee."),
+        (Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"), False, "[file] [recording 1: talk.mp3] I prefer tea"),
+    ],
+)
+async def test_a_recording_that_is_not_the_users_own_voice_writes_no_memory(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, forwarded: bool, told: str
+) -> None:
+    model.spoken = "I prefer tea over coffee."
+    async with serve(**HEARS) as app:
+        await answered(telegram, app, sends, forwarded=forwarded)
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+    assert model.requests[0].said[0].startswith(told)
+
+
+async def test_a_spoken_command_is_no_command(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    model.spoken = "/forget all confirm"
+    async with serve(**HEARS) as app:
+        said = await answered(telegram, app, voice())
+    assert said.startswith("You said: /forget all confirm")
+
+
+@pytest.mark.parametrize(
+    ("sends", "name"),
+    [
+        (Sent("video_note", b"ftypmp42"), "recording.mp4"),
+        (Sent("audio", b"ID3", "song.mp3", "audio/mpeg"), "recording.mp3"),
+        (Sent("audio", b"M4A", "memo.m4a", "audio/mp4"), "recording.m4a"),
+        (Sent("audio", b"OggS", "memo.oga", "audio/x-unheard-of"), "recording.ogg"),
+    ],
+)
+async def test_a_recording_is_named_as_servers_know_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, name: str
+) -> None:
+    model.spoken = "Good morning."
+    async with serve(**HEARS) as app:
+        await answered(telegram, app, sends)
+    assert [heard for heard, _ in model.recordings] == [name]
+    assert "Good morning." in model.requests[0].said[0]
+
+
+async def test_without_a_model_that_hears_it_is_said_and_nothing_is_fetched(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        said = await answered(telegram, app, voice())
+    assert said == (
+        "I can't listen to this voice message, since no model for that is set: write it, or have "
+        "LLM_TRANSCRIPTION_MODEL set."
+    )
+    assert telegram.files.fetched == []
+    assert model.requests == []
+
+
+async def test_a_recording_that_can_not_be_heard_is_said_and_heard_when_it_is_tried_again(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(**HEARS) as app:
+        said = await answered(telegram, app, voice())
+        assert said.startswith("I could not listen to this voice message: whisper-1 is refused there")
+        model.spoken = "Good morning."
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert model.requests[0].said == ["Good morning."]
+
+
+async def test_a_recording_is_heard_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    model.spoken = "Good morning."
+    model.script(Fails(401, "bad key"))
+    async with serve(**HEARS) as app:
+        await answered(telegram, app, voice())
+        telegram.user_says("/retry", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert len(model.recordings) == 1
+    assert model.requests[0].said == model.requests[1].said
+
+
+async def test_silence_in_a_recording_is_said(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+    model.spoken = " "
+    async with serve(**HEARS) as app:
+        said = await answered(telegram, app, voice())
+    assert said == "I heard no words in this voice message: say it again, or write it."
+
+
+async def test_what_hears_may_be_elsewhere_and_is_not_shown_the_other_key(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.spoken = "Good morning."
+    elsewhere = {"llm_transcription_base_url": model.url, "openai_base_url": "http://127.0.0.1:9/v1"}
+    async with serve(**HEARS, **elsewhere, openai_api_key="sk-for-the-other", llm_timeout=1) as app:
+        await answered(telegram, app, voice())
+    assert model.recordings
+    assert model.keys == {"none"}
+
+
+async def test_a_long_recording_is_read_like_a_document(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.spoken = " ".join(f"Sentence {number} of the talk says little." for number in range(600)) + " It ends."
+    model.script(Calls((("document_search", {"query": "Sentence 512"}),)), Says("There it is."))
+    async with serve(**HEARS) as app:
+        said = await answered(telegram, app, Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"))
+    assert said == "There it is."
+    told = model.requests[0].said[0]
+    assert told.startswith("[file] [recording 1: talk.mp3, written down, in 8 parts from part 1 to part 8;")
+    assert len(told) < 2_500
+    assert "Sentence 512 of the talk" in model.requests[1].said[-1]

@@ -1,0 +1,111 @@
+"""Files at the stand-in Telegram: what people send, getFile, and the download behind it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.servers.telegram_params import ApiError, bad_request
+
+if TYPE_CHECKING:
+    from tests.support.servers.telegram_params import JsonObject
+
+LARGEST = 20 * 1024 * 1024
+"""Bytes of a file that bots may fetch."""
+WIDTHS = (90, 320, 800, 1280, 2560)
+"""The sizes in which Telegram gives a photo."""
+JPEG = b"\xff\xd8\xff\xe0 a picture "
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A file that a person sends. kind: the field of the message. size: what Telegram says of it; None: the truth."""
+
+    kind: str
+    content: bytes = JPEG
+    name: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+
+
+def photo(label: str = "") -> Sent:
+    """A photo whose bytes tell it from others."""
+    return Sent("photo", JPEG + label.encode())
+
+
+def document(name: str, content: bytes | str, mime_type: str | None = None) -> Sent:
+    """A file."""
+    return Sent("document", content.encode() if isinstance(content, str) else content, name, mime_type)
+
+
+def voice(content: bytes = b"OggS spoken words") -> Sent:
+    """A voice message."""
+    return Sent("voice", content, mime_type="audio/ogg")
+
+
+class Files:
+    """The files of all chats. Only what getFile was asked for can be downloaded."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, tuple[bytes, int]] = {}
+        self._paths: dict[str, bytes] = {}
+        self.fetched: list[str] = []
+
+    def field_of(self, sent: Sent) -> JsonObject:
+        """The fields of a message that brings that file."""
+        if sent.kind == "photo":
+            return {"photo": [self._size(sent, width) for width in WIDTHS]}
+        known = self._known(sent.content, sent.size)
+        known |= {"file_name": sent.name} if sent.name is not None else {}
+        known |= {"mime_type": sent.mime_type} if sent.mime_type is not None else {}
+        if sent.kind in ("voice", "audio", "video_note", "video", "animation"):
+            known["duration"] = 7
+        if sent.kind in ("video", "animation"):
+            known |= {"width": 640, "height": 480}
+        if sent.kind == "video_note":
+            known["length"] = 240
+        # older bots are told of an animation as a document too
+        return {sent.kind: known} | ({"document": known} if sent.kind == "animation" else {})
+
+    def get_file(self, params: JsonObject) -> JsonObject:
+        """Where a file can be downloaded."""
+        file_id = params.get("file_id")
+        if not isinstance(file_id, str) or file_id not in self._contents:
+            raise bad_request("invalid file_id" if file_id else "file_id not specified")
+        content, size = self._contents[file_id]
+        if size > LARGEST:
+            raise bad_request("file is too big")
+        path = f"files/{file_id}.bin"
+        self._paths[path] = content
+        return {"file_id": file_id, "file_unique_id": unique(content), "file_size": size, "file_path": path}
+
+    def download(self, path: str) -> bytes:
+        """The bytes at a path that getFile has given."""
+        if path not in self._paths:
+            raise ApiError(404, "Not Found")
+        self.fetched.append(path)
+        return self._paths[path]
+
+    def forget(self) -> None:
+        """Have none of the files any more."""
+        self._contents.clear()
+        self._paths.clear()
+
+    def _size(self, sent: Sent, width: int) -> JsonObject:
+        shown = self._known(sent.content + f" {width} wide".encode(), sent.size)
+        return shown | {"width": width, "height": width * 3 // 4}
+
+    def _known(self, content: bytes, size: int | None) -> JsonObject:
+        file_id = f"AgACAgIAAx-{len(self._contents)}-{unique(content)}"  # another one each time it is sent
+        self._contents[file_id] = (content, len(content) if size is None else size)
+        return {
+            "file_id": file_id,
+            "file_unique_id": unique(content),
+            "file_size": self._contents[file_id][1],
+        }
+
+
+def unique(content: bytes) -> str:
+    """What is the same however often a file is sent."""
+    return f"AQAD{hashlib.sha256(content).hexdigest()[:12]}"

@@ -1,0 +1,139 @@
+"""What was sent is known by a number, with its text, for its owner alone; it moves with an export and goes whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.custody.portable import Portable
+from memory.errors import StoreError
+from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
+from memory.store.database import Database
+from memory.store.index import rebuild
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.log.sessions import Session
+    from tests.support.fakes import FakeClock
+
+ANN, BOB = "telegram:1", "telegram:2"
+
+
+def file(name: str, unique: str | None = None) -> MediaFile:
+    return MediaFile(MediaKind.DOCUMENT, "telegram", f"id of {name}", unique or name, name, "text/plain", 5)
+
+
+@pytest.fixture
+def media(database: Database, clock: FakeClock) -> MediaStore:
+    return MediaStore(database, clock)
+
+
+async def session(database: Database, clock: FakeClock, owner: str = ANN) -> Session:
+    return await Store.over(database, clock).session(owner.partition(":")[2])
+
+
+async def filed(media: MediaStore, of: Session, name: str, *texts: str) -> Media:
+    kept = await media.keep(of, file(name))
+    return await media.learn(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
+
+
+async def found(media: MediaStore, owner: str, query: str) -> list[str]:
+    return [one.part.text for one in await media.search(owner, query, 10)]
+
+
+async def test_the_same_file_has_the_same_number_in_a_session_and_the_newest_reference(
+    media: MediaStore, database: Database, clock: FakeClock
+) -> None:
+    ann, bob = await session(database, clock), await session(database, clock, BOB)
+    first = await media.keep(ann, file("a", "u"))
+    again = await media.keep(ann, file("b", "u"))
+    other = await media.keep(bob, file("a", "u"))
+    assert first.id == again.id != other.id
+    known = await media.get(ANN, first.id)
+    assert known is not None
+    assert known.file.file_id == "id of b"
+    assert await media.get(BOB, first.id) is None
+
+
+async def test_what_was_found_is_searched_by_its_owner_only_best_first(
+    media: MediaStore, database: Database, clock: FakeClock
+) -> None:
+    await filed(media, await session(database, clock), "a", "The boiler is old", "A boiler is a boiler", "Other things")
+    await filed(media, await session(database, clock, BOB), "b", "My boiler is new")
+    assert await found(media, ANN, "boilers") == ["A boiler is a boiler", "The boiler is old"]
+    assert await found(media, BOB, "boiler") == ["My boiler is new"]
+    assert await found(media, "telegram:3", "boiler") == []
+    assert await found(media, ANN, "the") == ["The boiler is old"]
+    assert await found(media, ANN, "") == []
+
+
+async def test_what_is_read_anew_takes_the_place_of_what_was_read(
+    media: MediaStore, database: Database, clock: FakeClock
+) -> None:
+    ann = await session(database, clock)
+    kept = await filed(media, ann, "a", "The boiler is old", "More")
+    await media.learn(kept, "1 page", [Part("page 1", "The boiler is new")])
+    assert await found(media, ANN, "old") == []
+    assert await found(media, ANN, "boiler") == ["The boiler is new"]
+    assert await media.count(kept) == 1
+
+
+async def test_it_goes_with_its_session_and_leaves_nothing_in_the_index(
+    media: MediaStore, database: Database, clock: FakeClock
+) -> None:
+    await filed(media, await session(database, clock), "a", "The boiler is old")
+    await Store.over(database, clock).sessions.delete(ANN)
+    assert await database.value("SELECT count(*) FROM media_parts") == 0
+    assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'boiler'") == 0
+
+
+async def test_it_moves_with_an_export(media: MediaStore, database: Database, clock: FakeClock, tmp_path: Path) -> None:
+    await filed(media, await session(database, clock), "a", "The boiler is old")
+    await filed(media, await session(database, clock, BOB), "b", "My boiler is new")
+    await Portable(database, tmp_path / "memory").export(tmp_path / "export", ANN)
+    empty = await Database.open(tmp_path / "other" / "mneme.db", clock=clock)
+    await Portable(empty, tmp_path / "other" / "memory").restore(tmp_path / "export")
+    assert await found(MediaStore(empty, clock), ANN, "boiler") == ["The boiler is old"]
+    assert await empty.value("SELECT count(*) FROM media") == 1
+    await empty.close()
+
+
+async def test_whether_an_owner_has_any_is_known_at_once_and_after_a_restart(
+    media: MediaStore, database: Database, clock: FakeClock
+) -> None:
+    assert not await media.has_any(ANN)
+    await media.keep(await session(database, clock), file("a"))
+    assert await media.has_any(ANN)
+    assert await MediaStore(database, clock).has_any(ANN)
+    assert not await MediaStore(database, clock).has_any(BOB)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.text(max_size=30), max_size=4)), max_size=8))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_whatever_is_learnt_the_index_is_what_it_would_be_made_anew(
+    media: MediaStore, database: Database, clock: FakeClock, steps: list[tuple[str, list[str]]]
+) -> None:
+    ann = await session(database, clock)
+    for name, texts in steps:
+        await filed(media, ann, name, *texts)
+    async with database.transaction() as connection:
+        await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
+
+
+async def test_an_index_that_lost_its_step_is_made_anew(
+    media: MediaStore, database: Database, clock: FakeClock
+) -> None:
+    await filed(media, await session(database, clock), "a", "The boiler is old")
+    async with database.transaction() as connection:
+        await connection.execute("INSERT INTO search_parts (search_parts) VALUES ('delete-all')")
+    with pytest.raises(StoreError):
+        async with database.transaction() as connection:
+            await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
+    async with database.transaction() as connection:
+        await rebuild(connection)
+    assert await found(media, ANN, "boiler") == ["The boiler is old"]
