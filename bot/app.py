@@ -14,9 +14,11 @@ from bot.chat.lanes import Lanes
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
 from bot.chat.session_runner import SessionRunner
-from bot.chat.status import ActivityReport, ConversationReport, MemoryReport, ModelReport, Status
+from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, ModelReport, Status
 from bot.cli.start import DATABASE_NAME
+from bot.embedding import meaning_models
 from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
+from bot.jobs.embedding import BackgroundEmbedding
 from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.schedule import WeeklyHour, WeeklySchedule
 from bot.media import media_reader
@@ -106,12 +108,14 @@ class App:
     media: MediaSources
     metrics: Metrics | None = None
     housekeeping: Housekeeping | None = None
+    embedding: BackgroundEmbedding | None = None
 
     def begin_background_work(self) -> None:
         """Begin what goes on beside the turns; only programs that stay do this."""
         self.background.start()
-        if self.housekeeping is not None:
-            self.housekeeping.start()
+        for beside in (self.housekeeping, self.embedding):
+            if beside is not None:
+                beside.start()
         if self.settings.memory_enabled:
             self.schedule.start()
 
@@ -143,7 +147,8 @@ async def open_app(
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
-        memory = memory_services(settings, database, counter, clock)
+        meaning = meaning_models(settings, stack)
+        memory = memory_services(settings, database, counter, clock, meaning)
         housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search))
         stack.push_async_callback(housekeeping.close)
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
@@ -158,8 +163,13 @@ async def open_app(
             models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
         )
         talking = _talking(settings, catalogue, router)
-        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, stack)
-        app = replace(app, housekeeping=housekeeping)
+        embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
+        if embedding is not None:
+            stack.push_async_callback(embedding.close)
+        app = _assemble(
+            settings, clock, memory, counter, usage, talking, metrics, MeaningReport(meaning, embedding), stack
+        )
+        app = replace(app, housekeeping=housekeeping, embedding=embedding)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -172,6 +182,7 @@ def _assemble(
     usage: UsageLog,
     talking: Talking,
     metrics: Metrics | None,
+    meaning: MeaningReport,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
@@ -223,7 +234,7 @@ def _assemble(
             ToolLoop(model, toolbox, turn_limits, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
-            Indexing(graph),
+            Indexing(graph, meaning.wake),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
     )
@@ -235,6 +246,7 @@ def _assemble(
         ConversationReport(memory.sessions, builder, compaction, model),
         ModelReport(usage, model),
         memory_report,
+        meaning,
         ActivityReport(lanes, clock),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)

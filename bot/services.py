@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.embedding import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.forgetting import Forgetting
@@ -25,10 +26,13 @@ from memory.log.turn_log import TurnLog
 from memory.media.media import MediaStore
 from memory.retrieval.activation import Activation
 from memory.retrieval.activation_log import ActivationLog
+from memory.retrieval.embedding import Embedding
+from memory.retrieval.ranking import Ranker
 from memory.retrieval.reading import Reading
 from memory.retrieval.recall import Recall
 from memory.retrieval.search import Search
 from memory.retrieval.stats import MemoryStats
+from memory.retrieval.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.notices import PendingNotices
@@ -38,6 +42,7 @@ from memory.store.reinforcement import Reinforcement
 
 if TYPE_CHECKING:
     from memory.clock import Clock
+    from memory.retrieval.nearness import Nearness
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -54,6 +59,8 @@ class MemoryServices:
     search: Search
     recall: Recall
     reading: Reading
+    vectors: Vectors
+    embedding: Embedding | None
     reinforcement: Reinforcement
     activation: Activation
     activation_log: ActivationLog
@@ -76,11 +83,16 @@ class MemoryServices:
     media: MediaStore
 
 
-def memory_services(settings: Settings, database: Database, counter: TokenCounter, clock: Clock) -> MemoryServices:
-    """The services over an open database, as the settings have them."""
+def memory_services(
+    settings: Settings,
+    database: Database,
+    counter: TokenCounter,
+    clock: Clock,
+    models: MeaningModels = NO_MODELS,
+) -> MemoryServices:
+    """The services over an open database, as the settings have them. models: what compares meanings."""
     zone = settings.zone
     search = Search(database)
-    recall = Recall(search, database, counter, zone)
     decay = decay_of(settings)
     files = MarkdownFiles(
         settings.mneme_data_dir / "memory",
@@ -89,6 +101,12 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         max_memory_size=settings.memory_max_size,
     )
     ledger = Ledger(database, files, clock, zone)
+    vectors = Vectors(database)
+    forgetting = Forgetting(database, files)
+    nearness = _nearness(search, vectors, models)
+    recall = Recall(search, database, counter, zone, Ranker(database, nearness, models.reranker))
+    if nearness is not None:
+        forgetting.also(nearness.forget)
     return MemoryServices(
         database=database,
         sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
@@ -98,6 +116,8 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         search=search,
         recall=recall,
         reading=Reading(recall, search, database, counter),
+        vectors=vectors,
+        embedding=Embedding(vectors, models.embedder) if models.embedder is not None else None,
         reinforcement=Reinforcement(database),
         activation=Activation(database, decay, clock, zone),
         activation_log=ActivationLog(database),
@@ -110,7 +130,7 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         long_term=LongTermMemory(files, ledger),
         history=HistoryFiles(files),
         undo=Undo(database, ChangeLog(clock), files),
-        forgetting=Forgetting(database, files),
+        forgetting=forgetting,
         portable=Portable(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock),
         jobs=JobLog(database),
@@ -119,6 +139,14 @@ def memory_services(settings: Settings, database: Database, counter: TokenCounte
         daily_notes=DailyNotes(database, files, zone),
         media=MediaStore(database, clock),
     )
+
+
+def _nearness(search: Search, vectors: Vectors, models: MeaningModels) -> Nearness | None:
+    if models.embedder is None:
+        return None
+    from memory.retrieval.nearness import Nearness  # needs numpy, which is there with an embedder only
+
+    return Nearness(search, vectors, models.embedder)
 
 
 def decay_of(settings: Settings) -> Decay:

@@ -32,6 +32,10 @@ WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "dec
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name (S4)."""
 
 
+LOCAL_EMBEDDER = "bge-small-en-v1.5"
+"""The embedding model that runs on this machine, with the packages of the extra `embeddings`."""
+
+
 class MemoryScope(StrEnum):
     """Whose memory a chat has: its own, or one that all allowed chats share."""
 
@@ -70,6 +74,11 @@ class Settings(BaseSettings):
     llm_transcription_api_key: SecretStr | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
+
+    embedding_model: str | None = None
+    embedding_base_url: HttpUrl | None = None
+    embedding_api_key: SecretStr | None = None
+    rerank: bool = False
 
     lightrag_url: HttpUrl | None = None
     lightrag_api_key: SecretStr | None = None
@@ -175,6 +184,25 @@ class Settings(BaseSettings):
         if own and not self.llm_transcription_model:
             raise ValueError("LLM_TRANSCRIPTION_MODEL is needed with LLM_TRANSCRIPTION_BASE_URL: name the model to use")
         return self
+
+    @model_validator(mode="after")
+    def _embedder_is_named_and_somewhere(self) -> Settings:
+        if self.embedding_model is None:
+            if self.embedding_base_url or self.embedding_api_key or self.rerank:
+                raise ValueError(
+                    "EMBEDDING_MODEL is needed with EMBEDDING_BASE_URL, EMBEDDING_API_KEY or RERANK: name the model to "
+                    "use"
+                )
+        elif not self.embeds_locally and not (self.embedding_base_url or self.embedding_api_key or self.has_endpoint):
+            raise ValueError(
+                f"EMBEDDING_MODEL without an endpoint is {LOCAL_EMBEDDER}: name that, or set EMBEDDING_BASE_URL"
+            )
+        return self
+
+    @property
+    def embeds_locally(self) -> bool:
+        """Whether the embedding model is the one on this machine."""
+        return self.embedding_model == LOCAL_EMBEDDER and not (self.embedding_base_url or self.embedding_api_key)
 
     @property
     def has_endpoint(self) -> bool:

@@ -11,6 +11,8 @@ from memory.store.entry import Kind
 
 if TYPE_CHECKING:
     from bot.chat.lanes import Lanes
+    from bot.embedding import MeaningModels
+    from bot.jobs.embedding import BackgroundEmbedding
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
     from memory.ledger.entries import EntryStore
@@ -32,11 +34,12 @@ class Status:
     conversation: ConversationReport
     model: ModelReport
     memory: MemoryReport
+    meaning: MeaningReport
     activity: ActivityReport
 
     async def text(self, session: Session) -> str:
         """The text of /status."""
-        reports = (self.conversation, self.model, self.memory, self.activity)
+        reports = (self.conversation, self.model, self.memory, self.meaning, self.activity)
         found = [line for report in reports for line in await report.lines(session)]
         return "\n".join(f"- **{name}**: {said}" for name, said in found)
 
@@ -133,6 +136,27 @@ class MemoryReport:
         )
         cost = counted(sum(reason.tokens for reason in reasons), "token")
         return f"{', '.join(parts)} in the last request, about {cost} (/memory why)"
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningReport:
+    """How far the vectors of a session's owner are, where there is an embedder or there should be one."""
+
+    models: MeaningModels
+    background: BackgroundEmbedding | None
+
+    def wake(self) -> None:
+        """Something was said that has no vector yet."""
+        if self.background is not None:
+            self.background.wake()
+
+    async def lines(self, session: Session) -> list[tuple[str, str]]:
+        """What there is to say, each with its heading."""
+        if self.background is None or self.models.embedder is None:
+            return [("Meaning", self.models.trouble)] if self.models.trouble is not None else []
+        made = await self.background.progress(session.owner)
+        said = f"{made.done:,} of {counted(made.of, 'text')} compared by {self.models.embedder.name}"
+        return [("Meaning", f"{said}; {self.background.trouble}" if self.background.trouble else said)]
 
 
 class ActivityReport:

@@ -294,6 +294,7 @@ def reindex() -> None:
 
     async def work(shelf: Shelf) -> None:
         await shelf.memory.search.reindex()
+        await shelf.memory.vectors.drop()
         typer.echo("The search index was made anew.")
 
     _with_shelf(work)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ import regex
 
 from memory.clock import to_text
 from memory.messages import Role
+from memory.retrieval.meaning import NOT_COMPARED, key_of
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -35,6 +36,7 @@ from memory.text.words import date_words, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from memory.retrieval.meaning import Meanings
     from memory.retrieval.neighbourhood import Neighbourhood
     from memory.retrieval.search import Hit
     from memory.store.database import Row
@@ -61,7 +63,8 @@ class Features:
     said by the one that the question names. speaks_of_self: that one says "I" in it. names: for a question after a
     person, place or choice, the names in it. times: for a question after a time, words for times in it.
     follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
-    in the message before.
+    in the message before. Where vectors are compared also (memory/retrieval/meaning.py): meaning and bare_meaning: how
+    near it is to the question with and without names. meaning_nearby, meaning_of_conversation: of what was said around.
     """
 
     fit: float
@@ -75,6 +78,10 @@ class Features:
     follows_question: float = 0.0
     is_question: float = 0.0
     length_before: float = 0.0
+    meaning: float = 0.0
+    bare_meaning: float = 0.0
+    meaning_nearby: float = 0.0
+    meaning_of_conversation: float = 0.0
 
     def weighed(self, weights: Features) -> float:
         """Their sum, each as it counts."""
@@ -95,8 +102,11 @@ class Question:
     What is rare among that and around it tells more; as measured, that serves as well as counting the whole log.
     """
 
-    def __init__(self, text: str, hits: Sequence[Hit], around: Neighbourhood) -> None:
+    def __init__(
+        self, text: str, hits: Sequence[Hit], around: Neighbourhood, meanings: Meanings = NOT_COMPARED
+    ) -> None:
         self._around = around
+        self._meanings = meanings.of
         self._sought = Sought(text)
         words = set(_words(text))
         lower = text.casefold()
@@ -116,6 +126,19 @@ class Question:
 
     def features(self, hit: Hit) -> Features:
         """The features of one of the hits."""
+        features = self._of_words(hit)
+        meaning = self._meanings.get(key_of(hit))
+        if meaning is None:
+            return features
+        return replace(
+            features,
+            meaning=meaning.whole,
+            bare_meaning=meaning.bare,
+            meaning_nearby=meaning.nearby,
+            meaning_of_conversation=meaning.conversation,
+        )
+
+    def _of_words(self, hit: Hit) -> Features:
         key = _key(hit)
         fit, own = hit.score / self._best_fit, self._owns[key]
         if hit.turn_id is None:

@@ -2,38 +2,124 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
+from memory.errors import MnemeError
 from memory.retrieval.features import Question
+from memory.retrieval.meaning import NOT_COMPARED
 from memory.retrieval.neighbourhood import Neighbourhood, neighbourhood
-from memory.retrieval.weights import RANKING
+from memory.retrieval.weights import OF_PAIR, RANKING, WITH_VECTORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from memory.retrieval.search import Hit
+    from memory.retrieval.embedder import Reranker
+    from memory.retrieval.meaning import Meanings
+    from memory.retrieval.nearness import Nearness
+    from memory.retrieval.search import Filter, Hit
     from memory.store.database import Database
 
+log = structlog.get_logger(__name__)
+
 LEAST_SCORE = 0.01
+PAIRS = 20
+"""So many of the best are read together with the question where there is a reranker."""
+PATIENCE = 0.3
+"""Seconds that the reranker may take; then the ranking stands without it."""
+REST = 30.0
+"""Seconds after a failure in which it is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Hits, best first, and what was said around them. coverage: the most of the question that one covers."""
+    """Hits, best first, and what was said around them. coverage: the most of the question that one covers.
+
+    standing_out: how far the nearest in meaning stands out from the rest, in deviations; 0 without vectors.
+    """
 
     hits: list[Hit]
     coverage: float
     around: Neighbourhood
+    standing_out: float = 0.0
 
 
-async def ranked(question: str, hits: Sequence[Hit], database: Database) -> Ranked:
-    """`hits` by how well they answer `question`; all are read, so let them be few."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, whose memory it is asked of (None: of all), and what may be found.
+
+    wanted: tells of what is found by meaning whether it is wanted, as `hits` have been sorted out before.
+    visible: so many messages that are not wanted may be near.
+    """
+
+    question: str
+    owner: str | None
+    only: Filter
+    wanted: Callable[[Hit], bool]
+    visible: int = 0
+
+
+class Ranker:
+    """Ranks hits, by meaning too where there is an embedder, and with a second look at the best where asked for."""
+
+    def __init__(self, database: Database, nearness: Nearness | None = None, reranker: Reranker | None = None) -> None:
+        self._database = database
+        self._nearness = nearness
+        self._reranker = reranker
+        self._rests_until = 0.0
+
+    async def ranked(self, asked: Asked, hits: Sequence[Hit]) -> Ranked:
+        """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few."""
+        meanings = NOT_COMPARED
+        if self._nearness is not None and asked.owner is not None:
+            meanings = await self._nearness.of(asked.question, asked.owner, hits, asked.only, asked.visible)
+        candidates = [*hits, *filter(asked.wanted, meanings.found)]
+        best = await by_features(asked.question, candidates, self._database, meanings)
+        if self._reranker is None or not best.hits or not self._reranker.reads(asked.question):
+            return best
+        return replace(best, hits=await self._looked_at(self._reranker, asked.question, best.hits))
+
+    async def _looked_at(self, reranker: Reranker, question: str, hits: list[Hit]) -> list[Hit]:
+        """The best read together with the question, where that goes well in time."""
+        if time.monotonic() < self._rests_until:
+            return hits
+        best, others = hits[:PAIRS], hits[PAIRS:]
+        try:
+            async with asyncio.timeout(PATIENCE):
+                scores = await reranker.scores(question, [hit.content for hit in best])
+        except (MnemeError, TimeoutError) as error:
+            self._rests_until = time.monotonic() + REST
+            log.warning("reranker_failed", reason=str(error) or f"no answer within {PATIENCE:g} s")
+            return hits
+        return by_pairs(best, scores) + others
+
+
+async def by_features(
+    question: str, hits: Sequence[Hit], database: Database, meanings: Meanings = NOT_COMPARED
+) -> Ranked:
+    """`hits` by how well their features say that they answer `question`."""
     around = await neighbourhood(database, [hit.id for hit in hits if hit.turn_id is not None])
     # what was forgotten meanwhile is no longer there
     there = [hit for hit in hits if hit.turn_id is None or hit.id in around]
-    asked = Question(question, there, around)
-    scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(RANKING)), hit) for hit in there]
+    asked = Question(question, there, around, meanings)
+    weights = WITH_VECTORS if meanings else RANKING
+    scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(weights)), hit) for hit in there]
     scored.sort(key=lambda one: one[1], reverse=True)
     coverage = max((features.coverage for features, _, _ in scored), default=0.0)
-    return Ranked([replace(hit, score=score) for _, score, hit in scored], coverage, around)
+    return Ranked([replace(hit, score=score) for _, score, hit in scored], coverage, around, meanings.standing_out)
+
+
+def by_pairs(best: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """The best hits ranked once more; they gain by what the reranker says, so that none falls behind the others."""
+    gained = [replace(hit, score=hit.score + OF_PAIR * gain) for hit, gain in zip(best, gains(scores), strict=True)]
+    return sorted(gained, key=lambda hit: hit.score, reverse=True)
+
+
+def gains(scores: Sequence[float]) -> list[float]:
+    """A reranker's scores from 0 for the worst to 1 for the best."""
+    least, most = min(scores), max(scores)
+    return [(score - least) / ((most - least) or 1.0) for score in scores]

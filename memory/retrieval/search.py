@@ -141,12 +141,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory."""
+    """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
+
+    owner: whose message it is; None where nothing was looked for.
+    """
 
     memories: Sequence[Hit] = ()
     workflows: Sequence[Hit] = ()
     passages: Sequence[Hit] = ()
     message: str = ""
+    owner: str | None = None
 
 
 NOTHING = Found()
@@ -174,7 +178,7 @@ class Search:
         found: list[list[Hit]] = [[], [], []]
         for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
             found[row["part"]].append(_hit(row))
-        return Found(found[0], found[1], found[2], message)
+        return Found(found[0], found[1], found[2], message, owner)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""
@@ -201,6 +205,19 @@ class Search:
         )
         hits = {row["row"]: _hit(row) for row in found if row["name"] is not None or row["turn_id"] is not None}
         return [hits[row] for row in rows if row in hits]
+
+    async def these(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
+        """The messages and entries of an owner in these rows of the index; their score is 0."""
+        if not rows:
+            return []
+        where, parameters = conditions(only, None)
+        found = await self._database.rows(
+            "WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)),"
+            f" hits AS ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits b {where})"
+            f" SELECT * FROM ({_DECORATED}) WHERE owner = :owner",
+            parameters | {"rows": json.dumps([*rows]), "owner": owner},
+        )
+        return [_hit(row) for row in found]
 
     async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""

@@ -4,6 +4,8 @@ Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions in
 these forms: group; private, I and you.
 """
 
+from dataclasses import replace
+
 from memory.retrieval.features import Features
 
 RANKING = Features(
@@ -19,3 +21,9 @@ RANKING = Features(
     is_question=-0.54,
     length_before=-0.21,
 )
+
+WITH_VECTORS = replace(RANKING, meaning=1.0, bare_meaning=3.0, meaning_nearby=1.0, meaning_of_conversation=1.0)
+
+OF_PAIR = 3.0
+
+ORIGINS = {"RANKING": "x", "WITH_VECTORS": "y"}

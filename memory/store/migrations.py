@@ -509,6 +509,46 @@ MEDIA: Migration = (
 INDEXES = ("search", "search_parts")
 """The tables of FTS5: of entries and messages, and of the parts of documents."""
 
+
+VECTORS: Migration = (
+    "CREATE TABLE embedding_models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    # Derived from what stands in the index, by its rows there; model 0: to be made anew. Whoever holds the signs in
+    # memory learns by the ids what is new.
+    """
+    CREATE TABLE vectors (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        row INTEGER NOT NULL UNIQUE,
+        owner_id INTEGER NOT NULL,
+        conversation_id INTEGER,
+        model_id INTEGER NOT NULL,
+        signs BLOB NOT NULL,
+        vector BLOB NOT NULL
+    )
+    """,
+    "CREATE INDEX signs_of_owner ON vectors (owner_id, model_id, id, row, conversation_id, signs)",
+    "CREATE INDEX vectors_of_model ON vectors (model_id)",
+    """
+    CREATE TRIGGER message_loses_vector AFTER DELETE ON messages BEGIN
+        DELETE FROM vectors WHERE row = 2 * old.id + 1;
+    END
+    """,
+    """
+    CREATE TRIGGER retried_lose_vectors AFTER UPDATE OF outcome ON turns WHEN new.outcome = 'retried' BEGIN
+        DELETE FROM vectors WHERE row IN (SELECT 2 * id + 1 FROM messages WHERE turn_id = new.id);
+    END
+    """,
+    """
+    CREATE TRIGGER entry_loses_vector AFTER DELETE ON entries BEGIN
+        DELETE FROM vectors WHERE row = 2 * old.id;
+    END
+    """,
+    """
+    CREATE TRIGGER changed_entry_loses_vector AFTER UPDATE OF content, outcome, deleted_at, owner_id ON entries BEGIN
+        UPDATE vectors SET model_id = 0, signs = x'', vector = x'' WHERE row = 2 * new.id;
+    END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -529,4 +569,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     EVIDENCE,
     DELIVERY,
     MEDIA,
+    VECTORS,
 )

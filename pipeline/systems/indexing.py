@@ -1,6 +1,7 @@
-"""Indexing (55): hands the exchange to the knowledge graph, where one is configured (S0).
+"""Indexing (55): hands the exchange to the knowledge graph, where one is configured (S0), and says that it is there.
 
-The words of the exchange need no indexing here: they have been in the store since the commit.
+The words of the exchange need no indexing here: they have been in the store since the commit. Vectors are made of them
+beside the turns.
 """
 
 from __future__ import annotations
@@ -10,20 +11,25 @@ from typing import TYPE_CHECKING
 from memory.messages import in_one
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipeline.lightrag import LightRag
     from pipeline.turn import Turn
 
 
 class Indexing:
-    """Adds answered exchanges to LightRAG."""
+    """Adds answered exchanges to LightRAG. said: is called when there is a new one."""
 
     name = "Indexing"
 
-    def __init__(self, graph: LightRag | None) -> None:
+    def __init__(self, graph: LightRag | None, said: Callable[[], None] | None = None) -> None:
         self._graph = graph
+        self._said = said
 
     async def process(self, turn: Turn) -> None:
         """Index the exchange."""
+        if self._said is not None:
+            self._said()
         if self._graph is None or turn.committed_as is None:
             return
         answer = turn.produced[-1]

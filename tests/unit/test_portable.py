@@ -154,10 +154,12 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "claim_codes",
         "decay",
         "effects",
+        "embedding_models",
         "endpoints",
         "jobs",
         "previews",
         "set_aside",
+        "vectors",
     }
 
 

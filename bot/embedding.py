@@ -1,0 +1,73 @@
+"""Which models compare meanings, by the settings."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.retrieval.embedder import EmbedderError
+from pipeline.embedding.endpoint_embedder import EndpointEmbedder
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker, check_packages
+from pipeline.endpoint.known_endpoint import Endpoint
+
+if TYPE_CHECKING:
+    import contextlib
+
+    from config.settings import Settings
+    from memory.retrieval.embedder import Embedder, Reranker
+
+log = structlog.get_logger(__name__)
+
+NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme[vectors]'`."
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningModels:
+    """What compares meanings; None: nothing does. trouble: why not, although it was asked for, in one sentence."""
+
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    trouble: str | None = None
+
+
+NO_MODELS = MeaningModels()
+
+
+def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
+    """The models that the settings name, closed with `stack`. Without their packages the bot runs as without them."""
+    if settings.embedding_model is None or not settings.memory_enabled:
+        return NO_MODELS
+    try:
+        return _models(settings, settings.embedding_model, stack)
+    except EmbedderError as error:
+        log.warning("embedder_absent", reason=str(error))
+        return MeaningModels(trouble=str(error))
+
+
+def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> MeaningModels:
+    if settings.embeds_locally or settings.rerank:
+        check_packages()
+    elif importlib.util.find_spec("numpy") is None:
+        raise EmbedderError(NO_NUMPY)
+    local = LocalModels()
+    stack.push_async_callback(local.close)
+    reranker = LocalReranker(local) if settings.rerank else None
+    if settings.embeds_locally:
+        return MeaningModels(LocalEmbedder(local), reranker)
+    embedder = EndpointEmbedder(name, embedding_endpoint(settings))
+    stack.push_async_callback(embedder.close)
+    return MeaningModels(embedder, reranker)
+
+
+def embedding_endpoint(settings: Settings) -> Endpoint:
+    """Where the embedding model is: at its own address, or else where the model is that talks."""
+    own = settings.embedding_base_url or settings.embedding_api_key
+    url, key = (
+        (settings.embedding_base_url, settings.embedding_api_key)
+        if own
+        else (settings.openai_base_url, settings.openai_api_key)
+    )
+    return Endpoint(str(url) if url else None, key.get_secret_value() if key else "none")

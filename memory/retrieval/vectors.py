@@ -1,0 +1,204 @@
+"""Vectors of what was said and noted: how they are kept, and which are still to be made.
+
+A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. Beside it stand the
+signs of its numbers, an eighth of that, which say nearly as well what is near and are few enough to be held in memory.
+Both are derived: triggers (VECTORS in memory/store/migrations.py) take away those of what is deleted or changed.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.retrieval.embedder import EmbedderError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.retrieval.embedder import Vector
+    from memory.store.database import Database, Row
+
+WINDOW = 500
+"""So many messages or entries are looked through at a time for those without a vector."""
+_WORD = 64
+"""Signs are compared so many at a time."""
+_LARGEST = 127
+
+_MESSAGES = """
+SELECT 2 * m.id + 1 AS row, c.owner_id, m.conversation_id, coalesce(m.speaker, m.role) AS source, m.content
+FROM spoken m JOIN conversations c ON c.id = m.conversation_id
+WHERE m.id > :after AND m.id <= :until
+    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.row = 2 * m.id + 1 AND v.model_id = :model)
+ORDER BY m.id DESC
+"""
+_ENTRIES = """
+SELECT 2 * e.id AS row, e.owner_id, NULL AS conversation_id, n.name AS source,
+    e.content || coalesce(char(10) || e.outcome, '') AS content
+FROM entries e JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
+WHERE e.deleted_at IS NULL AND e.id > :after AND e.id <= :until
+    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.row = 2 * e.id AND v.model_id = :model)
+ORDER BY e.id DESC
+"""
+_TOUCHED = """
+SELECT v.row, e.owner_id, NULL AS conversation_id, n.name AS source,
+    e.content || coalesce(char(10) || e.outcome, '') AS content
+FROM vectors v JOIN entries e ON e.id = v.row / 2 JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
+WHERE v.model_id = 0 AND e.deleted_at IS NULL LIMIT :most
+"""
+# what was deleted or said anew while its vector was made gets none
+_WRITE = """
+INSERT OR REPLACE INTO vectors (row, owner_id, conversation_id, model_id, signs, vector)
+SELECT :row, :owner, :conversation, :model, :signs, :vector WHERE CASE WHEN :row % 2
+    THEN EXISTS (SELECT 1 FROM spoken WHERE id = :row / 2 AND content = :content)
+    ELSE EXISTS (SELECT 1 FROM entries e WHERE e.id = :row / 2 AND e.deleted_at IS NULL
+        AND e.content || coalesce(char(10) || e.outcome, '') = :content) END
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A message or an entry without a vector. row: its number in the search index."""
+
+    row: int
+    owner_id: int
+    conversation_id: int | None
+    source: str
+    content: str
+
+    @property
+    def text(self) -> str:
+        """What a vector is made of."""
+        return embedded_form(self.source, self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How much has a vector of a model, and how much is to have one."""
+
+    done: int
+    of: int
+
+
+class Vectors:
+    """The vectors in the store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def model(self, name: str) -> int:
+        """The number of a model."""
+        known = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
+        if known is None:
+            async with self._database.transaction() as connection:
+                await connection.execute("INSERT OR IGNORE INTO embedding_models (name) VALUES (?)", (name,))
+            known = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
+        return int(known)
+
+    async def newest(self) -> tuple[int, int]:
+        """The ids of the newest message and of the newest entry."""
+        row = await self._database.row(
+            "SELECT (SELECT coalesce(max(id), 0) FROM messages), (SELECT coalesce(max(id), 0) FROM entries)"
+        )
+        return (row[0], row[1]) if row is not None else (0, 0)
+
+    async def missing(self, model: int, after: int, until: int, *, entries: bool) -> list[Unembedded]:
+        """The messages, or the entries, with ids above `after` up to `until` that have no vector, newest first."""
+        window: dict[str, object] = {"model": model, "after": after, "until": until}
+        rows = await self._database.rows(_ENTRIES if entries else _MESSAGES, window)
+        return [Unembedded(*row) for row in rows]
+
+    async def touched(self) -> list[Unembedded]:
+        """Some entries that were changed since they were given a vector."""
+        return [Unembedded(*row) for row in await self._database.rows(_TOUCHED, {"most": WINDOW})]
+
+    async def write(self, model: int, made: Sequence[tuple[Unembedded, Vector]]) -> None:
+        """Keep vectors; what was deleted or changed meanwhile is left out.
+
+        Raises EmbedderError for vectors of another length than the model's former ones.
+        """
+        lengths = {await self.length(model), *(len(vector) for _, vector in made)} - {None}
+        if len(lengths) > 1:
+            raise EmbedderError(
+                f"The embedder gives vectors of {' and '.join(sorted(map(str, lengths)))} numbers: if its model has "
+                "changed, run `mneme reindex`, which has them all made anew."
+            )
+        rows: list[dict[str, object]] = []
+        for one, vector in made:
+            small = quantised(vector)
+            rows.append(
+                {
+                    "row": one.row,
+                    "owner": one.owner_id,
+                    "conversation": one.conversation_id,
+                    "model": model,
+                    "signs": signs_of(small),
+                    "vector": small.tobytes(),
+                    "content": one.content,
+                }
+            )
+        async with self._database.transaction() as connection:
+            await connection.executemany(_WRITE, rows)
+
+    async def length(self, model: int) -> int | None:
+        """How many numbers the vectors of a model have; None while there are none."""
+        found: int | None = await self._database.value(
+            "SELECT length(vector) FROM vectors WHERE model_id = ? LIMIT 1", (model,)
+        )
+        return found
+
+    async def read(self, rows: Sequence[int], model: int) -> list[Row]:
+        """Of those rows that have a vector their numbers and vectors."""
+        return await self._database.rows(
+            "SELECT row, vector FROM vectors WHERE row IN (SELECT value FROM json_each(?)) AND model_id = ?",
+            (json.dumps(rows), model),
+        )
+
+    async def signs(self, owner: str, model: int, after: int) -> list[Row]:
+        """The signs of an owner's vectors, of those that came after one: id, key, conversation, signs.
+
+        key: the row of a message; below 0, the row of an entry, which is a conversation of its own.
+        """
+        return await self._database.rows(
+            "SELECT id, CASE WHEN row % 2 THEN row ELSE -row END AS key, signs,"
+            " coalesce(conversation_id, -row) AS conversation FROM vectors"
+            " WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ? AND id > ?",
+            (owner, model, after),
+        )
+
+    async def progress(self, name: str, owner: str | None = None) -> Embedded:
+        """How far a model has come with what one owner has, or all."""
+        mine = "" if owner is None else " AND {}.owner_id = (SELECT id FROM owners WHERE name = :owner)"
+        row = await self._database.row(
+            "SELECT (SELECT count(*) FROM vectors v"
+            f" WHERE v.model_id = (SELECT id FROM embedding_models WHERE name = :model){mine.format('v')}),"
+            " (SELECT count(*) FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
+            f" WHERE true{mine.format('c')}) + (SELECT count(*) FROM entries e WHERE e.deleted_at IS NULL"
+            f" AND EXISTS (SELECT 1 FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias){mine.format('e')})",
+            {"model": name, "owner": owner},
+        )
+        return Embedded(row[0], row[1]) if row is not None else Embedded(0, 0)
+
+    async def drop(self) -> None:
+        """Take all vectors away; whoever makes them makes them anew."""
+        async with self._database.transaction() as connection:
+            await connection.execute("DELETE FROM vectors")
+
+
+def embedded_form(source: str, content: str) -> str:
+    """A message with who said it, or an entry with its name: the form that vectors are made of."""
+    return f"{source.capitalize() if source.islower() else source}: {content}"
+
+
+def quantised(vector: Vector) -> array[int]:
+    """The direction of a vector, one byte a number."""
+    scale = _LARGEST / (max(map(abs, vector), default=0.0) or 1.0)
+    return array("b", [round(number * scale) for number in vector])
+
+
+def signs_of(vector: array[int]) -> bytes:
+    """Where a vector's numbers are positive, a bit each, filled up to whole words."""
+    bits = "".join("1" if number > 0 else "0" for number in vector)
+    words = -(-len(bits) // _WORD)
+    return int(bits.ljust(words * _WORD, "0") or "0", 2).to_bytes(words * _WORD // 8)

@@ -1,0 +1,1 @@
+"""What makes vectors of texts: a small model on this machine, or one behind an OpenAI-compatible endpoint."""

@@ -1,0 +1,102 @@
+"""Vectors by a model behind an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.retrieval.embedder import EmbedderError
+from pipeline.endpoint.model_errors import loggable
+from pipeline.tls import tls_context
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import openai
+
+    from memory.retrieval.embedder import Vector
+    from pipeline.endpoint.known_endpoint import Endpoint
+
+log = structlog.get_logger(__name__)
+
+TIMEOUT = 60.0
+"""Seconds for one request; a turn waits less."""
+LONGEST = 8_000
+"""Characters of a text that are sent: all usual models read so much, whatever the language."""
+_ABOUT_THE_TEXT = (400, 413, 422)
+_NO_KEY, _NO_MODEL = (401, 403), 404
+
+
+class EndpointEmbedder:
+    """A model at an endpoint. Its name alone tells its vectors apart: the same model elsewhere makes the same ones."""
+
+    def __init__(self, name: str, endpoint: Endpoint) -> None:
+        self.name = name
+        self._endpoint = endpoint
+        self._client: openai.AsyncOpenAI | None = None
+
+    def reads(self, text: str) -> bool:
+        """Always: what languages such a model knows is its owner's choice."""
+        return True
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """All in one request."""
+        import openai
+
+        sent = [text[:LONGEST] or " " for text in texts]
+        try:
+            answer = await self._open().embeddings.create(model=self.name, input=sent, encoding_format="float")
+            vectors: list[Vector] = [one.embedding for one in sorted(answer.data, key=lambda one: one.index)]
+        # the others: what came is no such answer
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            log.debug("embedding_failed", model=self.name, **loggable(error))
+            raise self._explained(error) from None
+        if len(vectors) != len(texts) or not all(_is_vector(vector) for vector in vectors):
+            raise EmbedderError(f"The embedding model at {self._endpoint.address} answers with no vectors for texts.")
+        return vectors
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def _open(self) -> openai.AsyncOpenAI:
+        import openai
+
+        if self._client is None:
+            self._client = openai.AsyncOpenAI(
+                api_key=self._endpoint.api_key,
+                base_url=self._endpoint.base_url,
+                max_retries=0,  # what failed is tried again later, and a turn does not wait for it
+                timeout=TIMEOUT,
+                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
+            )
+        return self._client
+
+    def _explained(self, error: Exception) -> EmbedderError:
+        import openai
+
+        where, status = self._endpoint.address, getattr(error, "status_code", None)
+        if status in _ABOUT_THE_TEXT:
+            said = f"The embedding model {self.name} at {where} refuses a text: check EMBEDDING_MODEL."
+            return EmbedderError(said, refused=True)
+        if status in _NO_KEY:
+            return EmbedderError(f"The embedding model at {where} refuses the key: check EMBEDDING_API_KEY.")
+        if status == _NO_MODEL:
+            said = "check EMBEDDING_MODEL and EMBEDDING_BASE_URL"
+            return EmbedderError(f"There is no embedding model {self.name} at {where}: {said}.")
+        if status is not None:
+            return EmbedderError(
+                f"The embedding model at {where} answers with error {status}: it is asked again later."
+            )
+        if isinstance(error, openai.APIConnectionError):
+            return EmbedderError(f"The embedding model at {where} can't be reached: check EMBEDDING_BASE_URL.")
+        return EmbedderError(
+            f"The embedding model at {where} sent something that can't be read: check EMBEDDING_MODEL."
+        )
+
+
+def _is_vector(vector: Vector) -> bool:
+    return len(vector) > 0 and any(vector)
