@@ -2,8 +2,8 @@
 
 Each question's candidates compete: the weights make what answers it likely (softmax over the candidates, the evidence
 sharing the mark). Cross-fitted: the figures for a dialogue come from weights that were fitted on the others. With
---embedder the weights are those for rankings with vectors, made by the local model; with --rerank what its
-cross-encoder counts besides, the best of some. With --write what was fitted on all dialogues takes its place in
+--embedder the weights are those for rankings with vectors, made by the local model; with --rerank also those for the
+best candidates, read once more by its cross-encoder. With --write what was fitted on all dialogues takes its place in
 memory/retrieval/weights.py.
 """
 
@@ -27,10 +27,10 @@ from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
 from memory.retrieval.features import Features, Question
 from memory.retrieval.meaning import NOT_COMPARED
 from memory.retrieval.neighbourhood import neighbourhood
-from memory.retrieval.ranking import PAIRS, gains
+from memory.retrieval.ranking import PAIRS, gains, read_form
 from memory.retrieval.recall import CANDIDATES
 from memory.retrieval.search import MESSAGE_KIND, Filter, Search
-from memory.retrieval.weights import OF_PAIR, ORIGINS, RANKING, WITH_VECTORS
+from memory.retrieval.weights import ORIGINS, RANKING, WITH_PAIRS, WITH_VECTORS
 from memory.store.database import Database
 from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels, LocalReranker
 
@@ -49,20 +49,21 @@ STEPS = 200
 RATE = 0.15
 RIDGE = 0.001
 """What large weights cost: features that say nearly the same share what they count."""
+PRESENT = {"RANKING": RANKING, "WITH_VECTORS": WITH_VECTORS, "WITH_PAIRS": WITH_PAIRS}
 WEIGHTS = Path(memory.retrieval.weights.__file__)
-OF_PAIRS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-"""What the cross-encoder may count."""
+PAIR = [field.name for field in fields(Features)].index("pair")
 _TELLING = Console(stderr=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question's candidates: their features and texts, and the texts of all its evidence."""
+    """A question's candidates: features, texts, and these as a reranker reads them; the texts of all its evidence."""
 
     dialogue: int
     question: str
     features: NDArray[np.float64]
     texts: list[str]
+    forms: list[str]
     evidence: frozenset[str]
 
     @property
@@ -97,7 +98,8 @@ async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder |
                     held = Question(question.text, hits, around, meanings)
                     features = np.array([held.features(hit).values for hit in hits]).reshape(len(hits), -1)
                     evidence = frozenset(texts[key] for key in question.evidence)
-                    asked.append(Asked(number, question.text, features, [hit.content for hit in hits], evidence))
+                    texts_found, forms = [hit.content for hit in hits], [read_form(hit) for hit in hits]
+                    asked.append(Asked(number, question.text, features, texts_found, forms, evidence))
         finally:
             await database.close()
     return asked
@@ -143,24 +145,19 @@ def told(asked: Sequence[Asked], weights: Mapping[int, Weights]) -> str:
     return f"{len(asked)} questions: {shown}"
 
 
-async def of_pair(asked: Sequence[Asked], weights: Mapping[int, Weights], reranker: LocalReranker) -> float:
-    """What the cross-encoder's word on the best is to count."""
-    orders: dict[float, list[list[int]]] = {counts: [] for counts in OF_PAIRS}
-    for one in track(asked, "Reading pairs", console=_TELLING):
-        order = one.order(weights[one.dialogue])
-        best, others = order[:PAIRS], order[PAIRS:]
-        said = gains(await reranker.scores(one.question, [one.texts[number] for number in best])) if best else []
-        scores = one.features @ weights[one.dialogue]
-        for counts, kept in orders.items():
-            gained = {number: scores[number] + counts * gain for number, gain in zip(best, said, strict=True)}
-            kept.append([*sorted(best, key=lambda number: -gained[number]), *others])
-    measured = {counts: figures(asked, kept) for counts, kept in orders.items()}
-    for counts, values in measured.items():
-        print(f"pairs count {counts:g}: " + "  ".join(f"{name} {value:.1f}" for name, value in values.items()))
-    return max(measured, key=lambda counts: measured[counts]["R@10"] + measured[counts]["MRR"])
+async def read_pairs(asked: Sequence[Asked], weights: Mapping[int, Weights], reranker: LocalReranker) -> list[Asked]:
+    """The best of each question's candidates, in their order, with what the cross-encoder says of them."""
+    read: list[Asked] = []
+    for one in track([one for one in asked if len(one.texts) > 1], "Reading pairs", console=_TELLING):
+        best = one.order(weights[one.dialogue])[:PAIRS]
+        features = one.features[best]
+        features[:, PAIR] = gains(await reranker.scores(one.question, [one.forms[number] for number in best]))
+        texts, forms = [one.texts[number] for number in best], [one.forms[number] for number in best]
+        read.append(Asked(one.dialogue, one.question, features, texts, forms, one.evidence))
+    return read
 
 
-def source_of(constants: Mapping[str, Weights], origins: Mapping[str, str], pair: float) -> str:
+def source_of(constants: Mapping[str, Weights], origins: Mapping[str, str]) -> str:
     """The module that holds the weights."""
     parts = [
         '"""What each feature counts in the ranking. Written by `python -m benchmarks.fit_ranking PATH --write`."""\n',
@@ -169,10 +166,9 @@ def source_of(constants: Mapping[str, Weights], origins: Mapping[str, str], pair
     for name, weights in constants.items():
         lines = [f"    {field.name}={weight:.2f}," for field, weight in zip(fields(Features), weights, strict=True)]
         parts.append("\n".join([f"{name} = Features(", *lines, ")"]))
-    parts.append(f"OF_PAIR = {pair:.2f}")
-    parts.append('"""What the reranker counts: so much for the one that it puts first of the best."""')
     written = [line for name, origin in origins.items() for line in _wrapped(name, origin)]
     parts.append("\n".join(["ORIGINS = {", *written, "}"]))
+    parts.append('"""What each was fitted on."""')
     return "\n".join(parts) + "\n"
 
 
@@ -186,37 +182,54 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="JSON file of conversations")
     parser.add_argument("--embedder", action="store_true", help="fit the weights for rankings with vectors")
-    parser.add_argument("--rerank", action="store_true", help="with --embedder: also what the cross-encoder counts")
+    parser.add_argument("--rerank", action="store_true", help="and those for the best that the cross-encoder has read")
     parser.add_argument("--write", action="store_true", help="replace memory/retrieval/weights.py")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
     models = LocalModels()
-    embedder = LocalEmbedder(models) if arguments.embedder else None
     try:
+        embedder = LocalEmbedder(models) if arguments.embedder or arguments.rerank else None
         found = {form: await candidates(dialogues, form, embedder) for form in FORMS}
-        name = "WITH_VECTORS" if arguments.embedder else "RANKING"
-        constants = {"RANKING": np.array(RANKING.values), "WITH_VECTORS": np.array(WITH_VECTORS.values)}
-        everything = [one for asked in found.values() for one in asked]
-        numbers = range(len(dialogues))
-        by_index = np.array([float(field.name == "fit") for field in fields(Features)])
-        without = {number: fitted([one for one in everything if one.dialogue != number]) for number in numbers}
-        for form, asked in found.items():
-            print(f"{form}, as the index ranks: {told(asked, dict.fromkeys(numbers, by_index))}")
-            print(f"{form}, present weights:    {told(asked, dict.fromkeys(numbers, constants[name]))}")
-            print(f"{form}, cross-fitted:       {told(asked, without)}")
-        pair = await of_pair(everything, without, LocalReranker(models)) if arguments.rerank else OF_PAIR
+        fitted_ones = [("RANKING" if embedder is None else "WITH_VECTORS", found)]
+        if arguments.rerank:
+            without = _without_each(found)
+            read = {form: await read_pairs(asked, without, LocalReranker(models)) for form, asked in found.items()}
+            fitted_ones.append(("WITH_PAIRS", read))
     finally:
         await models.close()
-    constants[name] = fitted(everything)
-    by_model = f" with vectors of {NAME}" if arguments.embedder else ""
-    origin = (
-        f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), {len(everything)} questions"
-        f"{by_model} in these forms: {'; '.join(FORMS)}."
-    )
-    source = source_of(constants, ORIGINS | {name: origin}, pair)
+    constants = {name: np.array(weights.values) for name, weights in PRESENT.items()}
+    origins = dict(ORIGINS)
+    for name, of_forms in fitted_ones:
+        constants[name] = _fitted_and_told(name, of_forms, constants[name])
+        by = {"RANKING": "", "WITH_VECTORS": f" with vectors of {NAME}"}.get(name, f", the best {PAIRS} read in pairs")
+        origins[name] = (
+            f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), "
+            f"{sum(map(len, of_forms.values()))} questions{by}; forms: {'; '.join(of_forms)}."
+        )
+    source = source_of(constants, origins)
     print(source)
     if arguments.write:
         await asyncio.to_thread(WEIGHTS.write_text, source, encoding="utf-8")
+
+
+def _without_each(found: Mapping[Form, Sequence[Asked]]) -> dict[int, Weights]:
+    """For each dialogue the weights that were fitted on the others."""
+    everything = [one for asked in found.values() for one in asked]
+    return {
+        number: fitted([one for one in everything if one.dialogue != number])
+        for number in sorted({one.dialogue for one in everything})
+    }
+
+
+def _fitted_and_told(name: str, found: Mapping[Form, Sequence[Asked]], present: Weights) -> Weights:
+    """The weights that fit all, after figures were printed."""
+    without = _without_each(found)
+    by_index = np.array([float(field.name == "fit") for field in fields(Features)])
+    for form, asked in found.items():
+        print(f"{name}, {form}, as the index ranks: {told(asked, dict.fromkeys(without, by_index))}")
+        print(f"{name}, {form}, present weights:    {told(asked, dict.fromkeys(without, present))}")
+        print(f"{name}, {form}, cross-fitted:       {told(asked, without)}")
+    return fitted([one for asked in found.values() for one in asked])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 Give the path of a JSON file (the data is not part of the project). The conversations are kept by the product's own log,
 once as a group's and once as a private chat's; each question is then asked in a new conversation. Printed first: for
 how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, and what that
-costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. No model
-takes part.
+costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
+--embedder the local embedding model compares meanings, with --rerank its cross-encoder reads the best pairs too;
+without them no model takes part.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ from zoneinfo import ZoneInfo
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, ranking, report
+from bot.embedding import MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
 from memory.retrieval.activation import Activation
+from memory.retrieval.ranking import Ranker
 from memory.retrieval.recall import Recall
 from memory.retrieval.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
@@ -45,10 +50,9 @@ UTC_ZONE = ZoneInfo("UTC")
 class Asking:
     """Asks questions of a store as a turn does."""
 
-    def __init__(self, database: Database) -> None:
-        search = Search(database)
+    def __init__(self, database: Database, search: Search, ranker: Ranker) -> None:
         self._counter = TokenCounter()
-        self._recall = Recall(search, database, self._counter, UTC_ZONE)
+        self._recall = Recall(search, database, self._counter, UTC_ZONE, ranker)
         activation = Activation(database, Decay(), system_clock, UTC_ZONE)
         memories = Memories(search, self._recall, activation, 800)
         self._builder = PromptBuilder(
@@ -80,7 +84,9 @@ class Asking:
         return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks)
 
 
-async def answered(dialogues: list[Dialogue], form: Form) -> tuple[list[Answered], dict[str, float]]:
+async def answered(
+    dialogues: list[Dialogue], form: Form, models: MeaningModels
+) -> tuple[list[Answered], dict[str, float]]:
     """All questions of all dialogues in one form, in a store of its own; and the noise.
 
     That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything.
@@ -92,7 +98,9 @@ async def answered(dialogues: list[Dialogue], form: Form) -> tuple[list[Answered
                 (dialogue, await keep(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_TELLING)
             ]
-            asking = Asking(database)
+            search = Search(database)
+            nearness = await embedded(database, search, models.embedder) if models.embedder is not None else None
+            asking = Asking(database, search, Ranker(database, nearness, models.reranker))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
                 await asking.ask(session, question, texts)
@@ -127,9 +135,18 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="JSON file of conversations")
     parser.add_argument("--json", type=Path, help="write all figures into this file")
+    parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
+    parser.add_argument("--rerank", action="store_true", help="read the best pairs with the local cross-encoder")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
-    measured = {form: await answered(dialogues, form) for form in Form}
+    local = LocalModels()
+    models = MeaningModels(
+        LocalEmbedder(local) if arguments.embedder else None, LocalReranker(local) if arguments.rerank else None
+    )
+    try:
+        measured = {form: await answered(dialogues, form, models) for form in Form}
+    finally:
+        await local.close()
     console = Console(width=110)
     console.print(headline({form: answers for form, (answers, _) in measured.items()}))
     for form, (answers, noise) in measured.items():

@@ -57,11 +57,10 @@ class BackgroundEmbedding:
         while True:
             self._due.clear()
             try:
-                while await self._some():
-                    retry, self.trouble = self._first_retry, None
+                await self.run_pending()
+                retry = self._first_retry
             except MnemeError as error:
-                self.trouble = str(error)
-                log.warning("embedding_postponed", reason=self.trouble, seconds=retry)
+                log.warning("embedding_postponed", reason=str(error), seconds=retry)
                 await asyncio.sleep(retry)
                 retry = min(LAST_RETRY, 2 * retry)
             except Exception:
@@ -72,6 +71,13 @@ class BackgroundEmbedding:
                     async with asyncio.timeout(PAUSE):
                         await self._due.wait()
 
-    async def _some(self) -> bool:
-        await self._quiet()
-        return await self._embedding.some()
+    async def run_pending(self) -> None:
+        """Make all that are missing. Raises MnemeError where that fails; `trouble` says so till it goes well again."""
+        try:
+            await self._quiet()
+            while await self._embedding.some():
+                self.trouble = None
+                await self._quiet()
+        except MnemeError as error:
+            self.trouble = str(error)
+            raise

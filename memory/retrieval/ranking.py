@@ -13,12 +13,14 @@ from memory.errors import MnemeError
 from memory.retrieval.features import Question
 from memory.retrieval.meaning import NOT_COMPARED
 from memory.retrieval.neighbourhood import Neighbourhood, neighbourhood
-from memory.retrieval.weights import OF_PAIR, RANKING, WITH_VECTORS
+from memory.retrieval.vectors import embedded_form
+from memory.retrieval.weights import RANKING, WITH_PAIRS, WITH_VECTORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memory.retrieval.embedder import Reranker
+    from memory.retrieval.features import Features
     from memory.retrieval.meaning import Meanings
     from memory.retrieval.nearness import Nearness
     from memory.retrieval.search import Filter, Hit
@@ -37,15 +39,20 @@ REST = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Hits, best first, and what was said around them. coverage: the most of the question that one covers.
+    """Hits, best first, the features of each, and what was said around them.
 
     standing_out: how far the nearest in meaning stands out from the rest, in deviations; 0 without vectors.
     """
 
     hits: list[Hit]
-    coverage: float
+    features: list[Features]
     around: Neighbourhood
     standing_out: float = 0.0
+
+    @property
+    def coverage(self) -> float:
+        """The most of the question that one of them covers."""
+        return max((features.coverage for features in self.features), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +86,22 @@ class Ranker:
             meanings = await self._nearness.of(asked.question, asked.owner, hits, asked.only, asked.visible)
         candidates = [*hits, *filter(asked.wanted, meanings.found)]
         best = await by_features(asked.question, candidates, self._database, meanings)
-        if self._reranker is None or not best.hits or not self._reranker.reads(asked.question):
+        if self._reranker is None or len(best.hits) < 2 or not self._reranker.reads(asked.question):
             return best
-        return replace(best, hits=await self._looked_at(self._reranker, asked.question, best.hits))
+        return await self._looked_at(self._reranker, asked.question, best)
 
-    async def _looked_at(self, reranker: Reranker, question: str, hits: list[Hit]) -> list[Hit]:
+    async def _looked_at(self, reranker: Reranker, question: str, best: Ranked) -> Ranked:
         """The best read together with the question, where that goes well in time."""
         if time.monotonic() < self._rests_until:
-            return hits
-        best, others = hits[:PAIRS], hits[PAIRS:]
+            return best
         try:
             async with asyncio.timeout(PATIENCE):
-                scores = await reranker.scores(question, [hit.content for hit in best])
+                scores = await reranker.scores(question, [read_form(hit) for hit in best.hits[:PAIRS]])
         except (MnemeError, TimeoutError) as error:
             self._rests_until = time.monotonic() + REST
             log.warning("reranker_failed", reason=str(error) or f"no answer within {PATIENCE:g} s")
-            return hits
-        return by_pairs(best, scores) + others
+            return best
+        return by_pairs(best, scores)
 
 
 async def by_features(
@@ -109,17 +115,28 @@ async def by_features(
     weights = WITH_VECTORS if meanings else RANKING
     scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(weights)), hit) for hit in there]
     scored.sort(key=lambda one: one[1], reverse=True)
-    coverage = max((features.coverage for features, _, _ in scored), default=0.0)
-    return Ranked([replace(hit, score=score) for _, score, hit in scored], coverage, around, meanings.standing_out)
+    ranked = [replace(hit, score=score) for _, score, hit in scored]
+    return Ranked(ranked, [features for features, _, _ in scored], around, meanings.standing_out)
 
 
-def by_pairs(best: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """The best hits ranked once more; they gain by what the reranker says, so that none falls behind the others."""
-    gained = [replace(hit, score=hit.score + OF_PAIR * gain) for hit, gain in zip(best, gains(scores), strict=True)]
-    return sorted(gained, key=lambda hit: hit.score, reverse=True)
+def by_pairs(ranked: Ranked, scores: Sequence[float]) -> Ranked:
+    """The best in the order that the reranker's scores give them; each place keeps its score."""
+    read = len(scores)
+    weighed = [
+        replace(features, pair=gain).weighed(WITH_PAIRS)
+        for features, gain in zip(ranked.features, gains(scores), strict=False)
+    ]
+    order = [*sorted(range(read), key=lambda number: -weighed[number]), *range(read, len(ranked.hits))]
+    hits = [replace(ranked.hits[at], score=place.score) for at, place in zip(order, ranked.hits, strict=True)]
+    return replace(ranked, hits=hits, features=[ranked.features[at] for at in order])
 
 
 def gains(scores: Sequence[float]) -> list[float]:
     """A reranker's scores from 0 for the worst to 1 for the best."""
     least, most = min(scores), max(scores)
     return [(score - least) / ((most - least) or 1.0) for score in scores]
+
+
+def read_form(hit: Hit) -> str:
+    """A hit as a reranker reads it."""
+    return embedded_form(hit.source if hit.name is None else hit.name, hit.content)

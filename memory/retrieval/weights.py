@@ -4,8 +4,6 @@ Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions in
 these forms: group; private, I and you.
 """
 
-from dataclasses import replace
-
 from memory.retrieval.features import Features
 
 RANKING = Features(
@@ -22,8 +20,8 @@ RANKING = Features(
     length_before=-0.21,
 )
 
-WITH_VECTORS = replace(RANKING, meaning=1.0, bare_meaning=3.0, meaning_nearby=1.0, meaning_of_conversation=1.0)
+WITH_VECTORS = Features(2.05, 4.02, -0.47, 1.16, 2.2, 0.5, 2.77, 1.73, 0.38, -0.57, -0.26, 0.07, 0.5, 0.34, 0.16)
 
-OF_PAIR = 3.0
+WITH_PAIRS = WITH_VECTORS
 
 ORIGINS = {"RANKING": "x", "WITH_VECTORS": "y"}

@@ -18,14 +18,16 @@ from typing import Any
 
 LONGEST_TEXT = 256
 """Tokens of a text that count: attention grows with their square, and messages are short."""
-LONGEST_PAIR = 160
-"""Tokens of a question with a text."""
+LONGEST_PAIR = 96
+"""Tokens of a question with a text: 20 pairs must be read while a turn waits."""
+PAIR_THREADS = 2
+"""Of as many cores as there are; vectors are made on one, since mostly nobody waits for them."""
 
 
 class Model:
     """One ONNX model with its tokenizer. One text at a time: with int8 weights its numbers depend on the batch."""
 
-    def __init__(self, files: dict[str, str], longest: int) -> None:
+    def __init__(self, files: dict[str, str], longest: int, threads: int) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
@@ -33,7 +35,8 @@ class Model:
             if hashlib.sha256(Path(path).read_bytes()).hexdigest() != digest:
                 raise ValueError(f"{path} is not the file that it should be")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
         options.log_severity_level = 4
         weights, tokenizer = files
         self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
@@ -60,15 +63,17 @@ class Models:
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request."""
         if "embed" in request:
-            first = self._model("embed", LONGEST_TEXT).run(request["embed"])[0, 0]  # that of [CLS] stands for the text
+            first = self._model("embed", LONGEST_TEXT, 1).run(request["embed"])[
+                0, 0
+            ]  # that of [CLS] stands for the text
             return {"vector": base64.b64encode(first.astype("<f4").tobytes()).decode()}
         question, *texts = request["rank"]
-        model = self._model("rank", LONGEST_PAIR)
+        model = self._model("rank", LONGEST_PAIR, min(PAIR_THREADS, os.cpu_count() or 1))
         return {"scores": [float(model.run(question, text)[0, 0]) for text in texts]}
 
-    def _model(self, name: str, longest: int) -> Model:
+    def _model(self, name: str, longest: int, threads: int) -> Model:
         if name not in self._loaded:
-            self._loaded[name] = Model(self._settings[name], longest)
+            self._loaded[name] = Model(self._settings[name], longest, threads)
         return self._loaded[name]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from tests.support.servers.embedder import ScriptedEmbedder
 from tests.support.servers.telegram_params import Upload, read_form
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
 
@@ -214,7 +215,8 @@ class ModelServer:
     a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
     pictures; if not, they are refused. sight: what it says when only that is asked. spoken: what it hears in a
     recording; None: it can't hear. thinking: seconds before an answer begins; pace: between two pieces of it. `pages`
-    are what it answers besides chat completions: targets and their JSON; `visited` is what was asked.
+    are what it answers besides chat completions: targets and their JSON; `visited` is what was asked. `embedder` makes
+    vectors.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -235,6 +237,7 @@ class ModelServer:
         self.disconnects = 0
         self.thinking = self.pace = 0.0
         self.otherwise: Callable[[ChatRequest], Reply] = lambda request: Says(f"You said: {request.last}")
+        self.embedder = ScriptedEmbedder()
         self._script: deque[Reply] = deque()
         self._web = WebServer(self._handle)
         self._changed = asyncio.Event()
@@ -268,6 +271,9 @@ class ModelServer:
     async def _handle(self, request: Request) -> Answer | Streamed | None:
         if request.target.endswith("/audio/transcriptions"):
             return self._transcribe(request)
+        if request.target.endswith("/embeddings"):
+            self._changed.set()
+            return await self.embedder.answer(json.loads(request.body))
         if not request.target.endswith("/chat/completions"):
             return self._page(request.target)
         chat = ChatRequest(json.loads(request.body), request.body)

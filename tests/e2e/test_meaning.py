@@ -1,0 +1,311 @@
+"""What is asked in other words is found by an embedding model at an endpoint, and nothing that is wrong with it shows.
+
+The endpoint is the scripted model server's own; what its vectors mean, each test says.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.jobs.background import always_quiet
+from bot.jobs.embedding import BackgroundEmbedding
+from memory.errors import MnemeError
+from memory.log.sessions import Address
+from memory.retrieval.embedding import Embedding
+from memory.retrieval.vectors import Vectors
+from pipeline.embedding.endpoint_embedder import EndpointEmbedder
+from pipeline.endpoint.known_endpoint import Endpoint
+from tests.support.fakes import Person
+from tests.support.servers.embedder import Fault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+
+SAID = "We named our dachshund Biscuit"
+QUESTION = "How is the household hound addressed?"
+SAME = {"dachshund": "dog", "hound": "dog", "named": "name", "addressed": "name"}
+BY_WORDS = "What about Biscuit?"
+OTHERS = [
+    f"{subject} {happened}"
+    for subject in ("The kettle", "A ladder", "The printer", "One curtain", "Some gravel")
+    for happened in ("arrived today", "must be paid", "looks older")
+]
+
+
+async def talked(person: Person, said: str = SAID) -> None:
+    """A conversation that is over, with many other things in it."""
+    for text in (*OTHERS, said, "Nothing else happened"):
+        await person.says(text)
+    await person.says("/new")
+
+
+async def embeds(app: App) -> BackgroundEmbedding:
+    """Make all vectors that are missing."""
+    assert app.embedding is not None
+    await app.embedding.run_pending()
+    return app.embedding
+
+
+async def shown(model: ModelServer, person: Person, question: str) -> str:
+    """What the request of a question has under `# Relevant Memory`, in a conversation of its own."""
+    await person.says(question)
+    request = model.requests[-1].added
+    await person.says("/new")
+    return request
+
+
+async def kept(app: App) -> int:
+    """How many vectors there are."""
+    return int(await app.database.value("SELECT count(*) FROM vectors WHERE length(vector) > 0"))
+
+
+@pytest.fixture(autouse=True)
+def _meanings(model: ModelServer) -> None:
+    model.embedder.meanings = dict(SAME)
+
+
+async def test_what_was_said_in_other_words_is_found_with_an_embedder_and_not_without(
+    start: OpenApp, model: ModelServer
+) -> None:
+    async with start() as app:
+        ann, bob = Person(app), Person(app, Address("console", "bob"))
+        await talked(ann)
+        await talked(bob)
+        assert SAID not in await shown(model, ann, QUESTION)
+        assert app.embedding is None
+        assert "Meaning" not in await ann.says("/status")
+    assert model.embedder.asked == []
+    async with start(embedding_model="some-embedder") as app:
+        await embeds(app)
+        assert SAID in await shown(model, Person(app, Address("console", "bob")), QUESTION)
+    assert set(model.embedder.models) == {"some-embedder"}
+
+
+async def test_an_embedder_with_an_address_of_its_own_is_asked_there_and_not_given_the_other_key(
+    start: OpenApp, model: ModelServer
+) -> None:
+    async with start(
+        openai_base_url="http://127.0.0.1:9/v1", embedding_model="one", embedding_base_url=model.url
+    ) as app:
+        assert app.embedding is not None
+        await Person(app).says("The boat is green")
+        await app.embedding.run_pending()
+        assert model.embedder.asked
+
+
+async def test_unrelated_messages_bring_nothing_near_into_the_request(start: OpenApp, model: ModelServer) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        assert SAID not in await shown(model, person, "Explain photosynthesis briefly")
+        assert SAID not in await shown(model, person, "Thanks, lovely hound weather!")
+
+
+@pytest.mark.parametrize("fault", [Fault.ERROR, Fault.REFUSED, Fault.GARBLED, Fault.TOO_FEW])
+async def test_a_turn_goes_on_by_words_alone_while_the_embedder_fails(
+    start: OpenApp, model: ModelServer, fault: Fault
+) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        model.embedder.fault = fault
+        assert SAID in await shown(model, person, BY_WORDS)
+        asked = len(model.embedder.asked)
+        assert SAID in await shown(model, person, BY_WORDS)
+        assert len(model.embedder.asked) == asked, "one that failed is left alone for a while"
+
+
+async def test_an_embedder_that_hangs_holds_up_one_turn_for_a_second_and_the_next_not_at_all(
+    start: OpenApp, model: ModelServer
+) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        model.embedder.fault = Fault.HANGS
+        before = time.monotonic()
+        assert SAID in await shown(model, person, BY_WORDS)
+        assert time.monotonic() - before >= 1
+        asked = len(model.embedder.asked)
+        assert SAID in await shown(model, person, BY_WORDS)
+        assert len(model.embedder.asked) == asked
+
+
+async def test_without_anything_at_its_address_turns_go_on_and_status_says_why(
+    start: OpenApp, model: ModelServer
+) -> None:
+    nowhere = "http://127.0.0.1:9/v1"
+    async with start(embedding_model="some-embedder", embedding_base_url=nowhere) as app:
+        person = Person(app)
+        await talked(person)
+        assert app.embedding is not None
+        with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
+            await app.embedding.run_pending()
+        assert SAID in await shown(model, person, BY_WORDS)
+        status = await person.says("/status")
+        assert "**Meaning**: 0 of" in status
+        assert "can't be reached: check EMBEDDING_BASE_URL" in status
+
+
+async def test_what_failed_in_the_background_is_made_up_for_later(start: OpenApp, model: ModelServer) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        model.embedder.fault = Fault.ERROR
+        person = Person(app)
+        await talked(person)
+        background = BackgroundEmbedding(
+            Embedding(Vectors(app.database), EndpointEmbedder("some-embedder", Endpoint(model.url, "key"))),
+            always_quiet,
+            0.01,
+        )
+        background.start()
+        await model.wait_for(lambda: len(model.embedder.asked) > 0)
+        model.embedder.fault = None
+        messages = await app.database.value("SELECT count(*) FROM spoken")
+        await model.wait_for(lambda: len(set(model.embedder.asked)) >= messages)
+        await background.close()
+        await embeds(app)
+        assert SAID in await shown(model, person, QUESTION)
+        assert "texts compared by some-embedder\n" in await person.says("/status")
+
+
+async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(start: OpenApp, model: ModelServer) -> None:
+    model.embedder.refuses = {"ladder"}
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        messages = await app.database.value("SELECT count(*) FROM spoken")
+        ladders = await app.database.value("SELECT count(*) FROM spoken WHERE content LIKE '%ladder%'")
+        assert 0 < ladders < messages
+        assert await kept(app) == messages - ladders
+        assert SAID in await shown(model, person, QUESTION)
+
+
+async def test_another_model_makes_all_vectors_anew_and_status_tells_how_far_it_is(
+    start: OpenApp, model: ModelServer
+) -> None:
+    async with start(embedding_model="first") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        of = await kept(app)
+        assert f"**Meaning**: {of} of {of} texts compared by first" in await person.says("/status")
+    model.embedder.length = 80
+    async with start(embedding_model="second") as app:
+        person = Person(app)
+        assert f"**Meaning**: 0 of {of} texts compared by second" in await person.says("/status")
+        assert SAID in await shown(model, person, BY_WORDS)
+        await embeds(app)
+        assert await app.database.value("SELECT count(DISTINCT model_id) FROM vectors") == 1
+        assert SAID in await shown(model, person, QUESTION)
+
+
+async def test_vectors_of_another_length_are_not_kept_and_harm_no_turn(start: OpenApp, model: ModelServer) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        before = await kept(app)
+        model.embedder.length = 8
+        assert SAID in await shown(model, person, BY_WORDS)
+        assert app.embedding is not None
+        with pytest.raises(MnemeError, match="`mneme reindex`"):
+            await app.embedding.run_pending()
+        assert await kept(app) == before
+
+
+async def test_what_is_forgotten_loses_its_vectors(start: OpenApp, model: ModelServer, tmp_path: Path) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        ann, bob = Person(app), Person(app, Address("console", "other"))
+        await talked(ann)
+        await talked(bob, "We named our parrot Rio")
+        await bob.says("/remember The spare key hangs in the shed")
+        await embeds(app)
+        assert SAID in await shown(model, ann, QUESTION)
+        whole = await kept(app)
+        await ann.says("/forget all confirm")
+        left = await kept(app)
+        assert 0 < left < whole
+        assert SAID not in await shown(model, ann, QUESTION)
+        await bob.says("/forget all confirm")
+        rows = await app.database.rows(
+            "SELECT c.owner_id FROM vectors v JOIN messages m ON m.id = v.row / 2"
+            " JOIN conversations c ON c.id = m.conversation_id WHERE v.row % 2 = 1"
+        )
+        assert rows == []
+
+
+async def test_a_memory_that_is_changed_or_deleted_loses_its_vector_and_a_changed_one_gets_another(
+    start: OpenApp, model: ModelServer
+) -> None:
+    of_entries = "SELECT count(*) FROM vectors WHERE row % 2 = 0 AND length(vector) > 0"
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        named = (await person.says("/remember The spare key hangs in the shed")).split("**")[1]
+        await embeds(app)
+        assert await app.database.value(of_entries) == 1
+        async with app.database.transaction() as connection:
+            await connection.execute("UPDATE entries SET content = 'The spare key is with Ann'")
+        assert await app.database.value(of_entries) == 0
+        await embeds(app)
+        assert await app.database.value(of_entries) == 1
+        assert any("The spare key is with Ann" in text for text in model.embedder.asked)
+        await person.says(f"/forget {named}")
+        assert await app.database.value(of_entries) == 0
+
+
+async def test_an_answer_that_was_given_again_is_not_found_by_its_first_words(
+    start: OpenApp, model: ModelServer
+) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await person.says(SAID)
+        await embeds(app)
+        before = await kept(app)
+        await person.says("/retry")
+        assert await kept(app) < before
+        await embeds(app)
+        assert await kept(app) == before
+
+
+async def test_owners_never_see_what_is_near_in_each_others_memory(start: OpenApp, model: ModelServer) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        people = [Person(app, Address("console", f"chat{number}")) for number in range(3)]
+        for number, person in enumerate(people):
+            await talked(person, f"We named our dachshund Biscuit{number}")
+        await embeds(app)
+        for number, person in enumerate(people):
+            request = await shown(model, person, QUESTION)
+            assert f"Biscuit{number}" in request
+            assert not any(f"Biscuit{other}" in request for other in range(3) if other != number)
+
+
+async def test_vectors_are_made_anew_after_they_were_dropped(start: OpenApp, model: ModelServer) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        await talked(Person(app))
+        await embeds(app)
+        whole = await kept(app)
+        async with app.database.transaction() as connection:
+            await connection.execute("DELETE FROM vectors")
+        await embeds(app)
+        assert await kept(app) == whole
+
+
+async def test_the_local_model_without_its_packages_is_said_in_status_and_harms_nothing(
+    start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.embedding.local_models._NEEDED", ("numpy", "no_such_package"))
+    async with start(embedding_model="bge-small-en-v1.5") as app:
+        person = Person(app)
+        await talked(person)
+        assert SAID in await shown(model, person, BY_WORDS)
+        assert "needs the packages no_such_package: run `make embeddings`" in await person.says("/status")

@@ -1,0 +1,75 @@
+"""The part of a scripted model server that makes vectors, of what the words in a text mean."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import zlib
+from enum import Enum, auto
+from typing import Any
+
+from tests.support.servers.web import Answer
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Fault(Enum):
+    """What a request for vectors gets instead of them."""
+
+    ERROR = auto()
+    REFUSED = auto()
+    HANGS = auto()
+    GARBLED = auto()
+    TOO_FEW = auto()
+
+
+class ScriptedEmbedder:
+    """Vectors whose direction tells which meanings the words of a text have; the order of words does not matter.
+
+    meanings: of words that mean something in the test; any other word tells nothing but that it is there.
+    refuses: words whose texts are refused. asked: all texts that came, in their order.
+    """
+
+    def __init__(self) -> None:
+        self.meanings: dict[str, str] = {}
+        self.length = 64
+        self.fault: Fault | None = None
+        self.refuses: set[str] = set()
+        self.asked: list[str] = []
+        self.models: list[str] = []
+
+    async def answer(self, request: dict[str, Any]) -> Answer:
+        """The answer to a request, as OpenAI's API gives it."""
+        texts = request["input"]
+        self.asked += texts
+        self.models.append(request["model"])
+        if self.fault is Fault.HANGS:
+            await asyncio.Event().wait()
+        if self.fault is Fault.ERROR:
+            return _error(500, "the model crashed")
+        if self.fault is Fault.REFUSED or any(self.refuses.intersection(_words(text)) for text in texts):
+            return _error(400, "this input can't be embedded")
+        if self.fault is Fault.GARBLED:
+            return Answer(200, b"{no json")
+        made = texts[1:] if self.fault is Fault.TOO_FEW else texts
+        found = [{"object": "embedding", "index": n, "embedding": self.vector(text)} for n, text in enumerate(made)]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        answer = {"object": "list", "data": found, "model": request["model"], "usage": usage}
+        return Answer(200, json.dumps(answer).encode())
+
+    def vector(self, text: str) -> list[float]:
+        """The vector of a text: known meanings weigh more than words that have none."""
+        numbers = [0.01] * self.length
+        for word in _words(text):
+            meaning = self.meanings.get(word)
+            numbers[zlib.crc32((meaning or word).encode()) % self.length] += 1.0 if meaning else 0.1
+        return numbers
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _error(status: int, message: str) -> Answer:
+    return Answer(status, json.dumps({"error": {"message": message, "type": "error", "code": None}}).encode())
