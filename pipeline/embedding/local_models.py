@@ -100,9 +100,12 @@ class LocalModels:
         """End the process."""
         if self._ends is not None:
             self._ends.cancel()
+        await self._end()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    async def _end(self) -> None:
         async with self._lock:
             await self._discard()
-        await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         async with self._lock:
@@ -169,7 +172,7 @@ class LocalModels:
         self._ends = asyncio.get_running_loop().call_later(self._idle, self._rest)
 
     def _rest(self) -> None:
-        resting = asyncio.create_task(self.close(), name="embedding process")
+        resting = asyncio.create_task(self._end(), name="embedding process")
         self._closing.add(resting)
         resting.add_done_callback(self._closing.discard)
 

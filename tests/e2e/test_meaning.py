@@ -199,7 +199,7 @@ async def test_another_model_makes_all_vectors_anew_and_status_tells_how_far_it_
         await embeds(app)
         of = await kept(app)
         assert f"**Meaning**: {of} of {of} texts compared by first" in await person.says("/status")
-    model.embedder.length = 80
+    model.embedder.length = 128
     async with start(embedding_model="second") as app:
         person = Person(app)
         assert f"**Meaning**: 0 of {of} texts compared by second" in await person.says("/status")
