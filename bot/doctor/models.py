@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING
 
 from bot.app import check_together, endpoint_of, lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
+from bot.embedding import meaning_models
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError
+from memory.retrieval.embedder import EmbedderError
+from memory.retrieval.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.endpoint.probe import probe
@@ -36,6 +40,7 @@ LARGER_WINDOW = "Have the server load the model with a larger context, with Olla
 CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
 FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
 CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint it names a local model."
+EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words meanwhile."
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
@@ -58,8 +63,26 @@ async def models(patient: Patient) -> list[Finding]:
 
 
 async def embeddings(patient: Patient) -> list[Finding]:
-    """There is none in this version, so none can be broken; said, since people look for it."""
-    return [ok("embedder", "None is needed: what is remembered is found by its words")]
+    """Whether the embedding model answers, where there is one, and how much has been given vectors."""
+    settings = patient.settings
+    if settings.embedding_model is None:
+        return [ok("embedder", "None is configured: what is remembered is found by its words")]
+    async with contextlib.AsyncExitStack() as stack:
+        models = meaning_models(settings, stack)
+        if models.embedder is None:
+            return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
+        started = time.monotonic()
+        try:
+            await models.embedder.embed(["Hello."])
+        except EmbedderError as error:
+            return [warning("embedder", str(error).rstrip("."), EMBEDDER)]
+        found = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
+        if not patient.state.usable:
+            return [ok("embedder", found)]
+        database = await Database.open(patient.database)
+        stack.push_async_callback(database.close)
+        made = await Vectors(database).progress(models.embedder.name)
+        return [ok("embedder", f"{found}; {made.done:,} of {made.of:,} texts have their vectors")]
 
 
 async def lightrag(patient: Patient) -> list[Finding]:

@@ -41,9 +41,9 @@ REST = 30.0
 """Seconds after a failure in which no turn asks again."""
 NEAREST = 60
 """So many of the nearest compete with what was found by words."""
-_LOOKED_AT = 300
+_LOOKED_AT = 200
 """So many whose signs are nearest are compared number by number."""
-_SAMPLE = 200
+_SAMPLE = 100
 """So many tell how near an owner's texts are to a question as a rule."""
 _REACH = 3
 """How many messages before and after one tell what it is about."""
@@ -194,7 +194,9 @@ class Compared:
             raise EmbedderError(f"its vectors have {self._asked.shape[1]} numbers now, and had {length}.")
         vectors = np.frombuffer(b"".join(row["vector"] for row in rows), np.int8).reshape(-1, length)
         exact = vectors.astype(np.float32)
-        cosines = self._asked @ exact.T / (np.linalg.norm(exact, axis=1) + _LEAST_NORM)
+        # not @: for so little, BLAS's threads take longer to wake than to compute
+        norms = np.sqrt(np.einsum("nd,nd->n", exact, exact)) + _LEAST_NORM
+        cosines = np.einsum("qd,nd->qn", self._asked, exact) / norms
         keys = [row["row"] if row["row"] % 2 else -row["row"] for row in rows]
         self._cosines[:, self._known.places(keys)] = cosines
 

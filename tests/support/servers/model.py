@@ -269,13 +269,8 @@ class ModelServer:
                 await self._changed.wait()
 
     async def _handle(self, request: Request) -> Answer | Streamed | None:
-        if request.target.endswith("/audio/transcriptions"):
-            return self._transcribe(request)
-        if request.target.endswith("/embeddings"):
-            self._changed.set()
-            return await self.embedder.answer(json.loads(request.body))
         if not request.target.endswith("/chat/completions"):
-            return self._page(request.target)
+            return await self._besides_chat(request)
         chat = ChatRequest(json.loads(request.body), request.body)
         if chat.is_sight_test:
             self.sight_tests.append(chat)
@@ -312,6 +307,14 @@ class ModelServer:
         if recording.name.rpartition(".")[2] not in HEARD:
             return _error(Fails(400, f"file must be one of the following types: {HEARD}"))
         return Answer(200, json.dumps({"text": self.spoken}).encode())
+
+    async def _besides_chat(self, request: Request) -> Answer:
+        if request.target.endswith("/audio/transcriptions"):
+            return self._transcribe(request)
+        if request.target.endswith("/embeddings"):
+            self._changed.set()
+            return await self.embedder.answer(json.loads(request.body))
+        return self._page(request.target)
 
     def _page(self, target: str) -> Answer:
         self.visited.append(target)

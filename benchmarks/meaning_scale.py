@@ -1,0 +1,139 @@
+"""How long a turn takes to find and rank what fits its message, by words and by meaning, in a large memory.
+
+One owner has a tenth of all messages. The vectors in the store are random; the question's are made by the local model.
+Printed for each size: the median and the slowest twentieth with and without the embedder, what the first question
+after a start takes, and the resident memory of the embedder's process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.search_scale import a_query, a_text
+from memory.retrieval.nearness import Nearness
+from memory.retrieval.ranking import Asked, Ranker
+from memory.retrieval.search import PASSAGE_KINDS, Filter, Search
+from memory.retrieval.vectors import Vectors, quantised, signs_of
+from memory.store.database import Database
+from memory.store.index import rebuild
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+OTHERS = 90
+"""Owners who share what the first one does not have."""
+LENGTH = 384
+QUERIES = 100
+CONVERSATION = 40
+"""Messages in one."""
+_NOW = "2026-01-01T00:00:00.000Z"
+_TELLING = Console(stderr=True)
+
+
+async def main() -> None:
+    """Fill a store of each size and print its figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", type=int, nargs="*", default=[100_000], help="messages in all")
+    models = LocalModels()
+    try:
+        for size in sorted(parser.parse_args().sizes):
+            with tempfile.TemporaryDirectory() as folder:
+                database = await Database.open(Path(folder) / "mneme.db")
+                try:
+                    await _fill(database, size, LocalEmbedder(models).name)
+                    print(f"{size:>9,} messages, {size // 10:,} of one owner: {await _figures(database, models)}")
+                finally:
+                    await database.close()
+        resident = _resident_megabytes(models.pid)
+        print(f"the embedder's process: {resident:.0f} MB resident")
+    finally:
+        await models.close()
+
+
+async def _fill(database: Database, size: int, model: str) -> None:
+    number = await Vectors(database).model(model)
+    source, numbers = random.Random(1), np.random.default_rng(1)
+    async with database.transaction() as connection:
+        for owner in range(1, OTHERS + 2):
+            await connection.execute("INSERT INTO owners (name) VALUES (?)", (f"bench:{owner}",))
+            session = (f"bench:{owner}", "bench", str(owner), f"bench:{owner}", _NOW, _NOW)
+            await connection.execute(
+                "INSERT INTO sessions (id, channel, chat_id, owner, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
+                session,
+            )
+        for first in track(range(0, size, CONVERSATION), f"Filling {size:,}", console=_TELLING):
+            owner = 1 if first % (10 * CONVERSATION) == 0 else 2 + source.randrange(OTHERS)
+            await _conversation(connection, owner, number, source, numbers)
+        await rebuild(connection)
+
+
+async def _conversation(
+    connection: aiosqlite.Connection, owner: int, model: int, source: random.Random, numbers: np.random.Generator
+) -> None:
+    cursor = await connection.execute(
+        "INSERT INTO conversations (session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?)",
+        (f"bench:{owner}", owner, _NOW, _NOW),
+    )
+    conversation = cursor.lastrowid
+    cursor = await connection.execute(
+        "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
+        (conversation, _NOW, _NOW),
+    )
+    await connection.executemany(
+        "INSERT INTO messages (conversation_id, turn_id, role, content, provenance, created_at)"
+        " VALUES (?, ?, 'user', ?, 'typed', ?)",
+        [(conversation, cursor.lastrowid, a_text(source), _NOW) for _ in range(CONVERSATION)],
+    )
+    rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
+    vectors = [quantised(vector) for vector in numbers.normal(size=(CONVERSATION, LENGTH)).tolist()]
+    await connection.executemany(
+        "INSERT INTO vectors (row, owner_id, conversation_id, model_id, signs, vector) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (2 * row[0] + 1, owner, conversation, model, signs_of(vector), vector.tobytes())
+            for row, vector in zip(rows, vectors, strict=True)
+        ],
+    )
+
+
+async def _figures(database: Database, models: LocalModels) -> str:
+    search = Search(database)
+    embedder = LocalEmbedder(models)
+    await embedder.embed(["loaded before anything is measured"])
+    by_meaning = Ranker(database, Nearness(search, Vectors(database), embedder))
+    first = await _milliseconds(search, by_meaning, "the first question")
+    source = random.Random(2)
+    queries = [a_query(source) for _ in range(QUERIES)]
+    parts = [f"first {first:.0f} ms"]
+    for name, ranker in (("by words", Ranker(database)), ("by meaning too", by_meaning)):
+        times = sorted([await _milliseconds(search, ranker, query) for query in queries])
+        parts.append(f"{name} median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms")
+    return "; ".join(parts)
+
+
+async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
+    only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
+    started = time.perf_counter()
+    found = await search.for_message(query, "bench:1", 0)
+    await ranker.ranked(Asked(query, "bench:1", only, bool), found.passages)
+    return 1000 * (time.perf_counter() - started)
+
+
+def _resident_megabytes(pid: int | None) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
