@@ -41,7 +41,7 @@ REST = 30.0
 """Seconds after a failure in which no turn asks again."""
 NEAREST = 60
 """So many of the nearest compete with what was found by words."""
-_LOOKED_AT = 200
+_LOOKED_AT = 300
 """So many whose signs are nearest are compared number by number."""
 _SAMPLE = 100
 """So many tell how near an owner's texts are to a question as a rule."""

@@ -221,6 +221,12 @@ async def old_backup(broken: Installation) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
+async def embedder_down(broken: Installation) -> AsyncIterator[None]:
+    broken.environment |= {"EMBEDDING_MODEL": "some-embedder", "EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1"}
+    yield
+
+
+@contextlib.asynccontextmanager
 async def graph_down(broken: Installation) -> AsyncIterator[None]:
     broken.environment |= {"LIGHTRAG_URL": "http://127.0.0.1:9", "MEMORY_SCOPE": "shared"}
     yield
@@ -240,6 +246,7 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
     "days and times are wrong: the clock is": wrong_clock,
     "a setting is wrong, such as the time zone": wrong_zone,
     "the last backup is old": old_backup,
+    "questions in other words find nothing: the embedding model is down": embedder_down,
     "LightRAG is down": graph_down,
 }
 
