@@ -87,15 +87,16 @@ async def _conversation(
         (f"bench:{owner}", owner, _NOW, _NOW),
     )
     conversation = cursor.lastrowid
-    cursor = await connection.execute(
-        "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
-        (conversation, _NOW, _NOW),
-    )
-    await connection.executemany(
-        "INSERT INTO messages (conversation_id, turn_id, role, content, provenance, created_at)"
-        " VALUES (?, ?, 'user', ?, 'typed', ?)",
-        [(conversation, cursor.lastrowid, a_text(source), _NOW) for _ in range(CONVERSATION)],
-    )
+    for _ in range(0, CONVERSATION, 2):
+        cursor = await connection.execute(
+            "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
+            (conversation, _NOW, _NOW),
+        )
+        await connection.executemany(
+            "INSERT INTO messages (conversation_id, turn_id, role, content, provenance, created_at)"
+            " VALUES (?, ?, ?, ?, 'typed', ?)",
+            [(conversation, cursor.lastrowid, role, a_text(source), _NOW) for role in ("user", "assistant")],
+        )
     rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
     vectors = [quantised(vector) for vector in numbers.normal(size=(CONVERSATION, LENGTH)).tolist()]
     await connection.executemany(
