@@ -145,6 +145,9 @@ class Nearness:
         nearest = await asyncio.to_thread(known.nearest, signs)
         compared = Compared(known, np.array([asked[0], asked[-1]], np.float32))
         await self._compare(compared, np.concatenate((nearest, known.with_neighbours(of_hits), known.sample())))
+        if not compared.tells:  # another program has taken them away
+            self._owners.pop(owner, None)
+            return NOT_COMPARED
         best = compared.best(most)
         await self._compare(compared, known.with_neighbours(best))
         met = {key_of(hit) for hit in hits}
@@ -178,6 +181,11 @@ class Compared:
         self._known = known
         self._asked = asked / (np.linalg.norm(asked, axis=1, keepdims=True) + _LEAST_NORM)
         self._cosines = np.full((2, len(known.keys)), np.nan, np.float32)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is known how near the owner's texts are as a rule."""
+        return not bool(np.isnan(self._cosines[1, self._known.sample()]).all())
 
     def unread(self, places: NDArray[np.intp]) -> list[int]:
         """The rows at those places whose cosines are unknown."""

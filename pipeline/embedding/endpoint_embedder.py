@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import structlog
 
+from config.secrets import without_secrets
 from memory.retrieval.embedder import EmbedderError
 from pipeline.endpoint.model_errors import loggable
 from pipeline.tls import tls_context
@@ -44,7 +46,7 @@ class EndpointEmbedder:
         """All in one request."""
         import openai
 
-        sent = [text[:LONGEST] or " " for text in texts]
+        sent = [without_secrets(text)[:LONGEST] or " " for text in texts]
         try:
             answer = await self._open().embeddings.create(model=self.name, input=sent, encoding_format="float")
             vectors: list[Vector] = [one.embedding for one in sorted(answer.data, key=lambda one: one.index)]
@@ -98,5 +100,5 @@ class EndpointEmbedder:
         )
 
 
-def _is_vector(vector: Vector) -> bool:
-    return len(vector) > 0 and any(vector)
+def _is_vector(vector: Sequence[object]) -> bool:
+    return any(vector) and all(isinstance(number, float | int) and math.isfinite(number) for number in vector)

@@ -293,11 +293,22 @@ async def test_vectors_are_made_anew_after_they_were_dropped(start: OpenApp, mod
     async with start(embedding_model="some-embedder") as app:
         await talked(Person(app))
         await embeds(app)
-        whole = await kept(app)
+        assert SAID in await shown(model, Person(app), BY_WORDS)
         async with app.database.transaction() as connection:
             await connection.execute("DELETE FROM vectors")
+        assert SAID in await shown(model, Person(app), BY_WORDS)
         await embeds(app)
-        assert await kept(app) == whole
+        assert await kept(app) == await app.database.value("SELECT count(*) FROM spoken")
+        assert SAID in await shown(model, Person(app), QUESTION)
+
+
+async def test_a_secret_is_not_sent_to_the_embedder(start: OpenApp, model: ModelServer) -> None:
+    key = "sk-" + "a1B2c3D4e5F6g7H8" * 3
+    async with start(embedding_model="some-embedder") as app:
+        await Person(app).says(f"The key of the shop is {key}")
+        await embeds(app)
+        assert any("The key of the shop is" in text for text in model.embedder.asked)
+        assert not any(key in text for text in model.embedder.asked)
 
 
 async def test_the_local_model_without_its_packages_is_said_in_status_and_harms_nothing(
