@@ -50,7 +50,8 @@ UTC_ZONE = ZoneInfo("UTC")
 class Asking:
     """Asks questions of a store as a turn does."""
 
-    def __init__(self, database: Database, search: Search, ranker: Ranker) -> None:
+    def __init__(self, database: Database, ranker: Ranker | None = None) -> None:
+        search = Search(database)
         self._counter = TokenCounter()
         self._recall = Recall(search, database, self._counter, UTC_ZONE, ranker)
         activation = Activation(database, Decay(), system_clock, UTC_ZONE)
@@ -98,9 +99,10 @@ async def answered(
                 (dialogue, await keep(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_TELLING)
             ]
-            search = Search(database)
-            nearness = await embedded(database, search, models.embedder) if models.embedder is not None else None
-            asking = Asking(database, search, Ranker(database, nearness, models.reranker))
+            nearness = (
+                await embedded(database, Search(database), models.embedder) if models.embedder is not None else None
+            )
+            asking = Asking(database, Ranker(database, nearness, models.reranker))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
                 await asking.ask(session, question, texts)

@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.retrieval.ranking import ranked
+from memory.retrieval.ranking import by_features
 from memory.retrieval.search import MEMORIES, NOTHING, Found
 from memory.retrieval.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
@@ -206,7 +206,7 @@ class Activation:
         few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
         if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
             hits += found.workflows
-        best = (await ranked(found.message, hits, self._database)).hits
+        best = (await by_features(found.message, hits, self._database)).hits
         return {hit.id: hit.score / best[0].score for hit in best}
 
     def _filled(

@@ -62,6 +62,11 @@ WRITTEN = {
         INSERT INTO previews VALUES ('telegram', 'telegram:1', '9');
         INSERT INTO effects VALUES ('1/note_add/1', 'NOW')
     """,
+    19: """
+        INSERT INTO media (owner_id, session_id, kind, channel, file_id, unique_id, created_at)
+            VALUES (1, 'telegram:1', 'document', 'telegram', 'f', 'u', 'NOW');
+        INSERT INTO media_parts (media_id, owner_id, number, label, content) VALUES (1, 1, 1, 'page 1', 'A boat')
+    """,
 }
 """What was written with each format, in the words of that time."""
 
