@@ -110,6 +110,7 @@ class Nearness:
         self._owners: OrderedDict[str, Known] = OrderedDict()
         self._model: int | None = None
         self._rests_until = 0.0
+        self._reading: set[asyncio.Task[Known]] = set()
 
     async def forget(self) -> None:
         """Hold nothing in memory any more."""
@@ -134,7 +135,11 @@ class Nearness:
             return NOT_COMPARED
 
     async def _compared(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Meanings:
-        known = await self._known(owner)
+        # whoever can't wait leaves it to be read for the next question: an owner with much takes a moment at first
+        reading = asyncio.create_task(self._known(owner))
+        self._reading.add(reading)
+        reading.add_done_callback(self._read)
+        known = await asyncio.shield(reading)
         if not len(known.keys):
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
@@ -159,6 +164,11 @@ class Nearness:
         """Read the vectors at these places, as far as that was not done, and compare them."""
         assert self._model is not None, "known before anything is compared"  # noqa: S101
         compared.take(await self._vectors.read(compared.unread(places), self._model))
+
+    def _read(self, reading: asyncio.Task[Known]) -> None:
+        self._reading.discard(reading)
+        if not reading.cancelled():
+            reading.exception()  # looked at, also where nobody waits any more
 
     async def _known(self, owner: str) -> Known:
         """The signs of an owner's vectors, with what was added since they were read."""
