@@ -17,19 +17,20 @@ from bot.chat.session_runner import SessionRunner
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, ModelReport, Status
 from bot.cli.start import DATABASE_NAME
 from bot.embedding import meaning_models
-from bot.jobs.background import BackgroundConsolidation, Quiet, always_quiet
+from bot.jobs.background import BackgroundConsolidation
 from bot.jobs.embedding import BackgroundEmbedding
 from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.schedule import WeeklyHour, WeeklySchedule
 from bot.media import media_reader
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
+from bot.talking import Talking, models_of, talking_of
 from config.errors import ConfigurationError
-from config.models import CatalogueError, load_catalogue
+from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
 from memory.backup.soundness import Soundness
 from memory.clock import system_clock
-from memory.consolidation.asking import Asking, Contract
+from memory.consolidation.asking import Asking
 from memory.consolidation.consolidation import ConsolidationService, Patience
 from memory.consolidation.due import DueConversations
 from memory.consolidation.writing import Writing
@@ -40,20 +41,13 @@ from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
-from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.lightrag import LightRag
-from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import weights_path
-from pipeline.local.prompt_state import PromptState
 from pipeline.models.consolidator import ModelConsolidator
-from pipeline.models.model import ChatModel, Tier
-from pipeline.models.routing import Meter, ModelRouter, Models
+from pipeline.models.routing import Meter, ModelRouter
 from pipeline.models.summarizer import ModelSummarizer
-from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
-from pipeline.prompt.prompts import STYLES, PromptStyle, without_memory
+from pipeline.prompt.prompts import without_memory
 from pipeline.recall_only import RecallOnly
 from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
@@ -72,7 +66,7 @@ from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator
 
     from bot.monitoring.metrics import Metrics
     from config.models import ModelCatalogue
@@ -80,13 +74,9 @@ if TYPE_CHECKING:
     from memory.log.sessions import SessionService
     from memory.log.turn_log import TurnLog
     from pipeline.media.fetching import MediaSources
+    from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
-
-PART_TOKENS = 8_000
-"""How much of a conversation is made memory of at once: of more than that, models pass over too much."""
-PART_OF_WINDOW = 0.3
-"""The same in a small window, which also holds the instructions, what is known, and the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +110,6 @@ class App:
             self.schedule.start()
 
 
-@dataclass(frozen=True, slots=True)
-class Talking:
-    """The model that talks, and what is particular about it. tools None: it can handle all of them.
-
-    contract: what it is asked for when a conversation is made memory of.
-    """
-
-    model: ChatModel
-    quiet: Quiet
-    style: PromptStyle
-    tools: Collection[str] | None
-    contract: Contract
-
-
 @contextlib.asynccontextmanager
 async def open_app(
     settings: Settings, clock: Clock = system_clock, catalogue: ModelCatalogue | None = None
@@ -157,12 +133,12 @@ async def open_app(
         await housekeeping.begin()
         usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
-        models = _models(settings, catalogue, memory, clock, stack)
+        models = models_of(settings, catalogue, memory, clock, stack)
         metrics, meter = _metered(settings, usage)
         router = ModelRouter(
             models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
         )
-        talking = _talking(settings, catalogue, router)
+        talking = talking_of(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         if embedding is not None:
             stack.push_async_callback(embedding.close)
@@ -305,108 +281,6 @@ def _compaction(
         enabled=settings.compaction_enabled,
     )
     return CompactionService(memory.sessions, memory.entries, ModelSummarizer(model, clock), limits, counter, clock)
-
-
-def endpoint_of(settings: Settings) -> Endpoint:
-    """The endpoint that the settings name; servers that need no key are given one all the same."""
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
-    return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
-
-
-def _models(
-    settings: Settings,
-    catalogue: ModelCatalogue,
-    memory: MemoryServices,
-    clock: Clock,
-    stack: contextlib.AsyncExitStack,
-) -> Models:
-    if not settings.has_endpoint:
-        return _embedded(settings, catalogue, memory, stack)
-
-    async def connect() -> Endpoint:
-        return endpoint_of(settings)
-
-    keeping = Keeping(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
-    known: dict[str, KnownEndpoint] = {}
-
-    def model(name: str, tier: Tier) -> OpenAIModel:
-        window = catalogue.window(name)
-        if settings.llm_context_tokens is not None and name == settings.llm_model:
-            window = replace(window, max_input_tokens=settings.llm_context_tokens)
-        defaults = Defaults(catalogue.tier(tier).temperature)
-        # one for all parts of a model: what is refused to one is not said by another
-        facts = known.setdefault(name, KnownEndpoint(name, keeping))
-        made = OpenAIModel(
-            name,
-            window,
-            connect,
-            timeout=settings.llm_timeout,
-            defaults=defaults,
-            known=facts,
-            sees=catalogue.sees(name),
-        )
-        stack.push_async_callback(made.close)
-        return made
-
-    name = settings.llm_model or ""
-    fallback = settings.llm_fallback_model
-    return Models(
-        balanced=model(name, Tier.BALANCED),
-        fast=model(settings.llm_fast_model or name, Tier.FAST),
-        fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
-    )
-
-
-def _talking(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:
-    # small models lose their way among many tools and in a long prompt
-    local = catalogue.known_local(router.name)
-    style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
-    contract = _contract(settings, catalogue, router)
-    if settings.has_endpoint:
-        return Talking(router, always_quiet, style, tools, contract)
-    yielding = YieldingModel(router)
-    return Talking(yielding, yielding.quiet, style, tools, contract)
-
-
-def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
-    """What the model for quick work can be asked for, by what the catalogue knows of it."""
-    known = catalogue.known_local(settings.llm_fast_model or router.name)
-
-    def part_tokens() -> int:
-        return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
-
-    if known is None:
-        return Contract(part_tokens)
-    return Contract(part_tokens, cited=known.cites, second_look=known.second_look)
-
-
-def _embedded(
-    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
-) -> Models:
-    try:
-        local = catalogue.local(settings.llm_model)
-    except CatalogueError as error:
-        raise ConfigurationError(
-            f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
-        ) from error
-    state = PromptState(settings.models_dir / "state", local.name)
-    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
-    stack.push_async_callback(server.stop)
-    memory.forgetting.also(server.forget)
-
-    async def connect() -> Endpoint:
-        return Endpoint(await server.start(), server.api_key, server.why_lost)
-
-    talking = OpenAIModel(
-        local.name,
-        local.window,
-        connect,
-        timeout=settings.llm_timeout,
-        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
-        sees=False,
-    )
-    stack.push_async_callback(talking.close)
-    return Models(balanced=talking, fast=talking)
 
 
 def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:

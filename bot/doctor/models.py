@@ -7,9 +7,10 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from bot.app import check_together, endpoint_of, lightrag_of
+from bot.app import check_together, lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
 from bot.embedding import meaning_models
+from bot.talking import endpoint_of
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError

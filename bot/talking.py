@@ -1,0 +1,153 @@
+"""Which models talk, by the settings: an endpoint's, or the one that runs on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bot.jobs.background import Quiet, always_quiet
+from config.errors import ConfigurationError
+from config.models import CatalogueError
+from memory.consolidation.asking import Contract
+from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
+from pipeline.endpoint.openai_model import Defaults, OpenAIModel
+from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.model_files import weights_path
+from pipeline.local.prompt_state import PromptState
+from pipeline.models.model import ChatModel, Tier
+from pipeline.models.routing import ModelRouter, Models
+from pipeline.models.yielding import YieldingModel
+from pipeline.prompt.prompts import STYLES, PromptStyle
+
+if TYPE_CHECKING:
+    import contextlib
+    from collections.abc import Collection
+
+    from bot.services import MemoryServices
+    from config.models import ModelCatalogue
+    from config.settings import Settings
+    from memory.clock import Clock
+
+
+PART_TOKENS = 8_000
+"""How much of a conversation is made memory of at once: of more than that, models pass over too much."""
+PART_OF_WINDOW = 0.3
+"""The same in a small window, which also holds the instructions, what is known, and the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Talking:
+    """The model that talks, and what is particular about it. tools None: it can handle all of them.
+
+    contract: what it is asked for when a conversation is made memory of.
+    """
+
+    model: ChatModel
+    quiet: Quiet
+    style: PromptStyle
+    tools: Collection[str] | None
+    contract: Contract
+
+
+def endpoint_of(settings: Settings) -> Endpoint:
+    """The endpoint that the settings name; servers that need no key are given one all the same."""
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+    return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
+
+
+def models_of(
+    settings: Settings,
+    catalogue: ModelCatalogue,
+    memory: MemoryServices,
+    clock: Clock,
+    stack: contextlib.AsyncExitStack,
+) -> Models:
+    """The models that the settings name; `stack` closes them."""
+    if not settings.has_endpoint:
+        return _embedded(settings, catalogue, memory, stack)
+
+    async def connect() -> Endpoint:
+        return endpoint_of(settings)
+
+    keeping = Keeping(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+    known: dict[str, KnownEndpoint] = {}
+
+    def model(name: str, tier: Tier) -> OpenAIModel:
+        window = catalogue.window(name)
+        if settings.llm_context_tokens is not None and name == settings.llm_model:
+            window = replace(window, max_input_tokens=settings.llm_context_tokens)
+        defaults = Defaults(catalogue.tier(tier).temperature)
+        # one for all parts of a model: what is refused to one is not said by another
+        facts = known.setdefault(name, KnownEndpoint(name, keeping))
+        made = OpenAIModel(
+            name,
+            window,
+            connect,
+            timeout=settings.llm_timeout,
+            defaults=defaults,
+            known=facts,
+            sees=catalogue.sees(name),
+        )
+        stack.push_async_callback(made.close)
+        return made
+
+    name = settings.llm_model or ""
+    fallback = settings.llm_fallback_model
+    return Models(
+        balanced=model(name, Tier.BALANCED),
+        fast=model(settings.llm_fast_model or name, Tier.FAST),
+        fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
+    )
+
+
+def talking_of(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:
+    """What talks, as the catalogue knows it."""
+    # small models lose their way among many tools and in a long prompt
+    local = catalogue.known_local(router.name)
+    style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
+    contract = _contract(settings, catalogue, router)
+    if settings.has_endpoint:
+        return Talking(router, always_quiet, style, tools, contract)
+    yielding = YieldingModel(router)
+    return Talking(yielding, yielding.quiet, style, tools, contract)
+
+
+def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
+    """What the model for quick work can be asked for, by what the catalogue knows of it."""
+    known = catalogue.known_local(settings.llm_fast_model or router.name)
+
+    def part_tokens() -> int:
+        return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
+
+    if known is None:
+        return Contract(part_tokens)
+    return Contract(part_tokens, cited=known.cites, second_look=known.second_look)
+
+
+def _embedded(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
+    try:
+        local = catalogue.local(settings.llm_model)
+    except CatalogueError as error:
+        raise ConfigurationError(
+            f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
+        ) from error
+    state = PromptState(settings.models_dir / "state", local.name)
+    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
+    stack.push_async_callback(server.stop)
+    memory.forgetting.also(server.forget)
+
+    async def connect() -> Endpoint:
+        return Endpoint(await server.start(), server.api_key, server.why_lost)
+
+    talking = OpenAIModel(
+        local.name,
+        local.window,
+        connect,
+        timeout=settings.llm_timeout,
+        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
+        sees=False,
+    )
+    stack.push_async_callback(talking.close)
+    return Models(balanced=talking, fast=talking)
