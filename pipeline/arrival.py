@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
+    from memory.buttons import Keyboard
     from memory.log.sessions import Address
     from memory.log.turn_log import OutgoingReply
     from memory.media.media import MediaFile
@@ -22,8 +23,9 @@ class Arrival:
     speaker: who says it, where several people talk. speaker_id, message_id: the channel's own; inbox_id: where the
     channel keeps it until its turn is committed. held: it waits for the person's next message (/stop). quoted: the
     message that it answers, for the model to read and not to be kept. files: what came with it; album: what the
-    messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of
-    what is to be looked at anew, in the place of a text.
+    messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of what
+    is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
+    answer takes, since a button under it was pressed.
     """
 
     address: Address
@@ -41,6 +43,7 @@ class Arrival:
     album: str | None = None
     origin: str | None = None
     media: tuple[int, ...] = ()
+    replaces: str | None = None
 
     @property
     def origin_mark(self) -> str:
@@ -52,6 +55,11 @@ class Arrival:
         """The message that the reply quotes: where several people talk, it shows whom it answers."""
         return self.message_id if self.speaker is not None else None
 
+    @property
+    def asker(self) -> str | None:
+        """Who may press the buttons under the reply, where several people talk."""
+        return self.speaker_id if self.speaker is not None else None
+
 
 class Channel(Protocol):
     """Where arrivals come from and answers go."""
@@ -59,8 +67,8 @@ class Channel(Protocol):
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """Where the reply to a turn of these arrivals goes; it answers the last one."""
 
-    async def say(self, arrival: Arrival, text: str) -> None:
-        """Answer an arrival without a turn, and finish it."""
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
+        """Answer an arrival without a turn, and finish it. keyboard: where buttons can be shown, those under it."""
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said."""
@@ -87,7 +95,7 @@ class ReplyChannel(Protocol):
     async def show_waiting(self, what: str) -> None:
         """Show what is awaited before the first word of an answer, such as `loading the model`."""
 
-    async def outgoing(self, text: str) -> OutgoingReply | None:
+    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
 
     async def deliver_uncommitted(self, text: str) -> None:

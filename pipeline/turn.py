@@ -10,6 +10,7 @@ from memory.messages import Provenance, worst
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memory.buttons import QuietLine
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import Outcome
     from memory.messages import Message
@@ -39,7 +40,7 @@ class Turn:
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop
     partial: str = ""  # ToolLoop, while the answer streams
-    notices: list[str] = field(default_factory=list)  # any: quiet lines under the reply
+    notices: list[QuietLine] = field(default_factory=list)  # any: under the reply
     outcome: Outcome | None = None  # ToolLoop, the runner
     failure: str | None = None  # the runner
     failure_logged: str | None = None  # the runner: the same, without what a person has sent

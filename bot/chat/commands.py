@@ -11,6 +11,7 @@ from memory.errors import MnemeError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from memory.buttons import Keyboard
     from memory.log.sessions import Session
     from memory.messages import Message
 
@@ -40,7 +41,15 @@ class RunAgain:
     turn_id: int
 
 
-CommandResult = str | RunAgain
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A command's answer with buttons under it, where the channel can show them; the text says enough without."""
+
+    text: str
+    keyboard: Keyboard
+
+
+CommandResult = str | Answer | RunAgain
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.chat.commands import Command, CommandCall, CommandResult, RunAgain, WrongArgument
+from bot.chat.commands import Answer, Command, CommandCall, CommandResult, RunAgain, WrongArgument
 from bot.chat.status import counted
+from memory.buttons import rows_of
 
 if TYPE_CHECKING:
     from bot.chat.lanes import Lanes
@@ -53,7 +54,7 @@ class ConversationCommands:
             Command("retry", "Answer the last message again", self.retry),
         ]
 
-    async def new(self, call: CommandCall) -> str:
+    async def new(self, call: CommandCall) -> CommandResult:
         """/new"""
         ended = await self._background.end_conversation(call.session)
         kept = await self._status.memory.summary(call.session)
@@ -63,7 +64,10 @@ class ConversationCommands:
         text = f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
         if ended.goes_on:
             return f"{text} I am still sorting what was said; what I learn from it I tell with a later answer."
-        return f"{text}\n\n_{ended.learned}_" if ended.learned else text
+        if not ended.learned:
+            return text
+        said = "\n".join(line.text for line in ended.learned)
+        return Answer(f"{text}\n\n_{said}_", rows_of(ended.learned))
 
     async def compact(self, call: CommandCall) -> str:
         """/compact [N]"""
@@ -88,8 +92,10 @@ class ConversationCommands:
         return "Stopped."
 
     async def retry(self, call: CommandCall) -> CommandResult:
-        """/retry"""
+        """/retry [#TURN]"""
         last = await self._turns.last(call.session.id)
+        if last is not None and call.argument and call.argument != f"#{last.id}":
+            return "Something else was said since: /retry alone tries the last message again."
         if last is None or not last.user_messages:
             return "There is nothing to try again in this conversation."
         return RunAgain(last.user_messages, last.id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from bot.chat.commands import Command, CommandCall, WrongArgument
+from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.memory_queries import also_called, in_line, quoted_name
 from bot.chat.status import counted
+from memory.buttons import Button
 from memory.store.entry import NewEntry
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 ALL = "all"
 CONFIRMATION = "confirm"
+REFUSAL = "keep"
+SURE_MINUTES = 10
+"""How long the button that deletes everything may be pressed."""
 UNDONE_SHOWN = 8
 """How much of what an /undo did is said."""
 
@@ -66,26 +71,33 @@ class MemoryCommands:
         entry = await self._entries.confirm(owner, name)
         return f"Confirmed: {entry.content} (/undo takes it back)"
 
-    async def forget(self, call: CommandCall) -> str:
+    async def forget(self, call: CommandCall) -> CommandResult:
         """/forget NAME|all"""
         if not call.argument:
             raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
         owner, words = call.session.owner, call.argument.lower().split()
-        if words not in ([ALL], [ALL, CONFIRMATION]):
+        if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             quoted = await quoted_name(self._entries, owner, call.argument)
             entry = await self._entries.remove(owner, quoted or call.argument)
             return f"Forgotten: **{entry.name}** (/undo brings it back)."
-        if CONFIRMATION not in words:
+        if words == [ALL]:
             extent = format_extent(await self._forgetting.extent(owner))
             warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
-            return warning + await also_called(self._entries, owner, ALL, "forget", "deletes only that")
+            warning += await also_called(self._entries, owner, ALL, "forget", "deletes only that")
+            sure = Button("Delete everything", f"/forget all {CONFIRMATION}", in_place=True, minutes=SURE_MINUTES)
+            return Answer(warning, ((sure, Button("Keep it", f"/forget all {REFUSAL}", in_place=True)),))
+        if REFUSAL in words:
+            return "Nothing was deleted."
         gone = await self._forgetting.forget_all(call.session.owner)
         return f"Everything is forgotten: {format_extent(gone)}."
 
     async def undo(self, call: CommandCall) -> str:
-        """/undo"""
-        undone = await self._undo.undo(call.session.owner)
-        return format_undo(undone) if undone else "There is nothing to undo."
+        """/undo [#CHANGE]"""
+        number = re.fullmatch(r"#(\d{1,15})", call.argument)
+        undone = await self._undo.undo(call.session.owner, int(number[1]) if number else None)
+        if undone is None:
+            return "That was taken back already." if number else "There is nothing to undo."
+        return format_undo(undone)
 
 
 def format_extent(extent: Extent) -> str:

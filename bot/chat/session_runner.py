@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.commands import GUARDED, CommandCall, RunAgain, parse_command
+from bot.chat.commands import GUARDED, Answer, CommandCall, RunAgain, parse_command
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -250,6 +250,8 @@ class SessionRunner:
             if lane is not None:
                 lane.turn = turn
             await self._run_turn(turn, arrival)
+        elif isinstance(result, Answer):
+            await arrival.channel.say(arrival, result.text, result.keyboard)
         else:
             await arrival.channel.say(arrival, result)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.app import App
+    from memory.buttons import Keyboard
     from memory.log.turn_log import OutgoingReply
     from pipeline.arrival import ReplyChannel
 
@@ -46,7 +47,7 @@ class ConsoleChannel:
         """The console itself: there is one conversation on it."""
         return self
 
-    async def say(self, arrival: Arrival, text: str) -> None:
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
         """Answer without a turn."""
         await self.deliver(text)
 
@@ -74,7 +75,7 @@ class ConsoleChannel:
     async def show_waiting(self, what: str) -> None:
         """Show nothing."""
 
-    async def outgoing(self, text: str) -> OutgoingReply | None:
+    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """No outbox: the reply is on the screen as soon as it is delivered."""
         return None
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
+    from memory.buttons import Keyboard
     from pipeline.arrival import Arrival
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -120,7 +121,7 @@ class TerminalChannel(ConsoleChannel):
             self._give_up()
         self._print_rest(self._stream.rest(text))
 
-    async def say(self, arrival: Arrival, text: str) -> None:
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
         """Answer without a turn, and without touching the answer that may be written meanwhile."""
         self._print(_markdown(_shown(text)))
 

@@ -12,6 +12,7 @@ import structlog
 from memory.errors import Postponed
 
 if TYPE_CHECKING:
+    from memory.buttons import QuietLine
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
@@ -33,13 +34,13 @@ async def always_quiet() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An ended conversation: its messages, and what was learned from it, in words that are to be told.
+    """An ended conversation: its messages, and what was learned from it, which is to be told.
 
     goes_on: what is learned comes later.
     """
 
     messages: int
-    learned: str = ""
+    learned: tuple[QuietLine, ...] = ()
     goes_on: bool = False
 
 
@@ -76,8 +77,8 @@ class BackgroundConsolidation:
         due = await self._consolidation.mark_current_due(session)
         done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
         messages = await self._consolidation.end_conversation(session)
-        learned = done.summary if done is not None and self._notices is not None else ""
-        return Ended(messages, learned, goes_on)
+        learned = done.told if done is not None and self._notices is not None else []
+        return Ended(messages, tuple(learned), goes_on)
 
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
         """Consolidate a conversation that is about to end: what came of it in time, and whether it goes on."""
@@ -153,5 +154,5 @@ class BackgroundConsolidation:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
-        if done is not None and done.summary and self._notices is not None:
-            await self._notices.add(owner, done.summary)
+        if done is not None and self._notices is not None:
+            await self._notices.add(owner, *done.told)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.buttons import QuietLine
+
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
@@ -127,7 +129,7 @@ class WeeklySchedule:
             try:
                 done = await self._weekly.run(owner)
                 if done.summary and self._notices is not None:
-                    await self._notices.add(owner, done.summary)
+                    await self._notices.add(owner, QuietLine(done.summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

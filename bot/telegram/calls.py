@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from telegram import InputFile, ReplyParameters
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.rendering import Chunk, plain, unrendered
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.telegram.layout import Part
+    from memory.buttons import PlacedKeyboard
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
@@ -61,16 +62,23 @@ def thread_of(address: Address) -> int | None:
     return int(address.thread_id) if address.thread_id else None
 
 
-async def send_part(bot: Bot, address: Address, part: Part, reply_to: str | None = None) -> str:
+async def send_part(
+    bot: Bot,
+    address: Address,
+    part: Part,
+    reply_to: str | None = None,
+    markup: InlineKeyboardMarkup | None = None,
+) -> str:
     """Send one part of a reply, a message or a file; its id. Raises SendFailed."""
     if isinstance(part, Chunk):
-        return await send_chunk(bot, address, part, reply_to)
+        return await send_chunk(bot, address, part, reply_to, markup)
     try:
         message = await bot.send_document(
             chat_of(address),
             InputFile(part.text.encode(), filename=part.name),
             message_thread_id=thread_of(address),
             reply_parameters=_reply(reply_to),
+            reply_markup=markup,
         )
     except BadRequest as error:
         # a group may let nobody send files: better the beginning as messages than nothing
@@ -81,7 +89,13 @@ async def send_part(bot: Bot, address: Address, part: Part, reply_to: str | None
     return str(message.message_id)
 
 
-async def send_chunk(bot: Bot, address: Address, chunk: Chunk, reply_to: str | None = None) -> str:
+async def send_chunk(
+    bot: Bot,
+    address: Address,
+    chunk: Chunk,
+    reply_to: str | None = None,
+    markup: InlineKeyboardMarkup | None = None,
+) -> str:
     """Send one message; its id. Plain text where Telegram can't parse the entities. Raises SendFailed."""
 
     async def send(what: Chunk) -> str:
@@ -91,6 +105,7 @@ async def send_chunk(bot: Bot, address: Address, chunk: Chunk, reply_to: str | N
             entities=what.entities,
             message_thread_id=thread_of(address),
             reply_parameters=_reply(reply_to),
+            reply_markup=markup,
         )
         return str(message.message_id)
 
@@ -100,12 +115,18 @@ async def send_chunk(bot: Bot, address: Address, chunk: Chunk, reply_to: str | N
         raise explained(error) from error
 
 
-async def edit_chunk(bot: Bot, address: Address, message_id: str, chunk: Chunk) -> None:
-    """Give an earlier message of ours the text of `chunk`. Raises SendFailed."""
+async def edit_chunk(
+    bot: Bot, address: Address, message_id: str, chunk: Chunk, markup: InlineKeyboardMarkup | None = None
+) -> None:
+    """Give an earlier message of ours the text of `chunk`, and these buttons or none. Raises SendFailed."""
 
     async def edit(what: Chunk) -> str:
         await bot.edit_message_text(
-            what.text, chat_id=chat_of(address), message_id=int(message_id), entities=what.entities
+            what.text,
+            chat_id=chat_of(address),
+            message_id=int(message_id),
+            entities=what.entities,
+            reply_markup=markup,
         )
         return message_id
 
@@ -116,6 +137,12 @@ async def edit_chunk(bot: Bot, address: Address, message_id: str, chunk: Chunk) 
             raise explained(error) from error
     except TelegramError as error:
         raise explained(error) from error
+
+
+def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
+    """The buttons as the Bot API has them; None where there are none."""
+    rows = [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in keyboard]
+    return InlineKeyboardMarkup(rows) if rows else None
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bot.telegram.door import Door
     from bot.telegram.outbox import OutboxSender
+    from memory.buttons import Keyboard
     from memory.service.mailbox import Mailbox
     from pipeline.arrival import Arrival, ReplyChannel
 
@@ -75,10 +76,17 @@ class TelegramChannel:
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
-    async def say(self, arrival: Arrival, text: str) -> None:
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
         """Answer an arrival without a turn, through the outbox."""
-        done = [] if arrival.inbox_id is None else [arrival.inbox_id]
-        await self._outbox.answer(arrival.address.session_id, text, inbox_ids=done, reply_to=arrival.reply_to)
+        await self._outbox.answer(
+            arrival.address.session_id,
+            text,
+            inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
+            reply_to=arrival.reply_to,
+            replaces=arrival.replaces,
+            keyboard=keyboard,
+            asker=arrival.asker,
+        )
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """In a group its administrators and the owner; in a private chat whoever it is with."""
@@ -162,12 +170,13 @@ class _TelegramReply:
     async def show_waiting(self, what: str) -> None:
         """Show nothing more: `busy` shows that the bot types."""
 
-    async def outgoing(self, text: str) -> OutgoingReply | None:
+    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
         await self._preview.close()
         if not text and self._preview.message_id is None:
             return None
-        return OutgoingReply(CHANNEL, text, self._arrivals[-1].reply_to, self._preview.message_id)
+        last = self._arrivals[-1]
+        return OutgoingReply(CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker)
 
     async def deliver_uncommitted(self, text: str) -> None:
         """Send past the outbox, which can't be written."""

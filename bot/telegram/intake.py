@@ -12,6 +12,7 @@ import structlog
 
 from bot.chat.commands import parse_command
 from bot.chat.conversation_commands import STOP
+from bot.telegram.presses import Presses
 from bot.telegram.updates import as_new, letter_of, read_update, sender_of
 from memory.errors import StoreError
 from memory.messages import Provenance
@@ -65,6 +66,7 @@ class Intake:
         self._door = door
         self._runner = runner
         self._albums = albums
+        self._presses = Presses(self._bot, mailbox, door, runner)
         self._next_look = SWEEP_PAUSE
         self._arrived = asyncio.Event()
         self._tries: dict[int, _Tries] = {}
@@ -83,6 +85,7 @@ class Intake:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        await self._presses.close()
         with contextlib.suppress(StoreError):
             await self._finish_shown()
 
@@ -100,6 +103,8 @@ class Intake:
             elif await self._door.admits(letter):
                 arrival = letter.arrival
                 kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
+            elif letter.press is not None:
+                self._presses.turn_away(letter)
             else:
                 await self._door.turn_away(letter)
         await self._mailbox.receive(kept)
@@ -144,7 +149,8 @@ class Intake:
         try:
             await self._finish_shown()
             # asked before the inbox is read: what is finished in between is then in neither
-            in_hand = self._runner.in_hand().union(*(ids for _, ids in self._handing.values()))
+            in_hand = self._runner.in_hand() | self._presses.in_hand()
+            in_hand = in_hand.union(*(ids for _, ids in self._handing.values()))
             waiting = await self._mailbox.waiting()
         except Exception:
             log.exception("inbox_unreadable")
@@ -217,6 +223,9 @@ class Intake:
                 # who was let in then may have been shut out since
                 if letter is None or not await self._door.admits(letter):
                     await self._mailbox.done([item.id])
+                    continue
+                if letter.press is not None:
+                    self._presses.take(item, letter)
                     continue
                 arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
                 if arrival.quoted is not None and letter.quoted_reply is not None:

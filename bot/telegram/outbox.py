@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
-from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, send_part
+from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, markup_of, send_part
 from bot.telegram.layout import laid_out
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.telegram.layout import Part
+    from memory.buttons import Keyboard
     from memory.service.mailbox import Mailbox, OutboxItem
 
 AT_ONCE = 20
@@ -50,10 +51,26 @@ class OutboxSender:
             self.kick(session_id)
 
     async def answer(
-        self, session_id: str, text: str, *, inbox_ids: Sequence[int] = (), reply_to: str | None = None
+        self,
+        session_id: str,
+        text: str,
+        *,
+        inbox_ids: Sequence[int] = (),
+        reply_to: str | None = None,
+        replaces: str | None = None,
+        keyboard: Keyboard = (),
+        asker: str | None = None,
     ) -> None:
-        """Send a text that belongs to no turn, and finish the updates that it answers."""
-        await self._mailbox.answer(session_id, text, inbox_ids=inbox_ids, reply_to=reply_to)
+        """Send a text that belongs to no turn, and finish the updates that it answers (see Mailbox.answer)."""
+        await self._mailbox.answer(
+            session_id,
+            text,
+            inbox_ids=inbox_ids,
+            reply_to=reply_to,
+            replaces=replaces,
+            keyboard=keyboard,
+            asker=asker,
+        )
         # with what waits before it in the same chat
         self._turnstile.hurry(session_id)
         self.kick(session_id)
@@ -104,7 +121,7 @@ class OutboxSender:
         address = address_of(item.session_id)
         sent = list(item.message_ids)
         parts = await laid_out(item.text)
-        for number, part in enumerate(parts):
+        for number in range(len(parts)):
             if number < len(item.message_ids):
                 continue
             if number > 0 and item.id in self._stopped:
@@ -112,7 +129,7 @@ class OutboxSender:
                 await self._mailbox.settle(item, tuple(sent), failure=STOPPED)
                 return
             try:
-                sent.append(await self._insist(item, address, part, number, backoff))
+                sent.append(await self._insist(item, address, parts, number, backoff))
             except SendFailed as failure:
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
@@ -121,12 +138,14 @@ class OutboxSender:
                 await self._mailbox.chunk_sent(item, tuple(sent))
         await self._mailbox.settle(item, tuple(sent))
 
-    async def _insist(self, item: OutboxItem, address: Address, part: Part, number: int, backoff: Backoff) -> str:
+    async def _insist(
+        self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int, backoff: Backoff
+    ) -> str:
         """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
         while True:
             try:
                 async with self._turnstile.passed(item.session_id):
-                    message_id = await self._once(item, address, part, number)
+                    message_id = await self._once(item, address, parts, number)
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:
                     raise
@@ -148,17 +167,19 @@ class OutboxSender:
             else:
                 return
 
-    async def _once(self, item: OutboxItem, address: Address, part: Part, number: int) -> str:
+    async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
+        part = parts[number]
+        markup = markup_of(item.keyboard) if number + 1 == len(parts) else None
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             try:
-                await edit_chunk(self._bot, address, item.preview_id, part)
+                await edit_chunk(self._bot, address, item.preview_id, part, markup)
             except SendFailed as failure:
                 if failure.trouble is not Trouble.NEVER:
                     raise
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        return await send_part(self._bot, address, part, item.reply_to if number == 0 else None)
+        return await send_part(self._bot, address, part, item.reply_to if number == 0 else None, markup)
 
 
 def address_of(session_id: str) -> Address:

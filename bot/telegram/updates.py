@@ -21,7 +21,7 @@ from pipeline.arrival import Arrival
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from telegram import Bot, Message, User
+    from telegram import Bot, CallbackQuery, Message, User
 
     from memory.media.media import MediaFile
     from pipeline.arrival import Channel
@@ -33,10 +33,19 @@ _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s
 
 
 @dataclass(frozen=True, slots=True)
+class Press:
+    """A button that somebody pressed. query: what Telegram waits to have answered."""
+
+    query: str
+    button: str
+
+
+@dataclass(frozen=True, slots=True)
 class Letter:
     """A message of a person, as far as Mneme reads it, and what decides whether it may come in.
 
-    quoted_reply: the message of ours that it answers, by Telegram's number.
+    quoted_reply: the message of ours that it answers, by Telegram's number. press: the button that was pressed in the
+    place of writing; what it says is in the store.
     """
 
     arrival: Arrival
@@ -44,6 +53,7 @@ class Letter:
     private: bool
     edited: bool
     quoted_reply: str | None = None
+    press: Press | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,8 @@ def letter_of(
     tells in a chat by itself neither. known: the names of our commands. albums: those that are meant for us. kept: the
     update was found to be meant for us when it came.
     """
+    if update.callback_query is not None:
+        return _pressed(update.callback_query, channel)
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.is_automatic_forward:
         return None
@@ -128,6 +140,25 @@ def letter_of(
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
     return Letter(arrival, message.from_user.id, private, edited=update.message is None, quoted_reply=answers)
+
+
+def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
+    """The letter of who presses a button, still without what that says; it is about the message with the button."""
+    message = query.message
+    if message is None or query.data is None:  # a game, or a message that is not ours
+        return None
+    private = message.chat.type == ChatType.PRIVATE
+    arrival = Arrival(
+        address=Address(CHANNEL, str(message.chat.id)),  # the topic stands with the button
+        text="",
+        provenance=Provenance.TYPED,
+        received_at=datetime.now(UTC),  # Telegram does not say when
+        channel=channel,
+        speaker=None if private else plain_name(query.from_user.full_name),
+        speaker_id=str(query.from_user.id),
+        message_id=str(message.message_id),
+    )
+    return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))
 
 
 def group_move(update: Update) -> tuple[int, int] | None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.buttons import QuietLine, right_or_wrong, undo_button
+from memory.ledger.changes import MEMORY_FILE
+
 if TYPE_CHECKING:
+    from memory.buttons import Keyboard
     from memory.learning.facts import Learned
     from memory.store.entry import Entry
 
@@ -18,7 +22,7 @@ class Consolidated:
     """What a consolidation did.
 
     fell_back: no usable answer came, and the history holds the messages as they were. is_left: something is still due.
-    changes: how many actions memory was changed by, each one /undo.
+    changes: the numbers of the actions that memory was changed by, each one /undo.
     """
 
     messages: int = 0
@@ -26,7 +30,7 @@ class Consolidated:
     memory_changed: bool = False
     learned: tuple[Learned, ...] = ()
     forgotten: tuple[str, ...] = ()
-    changes: int = 0
+    changes: tuple[int, ...] = ()
     is_left: bool = False
 
     def __add__(self, other: Consolidated) -> Consolidated:
@@ -37,7 +41,7 @@ class Consolidated:
             self.memory_changed or other.memory_changed,
             (*self.learned, *other.learned),
             (*self.forgotten, *other.forgotten),
-            self.changes + other.changes,
+            (*self.changes, *other.changes),
             self.is_left or other.is_left,
         )
 
@@ -47,8 +51,8 @@ class Consolidated:
         return [one.entry for one in self.learned if one.entry.unconfirmed is not None]
 
     @property
-    def summary(self) -> str:
-        """What was learned, in a line or two for the user; empty for nothing."""
+    def told(self) -> list[QuietLine]:
+        """What was learned, in a line or two for the user."""
         sure = [one for one in self.learned if one.entry.unconfirmed is None]
         told = []
         if sure:
@@ -60,15 +64,24 @@ class Consolidated:
         if self.forgotten:
             told.append(f"Forgotten: {'; '.join(self.forgotten)}")
         if told:
-            lines = [f"{'. '.join(told)} ({self._undo})"]
+            lines = [QuietLine(f"{'. '.join(told)} ({self._undo})", self._undo_buttons)]
+        elif self.memory_changed:
+            lines = [QuietLine("MEMORY.md was updated (/undo takes it back).", self._undo_buttons)]
         else:
-            lines = ["MEMORY.md was updated (/undo takes it back)."] if self.memory_changed else []
+            lines = []
         if self.unsure:
             shown = "; ".join(entry.content for entry in self.unsure[:UNSURE_SHOWN])
             more = f" and {len(self.unsure) - UNSURE_SHOWN} more" if len(self.unsure) > UNSURE_SHOWN else ""
-            lines.append(f"Not sure: {shown}{more} - /memory unsure")
-        return "\n".join(lines)
+            rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:UNSURE_SHOWN])
+            lines.append(QuietLine(f"Not sure: {shown}{more} - /memory unsure", rows))
+        return lines
 
     @property
     def _undo(self) -> str:
-        return "/undo takes it back" if self.changes < 2 else f"/undo, sent {self.changes} times, takes it back"
+        count = len(self.changes)
+        return "/undo takes it back" if count < 2 else f"/undo, sent {count} times, takes it back"
+
+    @property
+    def _undo_buttons(self) -> Keyboard:
+        of = {one.change: one.entry.content for one in reversed(self.learned) if one.change is not None}
+        return tuple((undo_button(number, of.get(number, MEMORY_FILE)),) for number in self.changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -70,12 +71,12 @@ class Writing:
             learned = await self._facts.learn_in(change, with_fitting_subjects(kept, known, part.messages), first)
             for fact in learned:
                 await self._note(change, fact, memory)
-            edited, changed = change.has_edited, bool(change.before) or change.has_edited
+            edited = change.has_edited
         return Consolidated(
             memory_changed=edited and change.is_written,
-            learned=tuple(learned),
+            learned=tuple(replace(one, change=change.number) for one in learned),
             forgotten=tuple(forgotten),
-            changes=int(changed),
+            changes=(change.number,) if change.number is not None else (),
         )
 
     def _update(self, owner: str, part: Part, memory: str, update: str | None) -> str | None:

@@ -22,21 +22,23 @@ class Undo:
         self._changes = changes
         self._files = files
 
-    async def undo(self, owner: str) -> Undone | None:
-        """Take back the newest change of an owner that still stands; None when there is none.
+    async def undo(self, owner: str, number: int | None = None) -> Undone | None:
+        """Take back the newest change of an owner that still stands, or the one of that number; None without one.
 
         A person's later edit of MEMORY.md is never lost: the file is left as it is then, and the entries of the
-        change are taken back all the same. Raises MemoryRefused when nothing can be: there are none, or a name is in
-        use again; after an edit the next undo goes on with the change before.
+        change are taken back all the same. Raises MemoryRefused when nothing can be: there are none, a name is in
+        use again, a later change has to do with the same; after an edit the next undo goes on with the change before.
         """
         owner_id = await known_owner(self._database, owner)
         if owner_id is None:
             return None
         refused: MemoryRefused | None = None
         async with self._database.transaction() as connection:
-            batch = await self._changes.newest(connection, owner_id)
+            batch = await self._changes.standing(connection, owner_id, number)
             if batch is None:
                 return None
+            if number is not None and await self._changes.is_built_on(connection, owner_id, batch):
+                raise MemoryRefused("That was changed again since: /undo takes back the newest change first.")
             outcomes = [await outcome_of_entry(connection, was) for was in batch.entries]
             names = await self._changes.take_back(connection, owner_id, batch)
             if batch.file is not None:

@@ -31,20 +31,20 @@ class LongTermMemory:
         """The text as it stands now."""
         return await self._files.read_long_term(owner)
 
-    async def append(self, owner: str, text: str, author: Author) -> None:
-        """Add a part at the end. Raises MemoryRefused for a secret, or when the file would grow too large."""
-        await self._change(owner, author, appending(text))
+    async def append(self, owner: str, text: str, author: Author) -> int | None:
+        """Add a part at the end; the number of the change. Raises MemoryRefused for a secret, or a file too large."""
+        return await self._change(owner, author, appending(text))
 
     async def replace(self, owner: str, part: str, replacement: str, author: Author) -> None:
         """Replace a part that stands there once; an empty replacement deletes it. Raises MemoryRefused."""
         await self._change(owner, author, replacing(part, replacement))
 
-    async def _change(self, owner: str, author: Author, edit: Callable[[str], str]) -> None:
+    async def _change(self, owner: str, author: Author, edit: Callable[[str], str]) -> int | None:
         for _ in range(TRIES):
             async with self._ledger.change(owner, Operation.EDIT, author) as change:
                 await change.edit_file(edit)
             if change.is_written:
-                return
+                return change.number
         raise MemoryRefused("MEMORY.md is being edited again and again: try it once more in a moment.")
 
 

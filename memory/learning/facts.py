@@ -31,11 +31,15 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What became of something to be learned. superseded: what it took the place of. known: it was there already."""
+    """What became of something to be learned. superseded: what it took the place of. known: it was there already.
+
+    change: the number by which that can be taken back, where it is a change of its own.
+    """
 
     entry: Entry
     superseded: Entry | None = None
     known: bool = False
+    change: int | None = None
 
 
 class FactStore:

@@ -61,12 +61,14 @@ class Learning:
             # looked for in here, so that two who say the same at once don't write it twice
             known = await self._known(owner, new)
             if known is not None:
-                return await _known_again(change, known, former, new)
-            if former is None:
-                return Learned(await change.add(new))
-            # the kind that nobody gave is that of what is replaced
-            new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
-            return Learned(await change.supersede(former, new), superseded=former)
+                learned = await _known_again(change, known, former, new)
+            elif former is None:
+                learned = Learned(await change.add(new))
+            else:
+                # the kind that nobody gave is that of what is replaced
+                new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
+                learned = Learned(await change.supersede(former, new), superseded=former)
+        return replace(learned, change=change.number)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""

@@ -58,6 +58,7 @@ class Change:
         self.owner_id = owner_id
         self.before: dict[int, Snapshot] = {}
         self.is_written = True
+        self.number: int | None = None
         self._connection = connection
         self._pen = pen
         self._page = page

@@ -67,6 +67,14 @@ class Unwritten:
     after: str
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A change that is recorded: its number, and what of it is still to be written into MEMORY.md."""
+
+    number: int
+    unwritten: Unwritten | None
+
+
 async def snapshot(connection: aiosqlite.Connection, entry_id: int) -> Snapshot:
     """An entry as it stands now."""
     (row,) = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,))
@@ -91,8 +99,8 @@ class ChangeLog:
         author: Author,
         before: Sequence[Snapshot],
         page: Page,
-    ) -> Unwritten | None:
-        """Record one change by what entries and MEMORY.md were before it; what is to be written then.
+    ) -> Recorded | None:
+        """Record one change by what entries and MEMORY.md were before it; None where nothing is changed.
 
         The row with entry 0 is MEMORY.md's.
         """
@@ -102,19 +110,17 @@ class ChangeLog:
         if not rows:
             return None
         await keep_causes(connection, self._clock)
-        now, batch, record = now_text(self._clock), _NEXT_BATCH, 0
+        now, batch, record, number = now_text(self._clock), _NEXT_BATCH, 0, 0
         # one by one, since most changes are of one entry; all that follow the first are in the batch that it began
         for entry_id, state, after in rows:
-            cursor = await connection.execute(
+            ((record, number),) = await connection.execute_fetchall(
                 "INSERT INTO changes (owner_id, entry_id, operation, author, before, after, unwritten, at, batch)"
-                f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ({batch}))",
+                f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ({batch})) RETURNING id, batch",
                 (owner_id, entry_id, operation, author, state, after, after is not None, now),
             )
             batch = "SELECT batch FROM changes ORDER BY id DESC LIMIT 1"
-            record = int(cursor.lastrowid or 0)
-        if not page.is_changed:
-            return None
-        return Unwritten(record, page.owner, storable(page.former or ""), page.known_text)
+        former = storable(page.former or "")
+        return Recorded(number, Unwritten(record, page.owner, former, page.known_text) if page.is_changed else None)
 
     async def unwritten(self, connection: aiosqlite.Connection, owner_id: int | None) -> list[Unwritten]:
         """The changes that a crash kept from MEMORY.md, of one owner or of all, oldest first."""
@@ -155,13 +161,15 @@ class ChangeLog:
             (before, VERSIONS),
         )
 
-    async def newest(self, connection: aiosqlite.Connection, owner_id: int) -> Batch | None:
-        """The newest change that still stands."""
+    async def standing(
+        self, connection: aiosqlite.Connection, owner_id: int, number: int | None = None
+    ) -> Batch | None:
+        """The change of that number, or the newest one, if it still stands."""
         rows = list(
             await connection.execute_fetchall(
-                "SELECT * FROM changes WHERE undone_at IS NULL AND owner_id = ? AND batch ="
-                " (SELECT max(batch) FROM changes WHERE undone_at IS NULL AND owner_id = ?) ORDER BY id DESC",
-                (owner_id, owner_id),
+                "SELECT * FROM changes WHERE undone_at IS NULL AND owner_id = :owner AND batch = coalesce(:number,"
+                " (SELECT max(batch) FROM changes WHERE undone_at IS NULL AND owner_id = :owner)) ORDER BY id DESC",
+                {"owner": owner_id, "number": number},
             )
         )
         if not rows:
@@ -174,6 +182,19 @@ class ChangeLog:
             entries=tuple(Snapshot(row["entry_id"], row["before"]) for row in rows if row["entry_id"] != 0),
             file=files[0] if files else None,
         )
+
+    async def is_built_on(self, connection: aiosqlite.Connection, owner_id: int, batch: Batch) -> bool:
+        """Whether a later change that stands has to do with the same things, so that it has to go first."""
+        touched = "SELECT entry_id FROM changes WHERE batch = :number"
+        found = await connection.execute_fetchall(
+            "SELECT 1 FROM changes WHERE owner_id = :owner AND batch > :number AND undone_at IS NULL"
+            f" AND entry_id IN ({touched})"
+            " UNION ALL SELECT 1 FROM entries WHERE superseded_by IN"
+            " (SELECT entry_id FROM changes WHERE batch = :number AND entry_id <> 0 AND before IS NULL)"
+            f" AND superseded_by <> id AND id NOT IN ({touched})",
+            {"owner": owner_id, "number": batch.number},
+        )
+        return bool(list(found))
 
     async def give_up(self, connection: aiosqlite.Connection, batch: Batch) -> None:
         """Mark a change that can't be taken back, so that the one before it can."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.clock import Clock
-    from memory.ledger.changes import Unwritten
+    from memory.ledger.changes import Recorded, Unwritten
     from memory.ledger.page import LongTermFile
     from memory.store.database import Database
     from memory.store.entry import Author, Operation
@@ -48,20 +48,23 @@ class Ledger:
 
         author and trusted: who writes, and whether that is to be trusted; they go with every content. MEMORY.md is
         written after the commit, which says what it is to become: a crash in between loses neither the edit, which
-        `finish_edits` makes up for, nor its undo. `change.is_written` tells whether a person was faster there.
+        `finish_edits` makes up for, nor its undo. `change.is_written` tells whether a person was faster there, and
+        `change.number` by which number it can be taken back; None where nothing was changed.
         """
-        unwritten: Unwritten | None = None
+        recorded: Recorded | None = None
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
             pen = Pen(author, trusted, self._clock().astimezone(self._zone))
             change = Change(connection, owner_id, pen, page)
             yield change
-            unwritten = await self._changes.record(
+            recorded = await self._changes.record(
                 connection, owner_id, operation, author, [*change.before.values()], page
             )
-        if unwritten is not None:
-            change.is_written = await self._write(unwritten)
+        if recorded is not None:
+            change.number = recorded.number
+            if recorded.unwritten is not None:
+                change.is_written = await self._write(recorded.unwritten)
 
     async def page(self, owner: str) -> str:
         """The text of an owner's MEMORY.md as it stands now."""

@@ -11,6 +11,7 @@ from memory.clock import Clock, now_text, to_text
 from memory.log.sessions import message_of, open_conversation
 from memory.messages import Message, Role, storable
 from memory.retrieval.activation_log import recorded
+from memory.store.button_rows import place_buttons
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+    from memory.buttons import Keyboard
     from memory.retrieval.activation import Activated
     from memory.store.database import Database
 
@@ -34,12 +36,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingReply:
-    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply."""
+    """A reply for a channel that delivers from the outbox. preview_id: the message to turn into the reply.
+
+    asker: who alone may press its buttons; None: whoever the chat is with, or looks after it.
+    """
 
     channel: str
     text: str
     reply_to: str | None = None
     preview_id: str | None = None
+    keyboard: Keyboard = ()
+    asker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +103,26 @@ class TurnLog:
                 await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
             if turn.written_entries:
                 await cite(connection, turn.written_entries, turn_id)
-            await _settle_mail(connection, turn, turn_id, now)
+            await self._settle_mail(connection, turn, turn_id)
         return turn_id
+
+    async def _settle_mail(self, connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int) -> None:
+        await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in turn.inbox_ids])
+        reply = turn.reply
+        if reply is None:
+            return
+        text, now = storable(reply.text), self._clock()
+        kept = await connection.execute(
+            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (reply.channel, turn.session_id, turn_id, text, reply.reply_to, reply.preview_id, to_text(now)),
+        )
+        if reply.keyboard:
+            await place_buttons(connection, kept.lastrowid, reply.keyboard, asker=reply.asker, now=now, turn_id=turn_id)
+        if reply.preview_id is not None:
+            await connection.execute(
+                "DELETE FROM previews WHERE channel = ? AND session_id = ?", (reply.channel, turn.session_id)
+            )
 
     async def last(self, session_id: str) -> LastTurn | None:
         """The newest turn of the current conversation with the user's messages in it."""
@@ -137,28 +162,6 @@ async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, t
     if turn.replaces_turn is not None:
         await connection.execute("UPDATE turns SET outcome = ? WHERE id = ?", (Outcome.RETRIED, turn.replaces_turn))
     return turn_id
-
-
-async def _settle_mail(connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int, now: str) -> None:
-    await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in turn.inbox_ids])
-    if turn.reply is not None:
-        await connection.execute(
-            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                turn.reply.channel,
-                turn.session_id,
-                turn_id,
-                storable(turn.reply.text),
-                turn.reply.reply_to,
-                turn.reply.preview_id,
-                now,
-            ),
-        )
-        if turn.reply.preview_id is not None:
-            await connection.execute(
-                "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)
-            )
 
 
 def _columns(message: Message) -> tuple[object, ...]:

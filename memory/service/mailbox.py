@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
+from memory.service.buttons import Buttons
+from memory.store.button_rows import PLACED, place_buttons, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from memory.buttons import Keyboard, PlacedKeyboard
     from memory.store.database import Database, Row
 
 
@@ -44,7 +47,7 @@ class InboxItem:
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. message_ids: the channel's ids of the chunks that were sent."""
+    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks."""
 
     id: int
     session_id: str
@@ -52,6 +55,7 @@ class OutboxItem:
     reply_to: str | None
     preview_id: str | None
     message_ids: tuple[str, ...]
+    keyboard: PlacedKeyboard = ()
 
 
 class Mailbox:
@@ -61,6 +65,7 @@ class Mailbox:
         self._database = database
         self._channel = channel
         self._clock = clock
+        self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
         """Keep updates, each once: Telegram sends again what a crash kept from being confirmed."""
@@ -154,15 +159,29 @@ class Mailbox:
             )
 
     async def answer(
-        self, session_id: str, text: str, *, inbox_ids: Iterable[int] = (), reply_to: str | None = None
+        self,
+        session_id: str,
+        text: str,
+        *,
+        inbox_ids: Iterable[int] = (),
+        reply_to: str | None = None,
+        replaces: str | None = None,
+        keyboard: Keyboard = (),
+        asker: str | None = None,
     ) -> None:
-        """Put a text that belongs to no turn into the outbox, and finish the updates that it answers."""
+        """Put a text that belongs to no turn into the outbox, and finish the updates that it answers.
+
+        replaces: the message that it takes the place of. asker: who alone may press its buttons.
+        """
         async with self._database.transaction(first=True) as connection:
             await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in inbox_ids])
-            await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, reply_to, created_at) VALUES (?, ?, ?, ?, ?)",
-                (self._channel, session_id, text, reply_to, now_text(self._clock)),
+            reply = await connection.execute(
+                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (self._channel, session_id, text, reply_to, replaces, now_text(self._clock)),
             )
+            if keyboard:
+                await place_buttons(connection, reply.lastrowid, keyboard, asker=asker, now=self._clock())
 
     async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
         """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""
@@ -178,8 +197,8 @@ class Mailbox:
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""
         rows = await self._database.rows(
-            "SELECT * FROM outbox WHERE channel = ? AND state = 'waiting' AND (? IS NULL OR session_id = ?)"
-            " ORDER BY id",
+            f"SELECT *, {PLACED} AS keyboard FROM outbox o WHERE channel = ? AND state = 'waiting'"
+            " AND (? IS NULL OR session_id = ?) ORDER BY id",
             (self._channel, session_id, session_id),
         )
         return [_outbox_item(row) for row in rows]
@@ -218,4 +237,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         reply_to=row["reply_to"],
         preview_id=row["preview_id"],
         message_ids=tuple(json.loads(row["message_ids"])),
+        keyboard=placed(row["keyboard"]),
     )

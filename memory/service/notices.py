@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from memory.buttons import Button, QuietLine
 from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
 
 if TYPE_CHECKING:
+    from memory.buttons import Keyboard
     from memory.store.database import Database
 
 MOST_TOLD = 5
@@ -20,7 +23,7 @@ class Notice:
     """One line. It is gone when the turn that tells it is committed."""
 
     id: int
-    text: str
+    line: QuietLine
 
 
 class PendingNotices:
@@ -30,19 +33,31 @@ class PendingNotices:
         self._database = database
         self._clock = clock
 
-    async def add(self, owner: str, text: str) -> None:
-        """Tell `text` with the next reply in any chat of an owner."""
+    async def add(self, owner: str, *lines: QuietLine) -> None:
+        """Tell the lines with the next reply in any chat of an owner."""
+        if not lines:
+            return
+        now = now_text(self._clock)
         async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO notices (owner_id, text, at) VALUES (?, ?, ?)",
-                (await owner_number(connection, owner), text, now_text(self._clock)),
+            owner_id = await owner_number(connection, owner)
+            await connection.executemany(
+                "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)",
+                [(owner_id, line.text, _to_json(line.keyboard), now) for line in lines],
             )
 
     async def waiting(self, owner: str) -> list[Notice]:
         """What is to be told, oldest first."""
         rows = await self._database.rows(
-            "SELECT n.id, n.text FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
+            "SELECT n.id, n.text, n.buttons FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
             " ORDER BY n.id LIMIT ?",
             (owner, MOST_TOLD),
         )
-        return [Notice(row["id"], row["text"]) for row in rows]
+        return [Notice(row["id"], QuietLine(row["text"], _from_json(row["buttons"]))) for row in rows]
+
+
+def _to_json(keyboard: Keyboard) -> str:
+    return json.dumps([[asdict(button) for button in row] for row in keyboard], ensure_ascii=False)
+
+
+def _from_json(rows: str) -> Keyboard:
+    return tuple(tuple(Button(**button) for button in row) for row in json.loads(rows))

@@ -549,6 +549,26 @@ VECTORS: Migration = (
     """,
 )
 
+BUTTONS: Migration = (
+    # line: the row that a button stands in; said: what who presses it says; pressed_by: the press, in the inbox
+    """
+    CREATE TABLE buttons (
+        id TEXT PRIMARY KEY,
+        outbox_id INTEGER NOT NULL REFERENCES outbox (id) ON DELETE CASCADE,
+        line INTEGER NOT NULL,
+        label TEXT NOT NULL,
+        said TEXT NOT NULL,
+        in_place INTEGER NOT NULL,
+        asker TEXT,
+        expires_at TEXT,
+        pressed_by INTEGER
+    )
+    """,
+    "CREATE INDEX buttons_of_reply ON buttons (outbox_id)",
+    # the buttons of a quiet line that waits to be told, as JSON
+    "ALTER TABLE notices ADD COLUMN buttons TEXT NOT NULL DEFAULT '[]'",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -570,4 +590,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     DELIVERY,
     MEDIA,
     VECTORS,
+    BUTTONS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.buttons import QuietLine, undo_button
 from memory.errors import MemoryRefused
 from memory.learning.capture import Captured, captured, restated
 from memory.learning.phrases.grammar import Pattern
@@ -73,7 +74,7 @@ class AutoCapture:
                 try:
                     told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:
-                    told = f"Not noted: {error}"
+                    told = QuietLine(f"Not noted: {error}")
                 if told and self._tell:
                     turn.notices.append(told)
 
@@ -85,25 +86,28 @@ class AutoCapture:
         if line in (await self._memory.read(owner)).splitlines():
             return
         try:
-            await self._memory.append(owner, line, Author.CAPTURE)
+            change = await self._memory.append(owner, line, Author.CAPTURE)
         except MemoryRefused as error:
-            turn.notices.append(f"Not noted: {error}")
+            turn.notices.append(QuietLine(f"Not noted: {error}"))
         else:
-            turn.notices.append(f"Noted in MEMORY.md: {what} (/undo takes it back)")
+            turn.notices.append(_undoable(f"Noted in MEMORY.md: {what} (/undo takes it back)", change, what))
 
-    async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> str:
-        """Make a memory of what was captured; the line that says so, empty for what was known."""
+    async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> QuietLine | None:
+        """Make a memory of what was captured; the line that says so, None for what was known."""
         owner = turn.session.owner
         if found.pattern in _CORRECTING and await self._is_told_again(owner, found):
-            return ""
+            return None
         former = await self._former(owner, found, speaker)
         new = _made_of(found, former, speaker)
         learned = await self._learning.learn(owner, new, former.name if former is not None else None)
         if not learned.known:
             turn.written_entries.append(learned.entry.id)
-        if learned.superseded is None:
-            return "" if learned.known else f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
-        return f"Noted: {new.content} (was: {learned.superseded.content}; /undo takes it back)"
+        if learned.superseded is None and learned.known:
+            return None
+        said = f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
+        if learned.superseded is not None:
+            said = f"Noted: {new.content} (was: {learned.superseded.content}; /undo takes it back)"
+        return _undoable(said, learned.change, new.content)
 
     async def _former(self, owner: str, found: Captured, speaker: str | None) -> Entry | None:
         """The memory that a capture takes the place of; None where it corrects nothing, or not clearly."""
@@ -125,6 +129,10 @@ class AutoCapture:
         if not found.corrects or not found.becomes:
             return False
         return await self._learning.reinforce_changed(owner, found.corrects, found.becomes) is not None
+
+
+def _undoable(said: str, change: int | None, about: str) -> QuietLine:
+    return QuietLine(said, ((undo_button(change, about),),) if change is not None else ())
 
 
 def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewEntry:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from memory.buttons import QuietLine
+
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, CompactionService
     from memory.log.sessions import SessionService
@@ -44,6 +46,8 @@ class AutoCompaction:
         await self._on_compacted(done)
         if not done.summarized:
             turn.notices.append(
-                f"The conversation grew long and no summary could be made: {done.removed} earlier messages "
-                f"left my view and are kept as {done.archive_name}."
+                QuietLine(
+                    f"The conversation grew long and no summary could be made: {done.removed} earlier messages "
+                    f"left my view and are kept as {done.archive_name}."
+                )
             )

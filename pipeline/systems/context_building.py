@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memory.buttons import QuietLine
 from memory.messages import Message, Role, in_one, worst
 from pipeline.prompt.prompt_builder import with_volatile
 from pipeline.prompt.prompts import unfenced
@@ -44,7 +45,7 @@ class ContextBuilding:
         volatile = await self._builder.volatile(question, found, transcript, stable, budget, quoted, photos=photos)
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
-        turn.notices += [stable.unreadable] if stable.unreadable else []
+        turn.notices += [QuietLine(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
 
 

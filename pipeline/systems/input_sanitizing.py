@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memory.buttons import QuietLine
 from memory.errors import MnemeError
 from memory.messages import Message, Role
 from pipeline.media.fetching import MediaUnreadable
@@ -61,12 +62,12 @@ class InputSanitizing:
                 read = await self._media.read(turn.session.owner, one.brought, shown)
                 one.material = [replace(m, content=clean(m.content)) for m in read.messages]
                 turn.user_messages = _in_order(said)
-                turn.notices += read.heard
+                turn.notices += map(QuietLine, read.heard)
                 understood += read.understood
                 refused += read.refused
         if not understood:
             raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
-        turn.notices += dict.fromkeys(refused)
+        turn.notices += map(QuietLine, dict.fromkeys(refused))
 
     async def _said(self, turn: Turn, together: list[Arrival]) -> _Said:
         brought = await self._media.find(turn.session, together) if any(a.files or a.media for a in together) else []

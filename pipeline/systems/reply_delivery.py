@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.buttons import THIS_TURN, Button, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Role
 
 if TYPE_CHECKING:
+    from memory.buttons import Keyboard
     from memory.clock import Clock
     from memory.log.turn_log import TurnLog
     from memory.service.notices import PendingNotices
@@ -37,7 +39,7 @@ class ReplyDelivery:
             text = f"{turn.partial.strip()} {STOPPED_NOTE}"
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         waiting = await self._notices.waiting(turn.session.owner)
-        turn.notices += [notice.text for notice in waiting]
+        turn.notices += [notice.line for notice in waiting]
         turn.reply = _reply(turn)
         turn.committed_as = await self._turns.commit(
             FinishedTurn(
@@ -51,7 +53,7 @@ class ReplyDelivery:
                 activated=turn.activated,
                 told_notices=tuple(notice.id for notice in waiting),
                 inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
-                reply=await turn.channel.outgoing(turn.reply),
+                reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
                 noted=self._notes,
             )
         )
@@ -68,5 +70,12 @@ def _reply(turn: Turn) -> str:
     parts = [said] if turn.outcome is not Outcome.FAILED else []
     if turn.failure:
         parts.append(turn.failure)
-    parts += [f"_{notice}_" for notice in turn.notices]
+    parts += [f"_{line.text}_" for line in turn.notices]
     return "\n\n".join(part for part in parts if part)
+
+
+def _keyboard(turn: Turn) -> Keyboard:
+    rows = rows_of(turn.notices)
+    if turn.outcome is not Outcome.FAILED or not turn.user_messages:
+        return rows
+    return ((Button("Try again", f"/retry_{THIS_TURN}"),), *rows)

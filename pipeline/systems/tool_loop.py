@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.buttons import QuietLine
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
 from pipeline.media.images import blind
@@ -94,7 +95,7 @@ class ToolLoop:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
                 if answer.unseen:
-                    turn.notices.append(await self._why_unseen())
+                    turn.notices.append(QuietLine(await self._why_unseen()))
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)

@@ -21,6 +21,7 @@ from telegram import (
     Update,
 )
 from telegram.error import (
+    BadRequest,
     Conflict,
     EndPointNotFound,
     Forbidden,
@@ -368,6 +369,35 @@ async def test_a_pressed_button_comes_with_its_message(server: BotApiServer, bot
     assert query is not None
     assert (query.data, query.message) == ("undo:1", sent)
     assert await query.answer("undone")
+
+
+async def test_a_press_is_answered_once(server: BotApiServer, bot: ExtBot[None]) -> None:
+    sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
+    server.user_presses("undo:1", sent.message_id, ANN, ANN)
+    server.user_presses("undo:1", sent.message_id, ANN, ANN)
+    first, second = [update.callback_query for update in await bot.get_updates()]
+    assert first is not None
+    assert second is not None
+    assert first.id != second.id
+    await first.answer()
+    with pytest.raises(BadRequest, match=r"(?i)query is too old"):
+        await first.answer()
+    with pytest.raises(BadRequest, match=r"(?i)query is too old"):
+        await bot.answer_callback_query("1")
+    await second.answer()
+
+
+async def test_a_keyboard_may_have_a_hundred_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
+    buttons = [[InlineKeyboardButton("a", callback_data=str(n))] for n in range(101)]
+    await bot.send_message(ANN, "many", reply_markup=InlineKeyboardMarkup(buttons[:100]))
+    with pytest.raises(BadRequest, match=r"(?i)REPLY_MARKUP_TOO_LONG"):
+        await bot.send_message(ANN, "more", reply_markup=InlineKeyboardMarkup(buttons))
+    with pytest.raises(BadRequest, match=r"(?i)BUTTON_DATA_INVALID"):
+        await bot.send_document(
+            ANN,
+            b"file",
+            reply_markup=InlineKeyboardMarkup([[InlineKeyboardButton("a", callback_data="ї" * 33)]]),
+        )
 
 
 async def test_a_button_of_a_deleted_message_has_no_accessible_message(server: BotApiServer, bot: ExtBot[None]) -> None:

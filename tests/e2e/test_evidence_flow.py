@@ -70,7 +70,7 @@ async def ended(bench: Bench, *said: str) -> str:
     for text in said:
         await bench.store.exchange(session, text, "I see.")
     done = await bench.end_conversation(session)
-    return done.summary if done is not None else ""
+    return "\n".join(line.text for line in done.told) if done is not None else ""
 
 
 async def known(bench: Bench) -> dict[str, str]:

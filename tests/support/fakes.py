@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.app import App
+    from memory.buttons import Keyboard
     from memory.log.turn_log import OutgoingReply
     from pipeline.arrival import ReplyChannel
 
@@ -48,7 +49,7 @@ class FakeChannel:
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         return self
 
-    async def say(self, arrival: Arrival, text: str) -> None:
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
         await self.deliver(text)
 
     async def may_manage(self, arrival: Arrival) -> bool:
@@ -76,7 +77,7 @@ class FakeChannel:
         self.awaited.append(what)
         self.changed.set()
 
-    async def outgoing(self, text: str) -> OutgoingReply | None:
+    async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         return None
 
     async def deliver_uncommitted(self, text: str) -> None:

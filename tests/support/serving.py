@@ -47,6 +47,31 @@ def serving(start: OpenApp, telegram: BotApiServer) -> Serve:
     return served
 
 
+def labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
+    """What the buttons in a chat say that can be seen now."""
+    return [button["text"] for _, button in _buttons(telegram, chat_id)]
+
+
+def press(telegram: BotApiServer, label: str, chat_id: int = ANN, user_id: int | None = None) -> int:
+    """Press the newest button that says so; user_id: who presses, in a group. The number of the update."""
+    message_id, button = next(one for one in reversed(_buttons(telegram, chat_id)) if one[1]["text"] == label)
+    return telegram.user_presses(button["callback_data"], message_id, chat_id, user_id or chat_id)
+
+
+def _buttons(telegram: BotApiServer, chat_id: int) -> list[tuple[int, dict[str, str]]]:
+    return [
+        (message.message_id, button)
+        for message in telegram.sent(chat_id)
+        for row in (message.reply_markup or {}).get("inline_keyboard", [])
+        for button in row
+    ]
+
+
+def toasts(telegram: BotApiServer) -> list[str | None]:
+    """What those who pressed buttons were shown; None for a press that was only confirmed."""
+    return [call.params.get("text") for call in telegram.calls_to("answerCallbackQuery") if call.ok]
+
+
 def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     """What the bot has said in a chat, as it stands now."""
     return [message.text for message in telegram.sent(chat_id)]

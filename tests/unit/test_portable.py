@@ -151,6 +151,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%'"
     )
     assert {row["name"] for row in rows} - TABLES.keys() == {
+        "buttons",
         "claim_codes",
         "decay",
         "effects",

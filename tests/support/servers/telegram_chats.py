@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
 from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
 
+_MOST_BUTTONS = 100
 ChatType: TypeAlias = Literal["private", "group", "supergroup"]
 
 
@@ -131,9 +132,11 @@ def check_markup(markup: Any) -> JsonObject | None:
     rows = markup.get("inline_keyboard", [])
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise bad_request('field "inline_keyboard" must be of type Array')
-    for row in rows:
-        for button in row:
-            _check_button(button)
+    buttons = [button for row in rows for button in row]
+    if len(buttons) > _MOST_BUTTONS:
+        raise bad_request("REPLY_MARKUP_TOO_LONG")
+    for button in buttons:
+        _check_button(button)
     return markup if rows or "inline_keyboard" not in markup else None
 
 
@@ -159,7 +162,9 @@ def _check_button(button: Any) -> None:
         raise bad_request('can\'t parse inline keyboard button: field "text" must be a non-empty String')
     if set(button) <= {"text", "style", "icon_custom_emoji_id"}:
         raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
-    if "callback_data" in button and not 1 <= len(str(button["callback_data"]).encode()) <= 64:
+    if "callback_data" in button and not isinstance(button["callback_data"], str):
+        raise bad_request('can\'t parse inline keyboard button: field "callback_data" must be of type String')
+    if "callback_data" in button and not 1 <= len(button["callback_data"].encode()) <= 64:
         raise bad_request("BUTTON_DATA_INVALID")
 
 

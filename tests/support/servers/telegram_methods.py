@@ -55,7 +55,7 @@ class Methods:
         self.bot = bot
         self.chats = Chats()
         self.updates = UpdateQueue()
-        self.callback_queries: set[str] = set()
+        self.callback_queries: dict[str, bool] = {}  # whether each was answered
         self.commands: dict[tuple[str, str], list[Command]] = {}
         self.documents: dict[str, bytes] = {}
         self.files = Files()
@@ -111,12 +111,13 @@ class Methods:
         document = params.get("document")
         if not isinstance(document, Upload) or not document.content:
             raise bad_request("file must be non-empty")
+        markup = check_markup(params.get("reply_markup"))
         chat = self.chats.named_by(params)
         message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
         file_id = f"BQACAgIAAx-{message['message_id']}"
         shown = {"file_id": file_id, "file_unique_id": file_id, "file_name": document.name}
         self.documents[file_id] = document.content
-        return chat.put(message | {"document": shown | {"file_size": len(document.content)}})
+        return chat.put(fill_markup(message | {"document": shown | {"file_size": len(document.content)}}, markup))
 
     def _send_message_draft(self, params: JsonObject) -> bool:
         formatted = _formatted(params, may_be_empty=True)
@@ -175,10 +176,12 @@ class Methods:
         return True
 
     def _answer_callback_query(self, params: JsonObject) -> bool:
-        if params.get("callback_query_id") not in self.callback_queries:
+        query = str(params.get("callback_query_id"))
+        if self.callback_queries.get(query, True):
             raise bad_request("query is too old and response timeout expired or query ID is invalid")
         if len(params.get("text", "")) > 200:
             raise bad_request("MESSAGE_TOO_LONG")
+        self.callback_queries[query] = True
         return True
 
     def _get_chat_member(self, params: JsonObject) -> JsonObject:

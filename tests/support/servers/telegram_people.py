@@ -71,7 +71,7 @@ def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id
         raise ValueError(problem)
     inaccessible = {"chat": chat.as_json(), "message_id": message_id, "date": 0}
     query_id = str(4_382_913_201_880_000_000 + len(methods.callback_queries))
-    methods.callback_queries.add(query_id)
+    methods.callback_queries[query_id] = False
     query: JsonObject = {
         "id": query_id,
         "from": {"id": user_id, "is_bot": False, "first_name": "Ann"},

@@ -1,0 +1,147 @@
+"""Buttons that are pressed: who may, once, and what the button says then goes to the sessions as if it were typed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram.error import TelegramError
+
+from bot.chat.commands import GUARDED, parse_command
+from bot.telegram.calls import chat_of, markup_of
+from bot.telegram.door import GroupUnknown
+from bot.telegram.outbox import address_of
+from memory.custody.access import Tally
+from memory.service.buttons import Pressed
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from telegram import Bot
+
+    from bot.chat.session_runner import SessionRunner
+    from bot.telegram.door import Door
+    from bot.telegram.updates import Letter
+    from memory.buttons import PlacedKeyboard
+    from memory.service.buttons import PressedButton
+    from memory.service.mailbox import InboxItem, Mailbox
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+MOST_TURNED_AWAY = 5
+"""Presses of one who may not come in that are answered."""
+_GONE = "That button is too old: send the command instead, /help shows them all."
+_TOO_LATE = "The time for that button is over: ask again."
+_BEFORE = "That was pressed already."
+_NOT_YOURS = "In a group such a button is for its administrators, or for whoever asked."
+_NOT_LET_IN = "This bot is private."
+
+
+class Presses:
+    """Takes presses of buttons to the sessions. Each is answered to Telegram, which shows that it is awaited."""
+
+    def __init__(self, bot: Bot, mailbox: Mailbox, door: Door, runner: SessionRunner) -> None:
+        self._bot = bot
+        self._buttons = mailbox.buttons
+        self._mailbox = mailbox
+        self._door = door
+        self._runner = runner
+        self._turned_away = Tally()
+        self._tasks: dict[asyncio.Task[None], int | None] = {}
+
+    def take(self, item: InboxItem, letter: Letter) -> None:
+        """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
+        self._begin(self._take(item, letter), item.id)
+
+    def turn_away(self, letter: Letter) -> None:
+        """Answer the press of somebody who may not come in; nothing of it is kept."""
+        if self._turned_away.add(letter.user_id) <= MOST_TURNED_AWAY:
+            self._begin(self._answer(letter, _NOT_LET_IN))
+
+    def in_hand(self) -> set[int]:
+        """The inbox ids of what is being taken."""
+        return {inbox_id for inbox_id in self._tasks.values() if inbox_id is not None}
+
+    async def close(self) -> None:
+        """End at once."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[None, None, None], inbox_id: int | None = None) -> None:
+        # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
+        task = asyncio.create_task(work, name="press")
+        self._tasks[task] = inbox_id
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("press_not_taken", exc_info=error)
+
+    async def _take(self, item: InboxItem, letter: Letter) -> None:
+        button = await self._button(letter)
+        if button is None:
+            await self._refuse(item, letter, _GONE)
+            await self._show(letter.arrival, ())
+            return
+        arrival = replace(
+            letter.arrival,
+            address=address_of(button.session_id),
+            text=button.said,
+            inbox_id=item.id,
+            held=item.held,
+            replaces=letter.arrival.message_id if button.in_place else None,
+        )
+        try:
+            allowed = letter.private or _is_theirs(button, arrival) or await self._door.may_manage(arrival)
+        except GroupUnknown as error:
+            await self._refuse(item, letter, str(error))
+            return
+        if not allowed:
+            await self._refuse(item, letter, _NOT_YOURS)
+            return
+        pressed = await self._buttons.press(button, item.id)
+        if pressed is Pressed.NOW:
+            await self._runner.submit(arrival)
+            await self._answer(letter)
+        else:
+            await self._refuse(item, letter, _BEFORE if pressed is Pressed.BEFORE else _TOO_LATE)
+        if pressed is Pressed.TOO_LATE or not button.in_place:  # what is in place is shown with the answer
+            await self._show(arrival, await self._buttons.left(button.reply))
+
+    async def _button(self, letter: Letter) -> PressedButton | None:
+        """The button that was pressed, if it stands in that chat: a client may send whatever it likes."""
+        assert letter.press is not None, "only presses come here"  # noqa: S101  # states what Intake sees to
+        button = await self._buttons.find(letter.press.button)
+        here = chat_of(letter.arrival.address)
+        return button if button is not None and chat_of(address_of(button.session_id)) == here else None
+
+    async def _refuse(self, item: InboxItem, letter: Letter, why: str) -> None:
+        await self._mailbox.done([item.id])
+        await self._answer(letter, why)
+
+    async def _answer(self, letter: Letter, text: str | None = None) -> None:
+        """Tell Telegram that the press has arrived; `text` is shown to who pressed, and to nobody else."""
+        assert letter.press is not None, "only presses come here"  # noqa: S101  # the same
+        try:
+            await self._bot.answer_callback_query(letter.press.query, text)
+        except TelegramError as error:  # such as for a press before a downtime: it waits for no answer any more
+            log.info("press_not_answered", reason=str(error))
+
+    async def _show(self, arrival: Arrival, keyboard: PlacedKeyboard) -> None:
+        """Have the message show the buttons that are left. What is still shown for want of that is used up anyway."""
+        try:
+            await self._bot.edit_message_reply_markup(
+                chat_of(arrival.address), int(arrival.message_id or 0), reply_markup=markup_of(keyboard)
+            )
+        except TelegramError as error:
+            log.info("buttons_not_taken_away", reason=str(error))
+
+
+def _is_theirs(button: PressedButton, arrival: Arrival) -> bool:
+    """Whether who presses had the button shown, and may say by themselves what it says."""
+    return button.asker == arrival.speaker_id and parse_command(button.said)[0] not in GUARDED

@@ -1,0 +1,83 @@
+"""The vocabulary of buttons: what stands under a reply to be pressed instead of typing a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ABOUT_CHARACTERS = 24
+"""What is shown on a button of what it is about: a telephone shows some 30 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Says `label`; whoever presses it says `text`, a command or a message, as if it had been typed.
+
+    about: what it is about, shown where buttons stand beside each other that say the same. in_place: the answer takes
+    the place of the message that the button stands under (commands only). minutes: how long it may be pressed; None:
+    for as long as the mail of the channel is kept.
+    """
+
+    label: str
+    text: str
+    about: str = ""
+    in_place: bool = False
+    minutes: int | None = None
+
+
+Keyboard = tuple[tuple[Button, ...], ...]
+"""Rows of buttons. A press uses up its row, so what excludes each other stands in one; one in place uses up all."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuietLine:
+    """What is told under a reply without being part of it, and what may be done about it."""
+
+    text: str
+    keyboard: Keyboard = ()
+
+
+THIS_TURN = "{turn}"
+"""Stands in a button's text for the number of the turn that its reply ends, which nobody knows before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedButton:
+    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
+
+    id: str
+    label: str
+
+
+PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
+"""Rows of buttons that can still be pressed."""
+
+
+def undo_button(change: int, about: str) -> Button:
+    """Takes back the change of memory of that number."""
+    return Button("Undo", f"/undo_{change}", about)
+
+
+def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
+    """Settles what is not confirmed: the entry of that number."""
+    return Button("Right", f"/confirm_{entry}", about), Button("Wrong", f"/forget_{entry}", about)
+
+
+def rows_of(lines: Iterable[QuietLine]) -> Keyboard:
+    """The rows of all lines; where there are several, the first button of each says what it is about."""
+    rows = [row for line in lines for row in line.keyboard]
+    if len(rows) <= 1:
+        return tuple(rows)
+    return tuple((replace(row[0], label=_with_subject(row[0])), *row[1:]) for row in rows)
+
+
+def _with_subject(button: Button) -> str:
+    about = " ".join(button.about.split())
+    if not about:
+        return button.label
+    return (
+        f"{button.label}: {about}" if len(about) <= ABOUT_CHARACTERS else f"{button.label}: {about[:ABOUT_CHARACTERS]}…"
+    )

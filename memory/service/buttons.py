@@ -1,0 +1,79 @@
+"""Which buttons stand under the replies of a channel, and what a press of one of them does to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from memory.store.button_rows import PLACED, PRESSABLE, placed
+
+if TYPE_CHECKING:
+    from memory.buttons import PlacedKeyboard
+    from memory.store.database import Database
+
+
+class Pressed(StrEnum):
+    """What a press came to."""
+
+    NOW = "now"
+    BEFORE = "before"
+    TOO_LATE = "too late"
+
+
+@dataclass(frozen=True, slots=True)
+class PressedButton:
+    """A button that somebody presses. said: what it says for them. asker: who may press it, where that is one person.
+
+    reply: the number of the reply that it stands under, in the outbox.
+    """
+
+    id: str
+    reply: int
+    session_id: str
+    said: str
+    in_place: bool
+    asker: str | None
+
+
+class Buttons:
+    """The buttons of one channel. They are kept, so they can be pressed after a restart."""
+
+    def __init__(self, database: Database, channel: str) -> None:
+        self._database = database
+        self._channel = channel
+
+    async def find(self, button_id: str) -> PressedButton | None:
+        """The button of that id; None for one that was never there, or that is gone with its reply."""
+        row = await self._database.row(
+            "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
+            " WHERE b.id = ? AND o.channel = ?",
+            (button_id, self._channel),
+        )
+        if row is None:
+            return None
+        return PressedButton(
+            row["id"], row["outbox_id"], row["session_id"], row["said"], bool(row["in_place"]), row["asker"]
+        )
+
+    async def press(self, button: PressedButton, by: int) -> Pressed:
+        """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox.
+
+        The same press counts as often as it comes, since one that was interrupted is taken up again.
+        """
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                f"UPDATE buttons AS b SET pressed_by = :by WHERE outbox_id = :reply AND {PRESSABLE} AND (:all OR line ="
+                " (SELECT line FROM buttons WHERE id = :id))"
+                f" AND EXISTS (SELECT 1 FROM buttons b WHERE b.id = :id AND {PRESSABLE})",
+                {"by": by, "reply": button.reply, "all": button.in_place, "id": button.id},
+            )
+            (row,) = await connection.execute_fetchall("SELECT pressed_by FROM buttons WHERE id = ?", (button.id,))
+        if row[0] is None:
+            return Pressed.TOO_LATE
+        return Pressed.NOW if row[0] == by else Pressed.BEFORE
+
+    async def left(self, reply: int) -> PlacedKeyboard:
+        """The buttons under a reply that can still be pressed."""
+        found = await self._database.value(f"SELECT {PLACED} FROM outbox o WHERE o.id = ?", (reply,))
+        return placed(found) if found is not None else ()

@@ -1,0 +1,71 @@
+"""Buttons as rows, written in the very transaction that writes the reply that they stand under."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from memory.buttons import THIS_TURN, PlacedButton, PlacedKeyboard
+from memory.clock import to_text
+from memory.messages import storable
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import aiosqlite
+
+    from memory.buttons import Keyboard
+
+_ID_BYTES = 12
+"""A button's id is not to be guessed, and not given twice by a database that was restored from a backup."""
+
+PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > present()))"
+"""Whether the button `b` can still be pressed."""
+
+PLACED = (
+    "(SELECT json_group_array(json_array(b.line, b.id, b.label)) FROM"
+    f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND {PRESSABLE} ORDER BY b.rowid) b)"
+)
+"""The buttons under the reply `o` that can still be pressed, for `placed`."""
+
+
+async def place_buttons(
+    connection: aiosqlite.Connection,
+    reply: int | None,
+    keyboard: Keyboard,
+    *,
+    asker: str | None,
+    now: datetime,
+    turn_id: int | None = None,
+) -> None:
+    """Put buttons under a reply in the outbox.
+
+    asker: the channel's id of who may press them; None: whoever the chat is with, or looks after it.
+    """
+    await connection.executemany(
+        "INSERT INTO buttons (id, outbox_id, line, label, said, in_place, asker, expires_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                secrets.token_urlsafe(_ID_BYTES),
+                reply,
+                line,
+                storable(button.label),
+                storable(button.text.replace(THIS_TURN, str(turn_id))),
+                button.in_place,
+                asker,
+                to_text(now + timedelta(minutes=button.minutes)) if button.minutes is not None else None,
+            )
+            for line, row in enumerate(keyboard)
+            for button in row
+        ],
+    )
+
+
+def placed(found: str) -> PlacedKeyboard:
+    """The rows in what `PLACED` gives."""
+    rows = groupby(json.loads(found), key=lambda button: button[0])
+    return tuple(tuple(PlacedButton(button_id, label) for _, button_id, label in row) for _, row in rows)

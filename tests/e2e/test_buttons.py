@@ -1,0 +1,313 @@
+"""Buttons under replies: what is pressed is done once, by whom it is for, also after a restart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.buttons import Button, QuietLine, rows_of
+from memory.service.notices import PendingNotices
+from tests.support.servers.model import Fails, Holds, Says
+from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts, toasts
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+GUEST = 4004
+REFUSED = "In a group such a button is for its administrators, or for whoever asked."
+
+
+async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
+    """Wait until the bot has said something with that text in it."""
+    await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
+
+
+async def noted(telegram: BotApiServer, what: str = "tea") -> None:
+    """Ann says what she prefers, which is noted with a button below."""
+    telegram.user_says(f"I prefer {what} in the morning.", chat_id=ANN)
+    await said(telegram, f"I prefer {what} in the morning")
+
+
+async def test_a_button_under_a_quiet_line_takes_back_what_it_tells(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        await noted(telegram)
+        assert labels(telegram) == ["Undo"]
+        press(telegram, "Undo")
+        await said(telegram, "Taken back: I prefer tea in the morning")
+        await telegram.wait_for(lambda: labels(telegram) == [])
+        assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 0
+        await telegram.wait_for(lambda: toasts(telegram) == [None])
+
+
+async def test_a_button_takes_back_its_own_change_and_not_the_newest(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        await noted(telegram)
+        telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
+        await said(telegram, "Remembered")
+        press(telegram, "Undo")
+        await said(telegram, "Taken back: I prefer tea in the morning")
+        left = await app.database.rows("SELECT content FROM entries")
+    assert [row["content"] for row in left] == ["The spare key is at Ann's."]
+
+
+async def test_what_was_changed_since_is_not_taken_back_by_half(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        await noted(telegram)
+        telegram.user_says("Actually, I prefer coffee in the morning.", chat_id=ANN)
+        await said(telegram, "(was: I prefer tea in the morning")
+        first = telegram.sent(ANN)[0]
+        assert first.reply_markup is not None
+        telegram.user_presses(first.reply_markup["inline_keyboard"][0][0]["callback_data"], first.message_id, ANN, ANN)
+        await said(telegram, "That was changed again since: /undo takes back the newest change first.")
+        assert await app.database.value("SELECT count(*) FROM entries") == 2
+
+
+async def test_a_press_twice_does_the_thing_once(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
+        await said(telegram, "Remembered")
+        await noted(telegram)
+        for _ in range(3):
+            press(telegram, "Undo")
+        await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
+        telegram.user_says("/status", chat_id=ANN)
+        await said(telegram, "Queue")
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+    assert sorted(toasts(telegram), key=str) == [None, "That was pressed already.", "That was pressed already."]
+    assert sum("Taken back" in text for text in texts(telegram)) == 1
+
+
+async def test_a_button_works_after_a_restart(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        await noted(telegram)
+    async with serve():
+        press(telegram, "Undo")
+        await said(telegram, "Taken back")
+
+
+async def test_a_press_that_was_received_and_not_carried_out_is_carried_out_after_a_restart(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        await noted(telegram)
+        held = Holds("thinking")
+        model.script(held)
+        telegram.user_says("A long question", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN)[-1:] == ["thinking"])
+        press(telegram, "Undo")
+        await telegram.wait_for(lambda: toasts(telegram) == [None])
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+    async with serve() as app:
+        await said(telegram, "Taken back")
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+
+
+async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    """F28: any group member could press a button."""
+    asker, owner = 5005, 6006
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        model.script(Fails(404))
+        telegram.user_says(
+            "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=asker
+        )
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Try again", "Undo"])
+        telegram.owns(owner, GROUP)
+        for label in ("Undo", "Try again"):
+            press(telegram, label, GROUP, GUEST)
+        await telegram.wait_for(lambda: len(toasts(telegram)) == 2)
+        assert set(toasts(telegram)) == {REFUSED}
+        assert labels(telegram, GROUP) == ["Try again", "Undo"]
+        assert len(texts(telegram, GROUP)) == len(model.requests) == 1
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+        press(telegram, "Undo", GROUP, owner)
+        await said(telegram, "Taken back", GROUP)
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+        press(telegram, "Try again", GROUP, asker)
+        await said(telegram, "You said", GROUP)
+
+
+async def test_28_who_asked_may_not_do_by_button_what_they_may_not_type(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        telegram.user_says(
+            "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=GUEST
+        )
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo"])
+        press(telegram, "Undo", GROUP, GUEST)
+        await telegram.wait_for(lambda: toasts(telegram) == [REFUSED])
+        assert labels(telegram, GROUP) == ["Undo"]
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+
+
+async def test_28_a_button_of_another_chat_and_one_that_never_was_do_nothing(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GUEST}") as app:
+        await noted(telegram)
+        message = telegram.sent(ANN)[0]
+        assert message.reply_markup is not None
+        of_ann = message.reply_markup["inline_keyboard"][0][0]["callback_data"]
+        telegram.user_says("/help", chat_id=GUEST)
+        await said(telegram, "/help", GUEST)
+        for data in (of_ann, "/forget all confirm", "0"):
+            telegram.user_presses(data, telegram.sent(GUEST)[0].message_id, GUEST, GUEST)
+        await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
+        assert set(toasts(telegram)) == {"That button is too old: send the command instead, /help shows them all."}
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+    assert labels(telegram) == ["Undo"]
+
+
+async def test_a_stranger_who_presses_is_answered_and_nothing_of_it_is_kept(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve() as app:
+        telegram.user_says("hello", chat_id=STRANGER)
+        await telegram.wait_for(lambda: telegram.sent(STRANGER))
+        telegram.user_presses("words of a stranger", telegram.sent(STRANGER)[0].message_id, STRANGER, STRANGER)
+        await telegram.wait_for(lambda: toasts(telegram) == ["This bot is private."])
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+
+
+async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        telegram.user_says(
+            "@mneme_test_bot I prefer tea in the morning.",
+            chat_id=GROUP,
+            chat_type="supergroup",
+            user_id=ANN,
+            thread_id=7,
+        )
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo"])
+        press(telegram, "Undo", GROUP, ANN)
+        await said(telegram, "Taken back", GROUP)
+    assert [message.thread_id for message in telegram.sent(GROUP)] == [7, 7]
+
+
+async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        for text in ("Ann's cat is called Tom.", "Ann moves to Lviv in May."):
+            telegram.user_says(f"/remember {text}", chat_id=ANN)
+            await said(telegram, f": {text}")
+        ids = [row["id"] for row in await app.database.rows("SELECT id FROM entries ORDER BY id")]
+        async with app.database.transaction() as connection:
+            await connection.execute("UPDATE entries SET unconfirmed = 'nobody said so'")
+        rows = tuple(
+            (Button("Right", f"/confirm_{number}", about), Button("Wrong", f"/forget_{number}", about))
+            for number, about in zip(ids, ("the cat", "the move"), strict=True)
+        )
+        await PendingNotices(app.database, app.clock).add(f"telegram:{ANN}", QuietLine("Not sure: two things", rows))
+        telegram.user_says("hello", chat_id=ANN)
+        await said(telegram, "Not sure: two things")
+        assert labels(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]
+        press(telegram, "Right: the cat")
+        await said(telegram, "Confirmed: Ann's cat is called Tom.")
+        await telegram.wait_for(lambda: labels(telegram) == ["Right: the move", "Wrong"])
+        press(telegram, "Wrong")
+        await said(telegram, "Forgotten")
+        await telegram.wait_for(lambda: labels(telegram) == [])
+        held = await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL AND unconfirmed IS NULL")
+    assert [row["content"] for row in held] == ["Ann's cat is called Tom."]
+
+
+async def test_forget_all_asks_by_button_and_its_answer_takes_the_place_of_the_question(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve() as app:
+        for press_this, answer, left in (
+            ("Keep it", "Nothing was deleted.", 1),
+            ("Delete everything", "Everything", 0),
+        ):
+            if left:
+                telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
+                await said(telegram, "Remembered")
+            telegram.user_says("/forget all", chat_id=ANN)
+            await telegram.wait_for(lambda: "Delete everything" in labels(telegram))
+            press(telegram, press_this)
+            await said(telegram, answer)
+            assert labels(telegram) == []
+            assert await app.database.value("SELECT count(*) FROM entries") == left
+    assert not any("for good" in text for text in texts(telegram))
+
+
+async def test_the_button_that_deletes_everything_can_be_pressed_for_ten_minutes(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
+        telegram.user_says("/forget all", chat_id=ANN)
+        await telegram.wait_for(lambda: labels(telegram))
+        clock.forward(minutes=11)
+        press(telegram, "Delete everything")
+        await telegram.wait_for(lambda: toasts(telegram) == ["The time for that button is over: ask again."])
+        await telegram.wait_for(lambda: labels(telegram) == ["Keep it"])
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+
+
+async def test_a_failed_answer_can_be_tried_again_by_button_until_something_else_was_said(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        model.script(Fails(404), Says("Here it is."), Fails(404))
+        telegram.user_says("A question", chat_id=ANN)
+        await telegram.wait_for(lambda: labels(telegram) == ["Try again"])
+        press(telegram, "Try again")
+        await said(telegram, "Here it is.")
+        await telegram.wait_for(lambda: labels(telegram) == [])
+        telegram.user_says("Another", chat_id=ANN)
+        await telegram.wait_for(lambda: labels(telegram) == ["Try again"])
+        telegram.user_says("And now?", chat_id=ANN)
+        await said(telegram, "You said: And now?")
+        press(telegram, "Try again")
+        await said(telegram, "Something else was said since: /retry alone tries the last message again.")
+    assert sum(request.last == "A question" for request in model.requests) == 2
+
+
+async def test_a_press_is_answered_when_telegram_stalls_over_the_group_and_holds_up_nobody(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        telegram.user_says(
+            "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=5005
+        )
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo"])
+        telegram.fault("getChatMember", stall=True)
+        press(telegram, "Undo", GROUP, GUEST)
+        await telegram.wait_for(lambda: telegram.calls_to("getChatMember"))
+        telegram.user_says("/help", chat_id=ANN)
+        await said(telegram, "/help")
+        assert toasts(telegram) == []
+        telegram.fault("getChatMember", error_code=500, description="Internal Server Error")
+        press(telegram, "Undo", GROUP, GUEST)
+        await telegram.wait_for(
+            lambda: toasts(telegram) == ["Telegram does not say who looks after this group: try again in a moment."]
+        )
+
+
+async def test_a_press_that_telegram_no_longer_waits_for_is_carried_out(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        await noted(telegram)
+        for method in ("answerCallbackQuery", "editMessageReplyMarkup"):
+            telegram.fault(method, error_code=400, description="Bad Request: query is too old")
+        press(telegram, "Undo")
+        await said(telegram, "Taken back")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_where_several_rows_stand_each_says_what_it_is_about(count: int) -> None:
+    lines = [QuietLine("noted", ((Button("Undo", f"/undo_{n}", "a long story " * n),),)) for n in range(1, count + 1)]
+    shown = [row[0].label for row in rows_of(lines)]
+    expected = ["Undo: a long story", "Undo: a long story a long stor…", "Undo: a long story a long stor…"]
+    assert shown == (expected if count > 1 else ["Undo"])
+
+
+async def test_without_notices_there_are_no_buttons(start: OpenApp, serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(memory_notices=False):
+        telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
+        await said(telegram, "You said")
+    assert labels(telegram) == []
