@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.chat.access_commands import AccessCommands
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
 from bot.chat.lanes import Lanes
@@ -25,6 +26,7 @@ from bot.media import media_reader
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from bot.talking import Talking, models_of, talking_of
+from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
@@ -34,6 +36,7 @@ from memory.consolidation.asking import Asking
 from memory.consolidation.consolidation import ConsolidationService, Patience
 from memory.consolidation.due import DueConversations
 from memory.consolidation.writing import Writing
+from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.retrieval.activation import use_half_life
@@ -228,7 +231,9 @@ def _assemble(
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)
     looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reading, memory.reinforcement)
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
-    commands = command_table([*conversation.commands(), *looking.commands(), *changing.commands()])
+    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
+    groups = (conversation, looking, changing, letting_in)
+    commands = command_table(command for group in groups for command in group.commands())
     return App(
         settings=settings,
         clock=clock,

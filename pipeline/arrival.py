@@ -73,6 +73,9 @@ class Channel(Protocol):
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said."""
 
+    async def is_owner(self, arrival: Arrival) -> bool:
+        """Whether the bot belongs to who sent it."""
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message, also over a restart."""
 

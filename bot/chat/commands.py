@@ -24,6 +24,10 @@ GUARDED = frozenset(("memory", "confirm", "forget", "undo", "export"))
 """Commands that show or change what a whole group has said: there they are for its administrators and the owner."""
 
 
+OWNERS = frozenset(("letin", "keepout"))
+"""Commands for whoever the bot belongs to."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
     """One use of a command."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.commands import GUARDED, Answer, CommandCall, RunAgain, parse_command
+from bot.chat.commands import GUARDED, OWNERS, Answer, CommandCall, RunAgain, parse_command
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -218,9 +218,8 @@ class SessionRunner:
             if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
             async with arrival.channel.busy(arrival):
-                if command.name in GUARDED and not await arrival.channel.may_manage(arrival):
-                    result: CommandResult = f"In a group /{name} is for its administrators and for the bot's owner."
-                else:
+                result: CommandResult | None = await _forbidden(arrival, command)
+                if result is None:
                     result = await self._once(arrival, command, CommandCall(session, name, argument))
         except MnemeError as error:
             result = str(error)
@@ -263,3 +262,12 @@ class SessionRunner:
             return f"This was done before I was interrupted, and not a second time: {asked}"
         with self._effects.caused_by(causes):
             return await command.run(call)
+
+
+async def _forbidden(arrival: Arrival, command: Command) -> str | None:
+    """What they are told who may not use a command; None for who may."""
+    if command.name in GUARDED and not await arrival.channel.may_manage(arrival):
+        return f"In a group /{command.name} is for its administrators and for the bot's owner."
+    if command.name in OWNERS and not await arrival.channel.is_owner(arrival):
+        return f"/{command.name} is for the bot's owner."
+    return None

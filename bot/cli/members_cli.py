@@ -35,7 +35,7 @@ async def _access() -> AsyncIterator[AccessList]:
 
 @members_cli.command("list")
 def list_members() -> None:
-    """Who was let in by the one-time code; others are in TELEGRAM_ALLOWED_IDS."""
+    """Who came in by the one-time code or was let in by the owner; others are in TELEGRAM_ALLOWED_IDS."""
 
     async def show() -> None:
         async with _access() as access:
@@ -43,7 +43,8 @@ def list_members() -> None:
         if not members:
             typer.echo("Nobody has claimed the bot.", err=True)
         for member in members:
-            typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC")
+            how = ", let in by the owner" if member.let_in else ""
+            typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
 
     asyncio.run(show())
 

@@ -55,6 +55,10 @@ class ConsoleChannel:
         """Who sits here may."""
         return True
 
+    async def is_owner(self, arrival: Arrival) -> bool:
+        """Who sits at the machine has it all."""
+        return True
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Nothing to keep: what was typed is in memory and on the screen."""
 

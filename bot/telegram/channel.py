@@ -92,6 +92,10 @@ class TelegramChannel:
         """In a group its administrators and the owner; in a private chat whoever it is with."""
         return await self._door.may_manage(arrival)
 
+    async def is_owner(self, arrival: Arrival) -> bool:
+        """Who has claimed the bot, or stands in TELEGRAM_ALLOWED_IDS."""
+        return await self._door.is_owner(int(arrival.speaker_id or 0))
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message."""
         await self._mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)

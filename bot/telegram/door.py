@@ -15,6 +15,7 @@ from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.rendering import render
 from bot.telegram.updates import group_move
+from memory.buttons import Button
 from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError
 from memory.log.sessions import Address
@@ -32,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 STRANGER_PATIENCE = 5.0
 """Seconds that telling a stranger may hold up everybody else's messages."""
+MOST_ASKED = 3
+"""How many of those in TELEGRAM_ALLOWED_IDS are asked about a stranger, where nobody has claimed the bot."""
 _WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. Write to me!"
 _WRONG_CODE = (
     "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
@@ -77,7 +80,7 @@ class Door:
         if arrival.speaker is None:
             return True
         user = int(arrival.speaker_id or 0)
-        if user in self._allowed or await self._access.is_member(user):
+        if await self.is_owner(user):
             return True
         try:
             member = await self._bot.get_chat_member(chat_of(arrival.address), user)
@@ -85,6 +88,10 @@ class Door:
             log.warning("group_unknown", reason=str(error))
             raise GroupUnknown("Telegram does not say who looks after this group: try again in a moment.") from error
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
+
+    async def is_owner(self, user: int) -> bool:
+        """Whether the bot belongs to a user, who was not only let in."""
+        return user in self._allowed or user in await self._access.owners()
 
     async def turn_away(self, letter: Letter) -> None:
         """Answer a stranger once, and each of a few wrong codes; with the right one the bot becomes theirs.
@@ -105,6 +112,20 @@ class Door:
             log.info("not_let_in", chat=chat, user=user)
             if letter.private:
                 await self._tell(letter, _STRANGER)
+                await self._ask_about(letter)
+
+    async def _ask_about(self, letter: Letter) -> None:
+        """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
+        claimed = (await self._access.owners())[:1]
+        # who stands in the settings was put there by the owner, or is the owner
+        asked = claimed or sorted(user for user in self._allowed if user > 0)[:MOST_ASKED]
+        user = letter.user_id
+        if not asked or not await self._access.is_to_be_asked_about(user):
+            return
+        row = (Button("Let in", f"/letin_{user}"), Button("No", f"/keepout_{user}"))
+        for owner in asked:
+            session_id = Address(CHANNEL, str(owner)).session_id
+            await self._outbox.answer(session_id, f"{letter.name} (id {user}) wants in.", keyboard=(row,))
 
     async def see_move(self, update: Update) -> None:
         """Tell a group that we serve what to do when Telegram gives it another id, by which nobody has let it in."""

@@ -44,6 +44,7 @@ class Press:
 class Letter:
     """A message of a person, as far as Mneme reads it, and what decides whether it may come in.
 
+    name: how the person is called, as it may be shown to others.
     quoted_reply: the message of ours that it answers, by Telegram's number. press: the button that was pressed in the
     place of writing; what it says is in the store.
     """
@@ -52,6 +53,7 @@ class Letter:
     user_id: int
     private: bool
     edited: bool
+    name: str = ""
     quoted_reply: str | None = None
     press: Press | None = None
 
@@ -139,7 +141,8 @@ def letter_of(
     )
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
-    return Letter(arrival, message.from_user.id, private, edited=update.message is None, quoted_reply=answers)
+    name, edited = plain_name(message.from_user.full_name), update.message is None
+    return Letter(arrival, message.from_user.id, private, edited=edited, name=name, quoted_reply=answers)
 
 
 def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -24,16 +25,22 @@ _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 _LENGTH = 10
 
 
+ASKED_PER_HOUR = 5
+"""Strangers at most about whom the owner is asked in an hour, so that nobody fills their chat by being many."""
+_HOUR = timedelta(hours=1)
+
+
 class NoMember(MnemeError):
     """Somebody is to be shut out who was not let in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody who has claimed the bot."""
+    """Somebody who has claimed the bot, or whom its owner has let in."""
 
     user_id: int
     since: datetime
+    let_in: bool = False
 
 
 class Tally:
@@ -59,6 +66,7 @@ class AccessList:
         self._clock = clock
         self._tries = Tally()
         self._tried = ""
+        self._asked: deque[datetime] = deque(maxlen=ASKED_PER_HOUR)
 
     async def new_claim_code(self) -> str:
         """A fresh one-time code; it replaces an earlier one and is valid for a day."""
@@ -104,18 +112,48 @@ class AccessList:
         return found is not None
 
     async def is_member(self, user_id: int) -> bool:
-        """Whether a user has claimed the bot."""
+        """Whether a user has claimed the bot, or was let in."""
         found = await self._database.value(
             "SELECT 1 FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
         )
         return found is not None
 
     async def members(self) -> list[Member]:
-        """Who has claimed the bot, the first one first."""
+        """Who has claimed the bot or was let in, the first one first."""
         rows = await self._database.rows(
-            "SELECT user_id, since FROM members WHERE channel = ? ORDER BY since, user_id", (self._channel,)
+            "SELECT user_id, since, let_in FROM members WHERE channel = ? ORDER BY since, user_id", (self._channel,)
         )
-        return [Member(row["user_id"], from_text(row["since"])) for row in rows]
+        return [Member(row["user_id"], from_text(row["since"]), bool(row["let_in"])) for row in rows]
+
+    async def owners(self) -> list[int]:
+        """Who has claimed the bot, the first one first."""
+        return [member.user_id for member in await self.members() if not member.let_in]
+
+    async def is_to_be_asked_about(self, user_id: int) -> bool:
+        """Whether the owner is to be asked about a stranger: not after a no, and about so many in an hour only."""
+        now = self._clock()
+        refused = await self._database.value(
+            "SELECT 1 FROM refused WHERE channel = ? AND user_id = ?", (self._channel, user_id)
+        )
+        if refused is not None or (len(self._asked) == ASKED_PER_HOUR and now - self._asked[0] < _HOUR):
+            return False
+        self._asked.append(now)
+        return True
+
+    async def let_in(self, user_id: int) -> None:
+        """Let a stranger in, who gets a memory of their own and looks after nothing else."""
+        async with self._database.transaction() as connection:
+            await connection.execute("DELETE FROM refused WHERE channel = ? AND user_id = ?", (self._channel, user_id))
+            await connection.execute(
+                "INSERT INTO members (channel, user_id, since, let_in) VALUES (?, ?, ?, 1) ON CONFLICT DO NOTHING",
+                (self._channel, user_id, now_text(self._clock)),
+            )
+
+    async def refuse(self, user_id: int) -> None:
+        """Don't let a stranger in, and ask about them no more."""
+        await self._database.write(
+            "INSERT INTO refused (channel, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING", (self._channel, user_id)
+        )
 
     async def revoke(self, user_id: int) -> None:
         """Let a member in no longer, from the next message on. Raises NoMember."""

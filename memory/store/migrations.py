@@ -569,6 +569,19 @@ BUTTONS: Migration = (
     "ALTER TABLE notices ADD COLUMN buttons TEXT NOT NULL DEFAULT '[]'",
 )
 
+STRANGERS: Migration = (
+    # whom the owner has let in, who has not claimed the bot
+    "ALTER TABLE members ADD COLUMN let_in INTEGER NOT NULL DEFAULT 0",
+    # about whom the owner is not to be asked again
+    """
+    CREATE TABLE refused (
+        channel TEXT NOT NULL,
+        user_id INTEGER NOT NULL,
+        PRIMARY KEY (channel, user_id)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -591,4 +604,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     MEDIA,
     VECTORS,
     BUTTONS,
+    STRANGERS,
 )

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.buttons import Button, QuietLine, rows_of
+from memory.custody.access import ASKED_PER_HOUR, AccessList
 from memory.service.notices import PendingNotices
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts, toasts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
@@ -311,3 +314,73 @@ async def test_without_notices_there_are_no_buttons(start: OpenApp, serve: Serve
         telegram.user_says("I prefer tea in the morning.", chat_id=ANN)
         await said(telegram, "You said")
     assert labels(telegram) == []
+
+
+async def test_a_stranger_reaches_the_owner_who_lets_them_in(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        telegram.user_says("my strange secret words", chat_id=STRANGER, first_name="Bob")
+        await said(telegram, f"Bob (id {STRANGER}) wants in.")
+        assert labels(telegram) == ["Let in", "No"]
+        press(telegram, "Let in")
+        await said(telegram, f"{STRANGER} may write to me now")
+        telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
+        await said(telegram, "You said: hello", STRANGER)
+        # who was let in lets nobody in, and looks after no group
+        telegram.user_says("/letin 4004", chat_id=STRANGER, first_name="Bob")
+        await said(telegram, "/letin is for the bot's owner.", STRANGER)
+        assert not await AccessList(app.database, "telegram", app.clock).is_member(GUEST)
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"strange secret" not in kept
+
+
+async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve():
+        telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
+        await telegram.wait_for(lambda: labels(telegram))
+        press(telegram, "No")
+        await said(telegram, f"{STRANGER} stays outside")
+    async with serve():
+        telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
+        await telegram.wait_for(lambda: len(telegram.sent(STRANGER)) == 2)
+        telegram.user_says("/help", chat_id=ANN)
+        await said(telegram, "/help")
+    assert sum("wants in" in text for text in texts(telegram)) == 1
+
+
+async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_each(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    async def strangers(first: int) -> list[str]:
+        for number in range(first, first + 2 * ASKED_PER_HOUR):
+            telegram.user_says("hello", chat_id=STRANGER + number)
+            telegram.user_says("hello?", chat_id=STRANGER + number)
+        await telegram.wait_for(lambda: telegram.sent(STRANGER + number))
+        before = len(telegram.sent(ANN))
+        telegram.user_says("/help", chat_id=ANN)
+        await telegram.wait_for(lambda: any("/help" in text for text in texts(telegram)[before:]))
+        return [text for text in texts(telegram) if "wants in" in text]
+
+    telegram.register_chat(ANN)
+    async with serve():
+        assert len(set(await strangers(0))) == ASKED_PER_HOUR
+        assert len(await strangers(100)) == ASKED_PER_HOUR
+        clock.forward(hours=1)
+        assert len(set(await strangers(200))) == 2 * ASKED_PER_HOUR
+
+
+async def test_whoever_claimed_the_bot_is_asked_and_not_who_was_let_in(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids="") as app:
+        access = AccessList(app.database, "telegram", app.clock)
+        assert await access.claim(ANN, await access.new_claim_code())
+        await access.let_in(GUEST)
+        telegram.register_chat(ANN)
+        telegram.register_chat(GUEST)
+        telegram.user_says("hello", chat_id=STRANGER, first_name="_Bob_ <b>/start")
+        await said(telegram, f"Bob b start (id {STRANGER}) wants in.")
+    assert texts(telegram, GUEST) == []

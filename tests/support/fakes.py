@@ -55,6 +55,9 @@ class FakeChannel:
     async def may_manage(self, arrival: Arrival) -> bool:
         return True
 
+    async def is_owner(self, arrival: Arrival) -> bool:
+        return True
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]
 

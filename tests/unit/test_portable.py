@@ -55,7 +55,7 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
                 " VALUES ('2026', ?, 'turn', 'scripted', 1, 2, 3)",
                 (session.id,),
             )
-            await connection.execute("INSERT INTO members VALUES ('telegram', ?, '2026')", (number,))
+            await connection.execute("INSERT INTO members VALUES ('telegram', ?, '2026', 0)", (number,))
         turn = await store.turn(
             session, user(f"{WEIRD} of {owner}"), calls("1"), result("1"), assistant("lighthouse"),
             inbox=(number,), reply=OutgoingReply("telegram", f"reply of {owner}"),
@@ -159,6 +159,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "endpoints",
         "jobs",
         "previews",
+        "refused",
         "set_aside",
         "vectors",
     }

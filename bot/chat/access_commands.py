@@ -1,0 +1,44 @@
+"""Commands of the bot's owner about who may come in: /letin /keepout."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bot.chat.commands import Command, CommandCall, WrongArgument
+
+if TYPE_CHECKING:
+    from memory.custody.access import AccessList
+
+
+class AccessCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(self, access: AccessList) -> None:
+        self._access = access
+
+    def commands(self) -> list[Command]:
+        """The commands."""
+        return [
+            Command("letin", "Let somebody write to me", self.let_in, "ID", repeatable=True),
+            Command("keepout", "Don't let somebody in, and don't ask again", self.keep_out, "ID", repeatable=True),
+        ]
+
+    async def let_in(self, call: CommandCall) -> str:
+        """/letin ID"""
+        user = _user_in(call)
+        await self._access.let_in(user)
+        return f"{user} may write to me now, and gets a memory of their own: tell them to write again."
+
+    async def keep_out(self, call: CommandCall) -> str:
+        """/keepout ID"""
+        user = _user_in(call)
+        await self._access.refuse(user)
+        return f"{user} stays outside, and I don't ask about them again. /letin_{user} lets them in after all."
+
+
+def _user_in(call: CommandCall) -> int:
+    found = re.fullmatch(r"#?(\d{1,15})", call.argument)
+    if found is None:
+        raise WrongArgument(f"/{call.name} takes a Telegram id, such as: /{call.name} 123456789.")
+    return int(found[1])
