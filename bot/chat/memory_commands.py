@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.memory_queries import also_called, in_line, quoted_name
 from bot.chat.status import counted
-from memory.buttons import Button
+from memory.buttons import Button, undo_button
 from memory.store.entry import NewEntry
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memory.learning.learning import Learning
     from memory.ledger.entries import EntryStore
     from memory.ledger.outcomes import Undone
+    from memory.store.entry import Entry
 
 ALL = "all"
 CONFIRMATION = "confirm"
@@ -48,7 +49,7 @@ class MemoryCommands:
             Command("undo", "Take back the last change of memory", self.undo),
         ]
 
-    async def remember(self, call: CommandCall) -> str:
+    async def remember(self, call: CommandCall) -> CommandResult:
         """/remember TEXT"""
         if not call.argument:
             raise WrongArgument("/remember takes what to remember, such as: /remember The spare key is at Ann's.")
@@ -60,16 +61,16 @@ class MemoryCommands:
         if known is not None:
             return f"I knew that already as **{known.name}**, and keep it in mind: {known.content}"
         entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
-        return f"Remembered as **{entry.name}**: {entry.content}"
+        return await self._undoable(f"Remembered as **{entry.name}**: {entry.content}", entry)
 
-    async def confirm(self, call: CommandCall) -> str:
+    async def confirm(self, call: CommandCall) -> CommandResult:
         """/confirm NAME"""
         if not call.argument:
             raise WrongArgument("/confirm takes the name of a memory that I am not sure of: see /memory unsure.")
         owner = call.session.owner
         name = await quoted_name(self._entries, owner, call.argument) or call.argument
         entry = await self._entries.confirm(owner, name)
-        return f"Confirmed: {entry.content} (/undo takes it back)"
+        return await self._undoable(f"Confirmed: {entry.content} (/undo takes it back)", entry)
 
     async def forget(self, call: CommandCall) -> CommandResult:
         """/forget NAME|all"""
@@ -79,7 +80,7 @@ class MemoryCommands:
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             quoted = await quoted_name(self._entries, owner, call.argument)
             entry = await self._entries.remove(owner, quoted or call.argument)
-            return f"Forgotten: **{entry.name}** (/undo brings it back)."
+            return await self._undoable(f"Forgotten: **{entry.name}** (/undo brings it back).", entry)
         if words == [ALL]:
             extent = format_extent(await self._forgetting.extent(owner))
             warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
@@ -90,6 +91,10 @@ class MemoryCommands:
             return "Nothing was deleted."
         gone = await self._forgetting.forget_all(call.session.owner)
         return f"Everything is forgotten: {format_extent(gone)}."
+
+    async def _undoable(self, said: str, entry: Entry) -> CommandResult:
+        change = await self._undo.newest_of(entry)
+        return said if change is None else Answer(said, ((undo_button(change, entry.content),),))
 
     async def undo(self, call: CommandCall) -> str:
         """/undo [#CHANGE]"""

@@ -6,7 +6,8 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from bot.chat.commands import Command, CommandCall, WrongArgument
+from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
+from bot.chat.memory_browser import entry_keyboard, kinds_keyboard, page_keyboard, unsure_keyboard
 from bot.chat.status import counted
 from memory.retrieval.activation import format_record
 from memory.retrieval.paging import NoSuchPage
@@ -91,42 +92,49 @@ class MemoryQueries:
         more = f"/recall all {subject} {found.number + 1} shows more, {found.left} are left."
         return "\n".join([*found.lines, *(["", more] if found.left else [])])
 
-    async def memory(self, call: CommandCall) -> str:
+    async def memory(self, call: CommandCall) -> CommandResult:
         """/memory [KIND|NAME|unsure|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
         owner = call.session.owner
         named = await quoted_name(self._entries, owner, call.argument)
         if named is not None:
-            return format_entry(await self._entries.get(owner, named))
+            return await self._entry(owner, named)
         hint = await also_called(self._entries, owner, call.argument, "memory", "shows it")
         if call.argument.lower() == WHY:
             return format_reasons(await self._activation_log.last(call.session.id)) + hint
         if call.argument.lower() == UNSURE:
-            return format_unsure(await self._entries.unconfirmed(owner, PAGE + 1)) + hint
+            unsure = await self._entries.unconfirmed(owner, PAGE + 1)
+            return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
         # without such a page, what is called so can only be the entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
-            return await self._listing(owner, kind, page, counts.get(kind, 0)) + hint
-        return format_entry(await self._entries.get(owner, call.argument))
+            return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
+        return await self._entry(owner, call.argument)
 
-    async def _overview(self, owner: str) -> str:
+    async def _entry(self, owner: str, name: str) -> CommandResult:
+        entry = await self._entries.get(owner, name)
+        return Answer(format_entry(entry), entry_keyboard(entry))
+
+    async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)
         if not counts:
             return "I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation."
         lines = [f"- {kind}: {count}" for kind, count in counts.items()]
-        return "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
+        text = "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
+        return Answer(text, kinds_keyboard(counts, unsure=bool(await self._entries.unconfirmed(owner, 1))))
 
-    async def _listing(self, owner: str, kind: str, page: int, count: int) -> str:
+    async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
         pages = _pages(count)
         if page > pages:
             raise WrongArgument(f"There is no page {page} of {kind}: choose one from 1 to {pages}.")
         found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in found]
         more = f" /memory {kind} {page + 1} shows more." if page < pages else ""
-        return "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines])
+        text = "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines]) + hint
+        return Answer(text, page_keyboard(kind, page, pages, found))
 
 
 async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:

@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram import BotCommand
+from telegram import BotCommand, LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
-from telegram.ext import AIORateLimiter
+from telegram.ext import AIORateLimiter, Defaults
 from telegram.request import HTTPXRequest
 
 from bot.telegram import CHANNEL
@@ -44,6 +44,13 @@ log = structlog.get_logger(__name__)
 
 SEND_TIMEOUT = 30
 """Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
+DESCRIPTION = (
+    "I remember what we talk about. What I keep you can see with /memory, correct, take back with /undo, "
+    "and have forgotten with /forget. I belong to one person, and let in whom they let in."
+)
+"""What an empty chat with the bot shows."""
+SHORT_DESCRIPTION = "A private assistant that remembers, and whose memory you can see and correct."
+"""What the bot's profile shows."""
 START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
 
@@ -80,6 +87,7 @@ def telegram_bot(
             get_updates_request=HTTPXRequest(
                 read_timeout=SEND_TIMEOUT, proxy=proxy, httpx_kwargs={"verify": tls_context()}
             ),
+            defaults=Defaults(link_preview_options=LinkPreviewOptions(is_disabled=True)),
             # paces requests, but never sleeps through a flood limit: that would freeze every chat for one
             rate_limiter=AIORateLimiter(max_retries=0),
         )
@@ -151,6 +159,11 @@ async def _set_menu(bot: PollingBot, commands: list[Command]) -> None:
         # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
         await bot.delete_webhook(drop_pending_updates=False)
         await bot.set_my_commands([BotCommand(c.name, c.description) for c in commands])
+        # what its owner wrote with @BotFather stays
+        if not (await bot.get_my_description()).description:
+            await bot.set_my_description(DESCRIPTION)
+        if not (await bot.get_my_short_description()).short_description:
+            await bot.set_my_short_description(SHORT_DESCRIPTION)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

@@ -12,6 +12,7 @@ from memory.store.entry_rows import known_owner
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
+    from memory.store.entry import Entry
 
 
 class Undo:
@@ -21,6 +22,13 @@ class Undo:
         self._database = database
         self._changes = changes
         self._files = files
+
+    async def newest_of(self, entry: Entry) -> int | None:
+        """The number of the newest change of an entry that still stands."""
+        found = await self._database.value(
+            "SELECT batch FROM changes WHERE entry_id = ? AND undone_at IS NULL ORDER BY id DESC LIMIT 1", (entry.id,)
+        )
+        return None if found is None else int(found)
 
     async def undo(self, owner: str, number: int | None = None) -> Undone | None:
         """Take back the newest change of an owner that still stands, or the one of that number; None without one.

@@ -9,8 +9,10 @@ import pytest
 from memory.buttons import Button, QuietLine, rows_of
 from memory.custody.access import ASKED_PER_HOUR, AccessList
 from memory.service.notices import PendingNotices
+from memory.store.entry import Kind, NewEntry
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts, toasts
+from tests.support.talk import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +54,7 @@ async def test_a_button_takes_back_its_own_change_and_not_the_newest(serve: Serv
         await noted(telegram)
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await said(telegram, "Remembered")
-        press(telegram, "Undo")
+        press(telegram, "Undo", which=0)
         await said(telegram, "Taken back: I prefer tea in the morning")
         left = await app.database.rows("SELECT content FROM entries")
     assert [row["content"] for row in left] == ["The spare key is at Ann's."]
@@ -192,6 +194,11 @@ async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotAp
     assert [message.thread_id for message in telegram.sent(GROUP)] == [7, 7]
 
 
+def unsettled(telegram: BotApiServer) -> list[str]:
+    """The buttons that do not take anything back."""
+    return [label for label in labels(telegram) if label != "Undo"]
+
+
 async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         for text in ("Ann's cat is called Tom.", "Ann moves to Lviv in May."):
@@ -207,13 +214,13 @@ async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Se
         await PendingNotices(app.database, app.clock).add(f"telegram:{ANN}", QuietLine("Not sure: two things", rows))
         telegram.user_says("hello", chat_id=ANN)
         await said(telegram, "Not sure: two things")
-        assert labels(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]
+        assert unsettled(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]
         press(telegram, "Right: the cat")
         await said(telegram, "Confirmed: Ann's cat is called Tom.")
-        await telegram.wait_for(lambda: labels(telegram) == ["Right: the move", "Wrong"])
+        await telegram.wait_for(lambda: unsettled(telegram) == ["Right: the move", "Wrong"])
         press(telegram, "Wrong")
         await said(telegram, "Forgotten")
-        await telegram.wait_for(lambda: labels(telegram) == [])
+        await telegram.wait_for(lambda: unsettled(telegram) == [])
         held = await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL AND unconfirmed IS NULL")
     assert [row["content"] for row in held] == ["Ann's cat is called Tom."]
 
@@ -233,7 +240,7 @@ async def test_forget_all_asks_by_button_and_its_answer_takes_the_place_of_the_q
             await telegram.wait_for(lambda: "Delete everything" in labels(telegram))
             press(telegram, press_this)
             await said(telegram, answer)
-            assert labels(telegram) == []
+            assert unsettled(telegram) == []
             assert await app.database.value("SELECT count(*) FROM entries") == left
     assert not any("for good" in text for text in texts(telegram))
 
@@ -244,11 +251,11 @@ async def test_the_button_that_deletes_everything_can_be_pressed_for_ten_minutes
     async with serve() as app:
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         telegram.user_says("/forget all", chat_id=ANN)
-        await telegram.wait_for(lambda: labels(telegram))
+        await telegram.wait_for(lambda: unsettled(telegram))
         clock.forward(minutes=11)
         press(telegram, "Delete everything")
         await telegram.wait_for(lambda: toasts(telegram) == ["The time for that button is over: ask again."])
-        await telegram.wait_for(lambda: labels(telegram) == ["Keep it"])
+        await telegram.wait_for(lambda: unsettled(telegram) == ["Keep it"])
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
@@ -384,3 +391,76 @@ async def test_whoever_claimed_the_bot_is_asked_and_not_who_was_let_in(serve: Se
         telegram.user_says("hello", chat_id=STRANGER, first_name="_Bob_ <b>/start")
         await said(telegram, f"Bob b start (id {STRANGER}) wants in.")
     assert texts(telegram, GUEST) == []
+
+
+async def shows(telegram: BotApiServer, *buttons: str) -> None:
+    """Wait until these are the only buttons in Ann's chat."""
+    await telegram.wait_for(lambda: labels(telegram) == list(buttons))
+
+
+async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_its_undo(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        entries = Store.over(app.database, clock).entries
+        for number in range(12):
+            await entries.add(f"telegram:{ANN}", NewEntry(f"Number {number}", name=f"n{number:02}"))
+        fact = NewEntry("Ann lives in Lviv", name="home", kind=Kind.FACT, quote="I live in Lviv")
+        await entries.add(f"telegram:{ANN}", fact)
+        telegram.user_says("/memory", chat_id=ANN)
+        await shows(telegram, "fact (1)", "note (12)")
+        press(telegram, "note (12)")
+        await shows(telegram, *(f"n{number:02}" for number in range(11, 1, -1)), "Older", "All kinds")
+        press(telegram, "Older")
+        await shows(telegram, "n01", "n00", "Newer", "All kinds")
+        press(telegram, "All kinds")
+        await shows(telegram, "fact (1)", "note (12)")
+        press(telegram, "fact (1)")
+        await shows(telegram, "home", "All kinds")
+        press(telegram, "home")
+        await shows(telegram, "Forget", "All of fact", "All kinds")
+        assert len(texts(telegram)) == 1
+        assert 'Said: "I live in Lviv"' in texts(telegram)[0]
+        press(telegram, "Forget")
+        await shows(telegram, "Undo")
+        assert texts(telegram) == ["Forgotten: home (/undo brings it back)."]
+        press(telegram, "Undo")
+        await said(telegram, "Brought back: Ann lives in Lviv")
+        assert await entries.holder(f"telegram:{ANN}", "home") is not None
+
+
+async def test_what_is_not_sure_is_settled_in_the_browser(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        entries = Store.over(app.database, clock).entries
+        unsure = NewEntry("Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="you did not say so")
+        await entries.add(f"telegram:{ANN}", unsure)
+        telegram.user_says("/memory", chat_id=ANN)
+        await shows(telegram, "fact (1)", "Not sure")
+        press(telegram, "Not sure")
+        await shows(telegram, "Right", "Wrong")
+        press(telegram, "Right")
+        await said(telegram, "Confirmed: Ann has a cat")
+        assert await entries.unconfirmed(f"telegram:{ANN}") == []
+
+
+async def test_what_remember_keeps_is_taken_back_by_button(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
+        await shows(telegram, "Undo")
+        press(telegram, "Undo")
+        await said(telegram, "Taken back: The spare key is at Ann's.")
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+
+
+async def test_a_name_with_letters_of_any_kind_fits_on_a_button(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        entries = Store.over(app.database, clock).entries
+        await entries.add(f"telegram:{ANN}", NewEntry("Words", name="ї" * 100))
+        telegram.user_says("/memory note", chat_id=ANN)
+        await shows(telegram, "ї" * 29 + "…", "All kinds")

@@ -106,7 +106,7 @@ async def test_a_stranger_is_turned_away_and_reaches_no_model(
         telegram.user_says("hello", chat_id=STRANGER)
         telegram.user_says("hello?", chat_id=STRANGER)
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN) and telegram.sent(STRANGER))
+        await telegram.wait_for(lambda: "You said: hi" in texts(telegram) and telegram.sent(STRANGER))
     assert len(texts(telegram, STRANGER)) == 1
     assert "This bot is private" in texts(telegram, STRANGER)[0]
     assert [request.last for request in model.requests] == ["hi"]
@@ -120,10 +120,12 @@ async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
         telegram.user_says("/start WRONGCODE", chat_id=STRANGER)
         telegram.user_says("overheard words", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN) and len(telegram.sent(STRANGER)) == 2)
+        await telegram.wait_for(lambda: "You said: hi" in texts(telegram) and len(telegram.sent(STRANGER)) == 2)
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
+        # what the owner is asked about the stranger, and the answer
         assert [row["session_id"] for row in await app.database.rows("SELECT session_id FROM outbox")] == [
-            f"telegram:{ANN}"
+            f"telegram:{ANN}",
+            f"telegram:{ANN}",
         ]
         assert [row["id"] for row in await app.database.rows("SELECT id FROM sessions")] == [f"telegram:{ANN}"]
     kept = b"".join(path.read_bytes() for path in (tmp_path / "data").glob("mneme.db*"))
@@ -457,3 +459,20 @@ async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, ap
     events = {entry["event"] for entry in logs}
     assert "waiting_to_be_claimed" in events
     assert "nobody_is_allowed" not in events
+
+
+async def test_a_bot_without_a_description_gets_one_and_its_owner_s_own_stays(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.about["short_description"] = "Ann's own"
+    async with serve():
+        pass
+    assert telegram.about["description"].startswith("I remember what we talk about.")
+    assert telegram.about["short_description"] == "Ann's own"
+
+
+async def test_answers_show_no_previews_of_links(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("see https://example.org", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+    assert [call.params["link_preview_options"] for call in telegram.calls_to("sendMessage")] == [{"is_disabled": True}]

@@ -52,9 +52,14 @@ def labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     return [button["text"] for _, button in _buttons(telegram, chat_id)]
 
 
-def press(telegram: BotApiServer, label: str, chat_id: int = ANN, user_id: int | None = None) -> int:
-    """Press the newest button that says so; user_id: who presses, in a group. The number of the update."""
-    message_id, button = next(one for one in reversed(_buttons(telegram, chat_id)) if one[1]["text"] == label)
+def press(
+    telegram: BotApiServer, label: str, chat_id: int = ANN, user_id: int | None = None, *, which: int = -1
+) -> int:
+    """Press the newest button that says so, or another one; user_id: who presses, in a group.
+
+    The number of the update.
+    """
+    message_id, button = [one for one in _buttons(telegram, chat_id) if one[1]["text"] == label][which]
     return telegram.user_presses(button["callback_data"], message_id, chat_id, user_id or chat_id)
 
 

@@ -237,6 +237,11 @@ class BotApiServer:
         return list(self._methods.commands.get((json.dumps({"type": scope}), language_code), []))
 
     @property
+    def about(self) -> dict[str, str]:
+        """The bot's description and short description."""
+        return self._methods.about
+
+    @property
     def pending_update_ids(self) -> list[int]:
         """The updates the bot has not confirmed."""
         return [update["update_id"] for update in self._methods.updates.pending]

@@ -57,6 +57,7 @@ class Methods:
         self.updates = UpdateQueue()
         self.callback_queries: dict[str, bool] = {}  # whether each was answered
         self.commands: dict[tuple[str, str], list[Command]] = {}
+        self.about = {"description": "", "short_description": ""}
         self.documents: dict[str, bytes] = {}
         self.files = Files()
         self.drafts_supported = True
@@ -72,12 +73,16 @@ class Methods:
             "getFile": self.files.get_file,
             "getMe": lambda _params: self.bot,
             "getMyCommands": self._get_my_commands,
+            "getMyDescription": lambda _params: {"description": self.about["description"]},
+            "getMyShortDescription": lambda _params: {"short_description": self.about["short_description"]},
             "getWebhookInfo": self._get_webhook_info,
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
             "sendMessageDraft": self._send_message_draft,
             "setMyCommands": self._set_my_commands,
+            "setMyDescription": lambda params: self._set_about("description", 512, params),
+            "setMyShortDescription": lambda params: self._set_about("short_description", 120, params),
             "setWebhook": self._set_webhook,
         }
         self._names = {name.lower(): name for name in (*self._methods, "getUpdates")}
@@ -213,6 +218,13 @@ class Methods:
 
     def _delete_my_commands(self, params: JsonObject) -> bool:
         self.commands.pop(_audience(params), None)
+        return True
+
+    def _set_about(self, what: str, longest: int, params: JsonObject) -> bool:
+        said = str(params.get(what, ""))
+        if utf16_length(said) > longest:
+            raise bad_request(f"bot {what.replace('_', ' ')} is too long")
+        self.about[what] = said
         return True
 
     # -- webhooks ------------------------------------------------------------------------------------------
