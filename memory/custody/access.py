@@ -150,10 +150,14 @@ class AccessList:
             )
 
     async def refuse(self, user_id: int) -> None:
-        """Don't let a stranger in, and ask about them no more."""
-        await self._database.write(
-            "INSERT INTO refused (channel, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING", (self._channel, user_id)
-        )
+        """Don't let a stranger in, or no longer, and ask about them no more. Who has claimed the bot stays."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "DELETE FROM members WHERE channel = ? AND user_id = ? AND let_in", (self._channel, user_id)
+            )
+            await connection.execute(
+                "INSERT INTO refused (channel, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING", (self._channel, user_id)
+            )
 
     async def revoke(self, user_id: int) -> None:
         """Let a member in no longer, from the next message on. Raises NoMember."""

@@ -134,3 +134,24 @@ async def test_claiming_again_changes_nothing(database: Database, access: Access
     for _ in range(2):
         assert await access.claim(12345, await access.new_claim_code())
     assert await database.value("SELECT count(*) FROM members") == 1
+
+
+async def test_who_was_let_in_is_a_member_and_no_owner_and_can_be_kept_out_again(access: AccessList) -> None:
+    assert await access.claim(1, await access.new_claim_code())
+    await access.let_in(2)
+    assert await access.owners() == [1]
+    assert [(member.user_id, member.let_in) for member in await access.members()] == [(1, False), (2, True)]
+    for user in (1, 2):
+        await access.refuse(user)
+    assert [member.user_id for member in await access.members()] == [1]
+
+
+async def test_about_whom_the_owner_said_no_is_not_asked_again_until_they_are_let_in(
+    access: AccessList, clock: FakeClock
+) -> None:
+    assert await access.is_to_be_asked_about(2)
+    await access.refuse(2)
+    clock.forward(days=30)
+    assert not await access.is_to_be_asked_about(2)
+    await access.let_in(2)
+    assert await access.is_to_be_asked_about(2)

@@ -287,3 +287,65 @@ async def test_the_newest_50_versions_of_the_long_term_memory_stay(start: OpenAp
         versions = await app.database.rows("SELECT before FROM changes WHERE entry_id = 0 ORDER BY id")
     assert len(versions) == 50
     assert versions[0][0].splitlines()[-1] == "- I like number 9"
+
+
+# -- one change, by its number
+
+
+async def test_a_change_is_taken_back_by_its_number_and_once(store: Store, undo: Undo) -> None:
+    first = await store.entries.add(OWNER, NewEntry("apple", name="first"))
+    await store.entries.add(OWNER, NewEntry("pear", name="second"))
+    number = await undo.newest_of(first)
+    assert number is not None
+    assert what(await undo.undo(OWNER, number)) == ("add", "user", ("first",))
+    assert [entry.name for entry in await store.entries.list(OWNER)] == ["second"]
+    assert await undo.undo(OWNER, number) is None
+    assert await undo.newest_of(first) is None
+
+
+async def test_a_number_of_another_owner_or_of_nothing_takes_nothing_back(store: Store, undo: Undo) -> None:
+    theirs = await undo.newest_of(await store.entries.add("telegram:2", NewEntry("pear", name="key")))
+    await store.entries.add(OWNER, NewEntry("apple", name="key"))
+    assert await undo.undo(OWNER, theirs) is None
+    assert await undo.undo(OWNER, 999) is None
+    assert len(await store.entries.list()) == 2
+
+
+async def test_a_change_that_a_later_one_builds_on_is_refused_until_that_is_taken_back(
+    store: Store, undo: Undo
+) -> None:
+    added = await store.entries.add(OWNER, NewEntry("apple", name="key"))
+    number = await undo.newest_of(added)
+    await store.entries.write(OWNER, "key", "pear")
+    with pytest.raises(MemoryRefused, match="changed again since"):
+        await undo.undo(OWNER, number)
+    assert await entry(store) == ("key", (), "pear")
+    await undo.undo(OWNER)
+    await undo.undo(OWNER, number)
+    assert await entry(store) is None
+
+
+async def test_what_took_anothers_place_without_being_changed_itself_is_not_taken_from_under_it(
+    store: Store, undo: Undo, database: Database
+) -> None:
+    learning = Learning(database, Search(database), store.ledger)
+    tea = await learning.learn(OWNER, NewEntry("Ann likes tea", name="tea", kind=Kind.FACT))
+    await learning.learn(OWNER, NewEntry("Ann likes coffee", name="coffee", kind=Kind.FACT))
+    await learning.learn(OWNER, NewEntry("Ann likes tea", kind=Kind.FACT), "coffee")
+    assert tea.change is not None
+    with pytest.raises(MemoryRefused, match="changed again since"):
+        await undo.undo(OWNER, tea.change)
+    former = await database.value("SELECT superseded_by FROM entries WHERE content = 'Ann likes coffee'")
+    assert former == tea.entry.id
+
+
+async def test_a_line_of_memory_md_is_taken_back_by_its_number_unless_the_file_was_changed_since(
+    long_term: LongTermMemory, undo: Undo
+) -> None:
+    first = await long_term.append(OWNER, "- one", Author.CAPTURE)
+    second = await long_term.append(OWNER, "- two", Author.CAPTURE)
+    with pytest.raises(MemoryRefused, match="changed again since"):
+        await undo.undo(OWNER, first)
+    await undo.undo(OWNER, second)
+    await undo.undo(OWNER, first)
+    assert "- one" not in await long_term.read(OWNER)
