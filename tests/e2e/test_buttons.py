@@ -80,8 +80,9 @@ async def test_a_press_twice_does_the_thing_once(serve: Serve, telegram: BotApiS
         for _ in range(3):
             press(telegram, "Undo")
         await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
-        telegram.user_says("/status", chat_id=ANN)
-        await said(telegram, "Queue")
+        await said(telegram, "Taken back")
+        telegram.user_says("/memory", chat_id=ANN)
+        await said(telegram, "note: 1")
         assert await app.database.value("SELECT count(*) FROM entries") == 1
     assert sorted(toasts(telegram), key=str) == [None, "That was pressed already.", "That was pressed already."]
     assert sum("Taken back" in text for text in texts(telegram)) == 1
