@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
+from memory.store.notice_rows import keep_notice
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -33,10 +34,7 @@ class PendingNotices:
     async def add(self, owner: str, text: str) -> None:
         """Tell `text` with the next reply in any chat of an owner."""
         async with self._database.transaction() as connection:
-            await connection.execute(
-                "INSERT INTO notices (owner_id, text, at) VALUES (?, ?, ?)",
-                (await owner_number(connection, owner), text, now_text(self._clock)),
-            )
+            await keep_notice(connection, await owner_number(connection, owner), text, now_text(self._clock))
 
     async def waiting(self, owner: str) -> list[Notice]:
         """What is to be told, oldest first."""
