@@ -67,6 +67,10 @@ WRITTEN = {
             VALUES (1, 'telegram:1', 'document', 'telegram', 'f', 'u', 'NOW');
         INSERT INTO media_parts (media_id, owner_id, number, label, content) VALUES (1, 1, 1, 'page 1', 'A boat')
     """,
+    20: """
+        INSERT INTO embedding_models VALUES (1, 'm');
+        INSERT INTO vectors (row, owner_id, model_id, signs, vector) VALUES (2, 1, 1, x'00', x'00')
+    """,
 }
 """What was written with each format, in the words of that time."""
 
