@@ -15,14 +15,12 @@ from pipeline.tools.toolbox import Tool, ToolContext, Writes
 if TYPE_CHECKING:
     from memory.reminders.reminders import Reminders
 
-Number = Annotated[
-    str, BeforeValidator(lambda given: str(given).strip()), Field(description="as reminder_list shows it")
-]
+Number = Annotated[str, BeforeValidator(lambda given: str(given).strip())]
 """A reminder's number, which models write as 12, "12" and "#12"."""
 Days = Annotated[
     str,
     BeforeValidator(lambda given: ", ".join(map(str, given)) if isinstance(given, list) else given),
-    Field(description="only with weekly: such as mon, fri"),
+    Field(description="with weekly: mon, fri"),
 ]
 
 
@@ -32,7 +30,7 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
     async def reminder_set(
         context: ToolContext,
         text: str,
-        when: Annotated[str, Field(description="the first time: ISO 8601, on the user's clock, as 2026-11-23T09:00")],
+        when: Annotated[str, Field(description="the first time, ISO 8601 on the user's clock")],
         repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
         days: Days = "",
     ) -> str:
@@ -48,7 +46,7 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
         return f"set: {line(await reminders.set(context.owner, context.session_id, wish))}"
 
     async def reminder_list(context: ToolContext) -> str | Passage:
-        """The user's reminders: what is to come, and what was told in the last day."""
+        """The user's reminders."""
         found = await reminders.list(context.owner)
         if not found:
             return "there are none"
