@@ -14,13 +14,16 @@ from bot.chat.conversation_commands import ConversationCommands
 from bot.chat.lanes import Lanes
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
+from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, ModelReport, Status
 from bot.cli.start import DATABASE_NAME
 from bot.embedding import meaning_models
 from bot.jobs.background import BackgroundConsolidation
+from bot.jobs.dates import DateOffers
 from bot.jobs.embedding import BackgroundEmbedding
 from bot.jobs.housekeeping import Housekeeping
+from bot.jobs.reminding import Reminding
 from bot.jobs.schedule import WeeklyHour, WeeklySchedule
 from bot.media import media_reader
 from bot.monitoring.health import Health
@@ -65,6 +68,7 @@ from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.notes import note_tools
+from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
 
@@ -76,6 +80,8 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.log.sessions import SessionService
     from memory.log.turn_log import TurnLog
+    from memory.reminders.reminders import Reminders
+    from memory.reminders.telling import Telling
     from pipeline.media.fetching import MediaSources
     from pipeline.models.model import ChatModel
 
@@ -97,6 +103,9 @@ class App:
     runner: SessionRunner
     background: BackgroundConsolidation
     schedule: WeeklySchedule
+    reminders: Reminders
+    telling: Telling
+    reminding: Reminding
     health: Health
     media: MediaSources
     metrics: Metrics | None = None
@@ -201,6 +210,8 @@ def _assemble(
     schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
+    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, clock) if enabled and tell else None)
+    stack.push_async_callback(reminding.close)
 
     recall_only = RecallOnly(memory.recall) if enabled and not settings.has_endpoint else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
@@ -232,7 +243,8 @@ def _assemble(
     looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reading, memory.reinforcement)
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    groups = (conversation, looking, changing, letting_in)
+    asked = ReminderCommands(memory.reminders)
+    groups = (conversation, looking, changing, asked, letting_in)
     commands = command_table(command for group in groups for command in group.commands())
     return App(
         settings=settings,
@@ -246,6 +258,9 @@ def _assemble(
         runner=SessionRunner(lanes, commands, pipeline, memory.sessions, effects, clock),
         background=background,
         schedule=schedule,
+        reminders=memory.reminders,
+        telling=memory.telling,
+        reminding=reminding,
         health=Health(memory.database),
         media=sources,
         metrics=metrics,
@@ -273,6 +288,7 @@ def _tools(memory: MemoryServices) -> list[Tool]:
         procedure_tool(memory.procedures),
         stats_tool(memory.stats),
         consolidate_tool(memory.weekly),
+        *reminder_tools(memory.reminders),
     ]
 
 

@@ -24,6 +24,9 @@ from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.media.media import MediaStore
+from memory.reminders.dates import NearDates
+from memory.reminders.reminders import Reminders
+from memory.reminders.telling import Telling
 from memory.retrieval.activation import Activation
 from memory.retrieval.activation_log import ActivationLog
 from memory.retrieval.embedding import Embedding
@@ -81,6 +84,9 @@ class MemoryServices:
     pruning: Pruning
     daily_notes: DailyNotes
     media: MediaStore
+    reminders: Reminders
+    telling: Telling
+    near_dates: NearDates
 
 
 def memory_services(
@@ -101,6 +107,7 @@ def memory_services(
         max_memory_size=settings.memory_max_size,
     )
     ledger = Ledger(database, files, clock, zone)
+    reminders = Reminders(database, clock, zone)
     vectors = Vectors(database)
     forgetting = Forgetting(database, files)
     nearness = _nearness(search, vectors, models)
@@ -138,6 +145,9 @@ def memory_services(
         pruning=Pruning(database, clock),
         daily_notes=DailyNotes(database, files, zone),
         media=MediaStore(database, clock),
+        reminders=reminders,
+        telling=Telling(database, clock),
+        near_dates=NearDates(database, reminders, clock),
     )
 
 

@@ -61,6 +61,7 @@ class Command:
     """One slash command. immediate: it answers at once, while a turn runs.
 
     repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
+    listed: help and menu show it; others come with what they are about, as `/done_12`.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Command:
     argument: str = ""
     immediate: bool = False
     repeatable: bool = False
+    listed: bool = True
 
 
 class WrongArgument(MnemeError):
@@ -92,7 +94,8 @@ def parse_command(text: str) -> tuple[str, str]:
 
 def help_text(table: Mapping[str, Command]) -> str:
     """The commands, a line each."""
-    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {c.description}" for c in table.values())
+    shown = [command for command in table.values() if command.listed]
+    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {c.description}" for c in shown)
 
 
 def command_table(commands: Iterable[Command]) -> dict[str, Command]:

@@ -108,7 +108,9 @@ class MemoryCommands:
 def format_extent(extent: Extent) -> str:
     """How much there is of an owner."""
     entries = counted(extent.entries, "entry", "entries")
-    return f"{counted(extent.messages, 'message')}, {entries} and {counted(extent.files, 'file')}"
+    parts = [counted(extent.messages, "message"), entries, counted(extent.files, "file")]
+    parts += [counted(extent.reminders, "reminder")] if extent.reminders else []
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def format_undo(undone: Undone) -> str:

@@ -48,6 +48,9 @@ async def chat_redirected(app: App, address: Address) -> int:
     app.begin_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
+        for due, reminder in await app.telling.due_in(address.session_id):
+            sys.stderr.write(f"{reminder}\n\n")
+            await app.telling.shown(due)
         try:
             text = await prompt.prompt_async(PROMPT)
         except (EOFError, KeyboardInterrupt):
@@ -85,6 +88,7 @@ class _Chat:
     async def run(self) -> int:
         """Ask and answer; the exit status."""
         self._console.print(f"[bold]Mneme[/bold] with {self._app.model.name}. {KEYS}\n", highlight=False)
+        self._app.reminding.start(self._tell_due)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
             while True:
@@ -98,6 +102,12 @@ class _Chat:
                     return 0
                 if text.strip():
                     self._answering = asyncio.create_task(self._answer([text]))
+
+    async def _tell_due(self) -> None:
+        """Print the reminders of this chat that are due; only then they count as told."""
+        for due, text in await self._app.telling.due_in(self._address.session_id):
+            self._channel.show_beside(text)
+            await self._app.telling.shown(due)
 
     @property
     def _busy(self) -> bool:

@@ -122,7 +122,11 @@ class TerminalChannel(ConsoleChannel):
         self._print_rest(self._stream.rest(text))
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
-        """Answer without a turn, and without touching the answer that may be written meanwhile."""
+        """Answer without a turn."""
+        self.show_beside(text)
+
+    def show_beside(self, text: str) -> None:
+        """Print a text without touching the answer that may be written meanwhile."""
         self._print(_markdown(_shown(text)))
 
     def _give_up(self) -> None:

@@ -13,6 +13,7 @@ from telegram.error import TelegramError
 from bot.chat.commands import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
+from bot.telegram.outbox import address_of
 from bot.telegram.rendering import render
 from bot.telegram.updates import group_move
 from memory.buttons import Button
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
+    from memory.reminders.reminders import Reminders
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
@@ -57,11 +59,19 @@ class GroupUnknown(MnemeError):
 class Door:
     """Lets in whom it should, and turns away everybody else, each once."""
 
-    def __init__(self, bot: Bot, outbox: OutboxSender, access: AccessList, allowed: frozenset[int]) -> None:
+    def __init__(
+        self,
+        bot: Bot,
+        outbox: OutboxSender,
+        access: AccessList,
+        allowed: frozenset[int],
+        reminders: Reminders,
+    ) -> None:
         self._bot = bot
         self._outbox = outbox
         self._access = access
         self._allowed = allowed
+        self._reminders = reminders
         self._turned_away = Tally()
         self._wrong_codes = Tally()
 
@@ -71,6 +81,12 @@ class Door:
         if letter.user_id in self._allowed or chat in self._allowed:
             return letter.private or chat in self._allowed
         return letter.private and await self._access.is_member(letter.user_id)
+
+    async def serves(self, session_id: str) -> bool:
+        """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
+        chat = chat_of(address_of(session_id))
+        # a person's own chat has the person's number
+        return chat in self._allowed or (chat > 0 and await self._access.is_member(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
@@ -128,11 +144,17 @@ class Door:
             await self._outbox.answer(session_id, f"{letter.name} (id {user}) wants in.", keyboard=(row,))
 
     async def see_move(self, update: Update) -> None:
-        """Tell a group that we serve what to do when Telegram gives it another id, by which nobody has let it in."""
+        """Take a group's reminders along when Telegram gives it another id, and tell it what else there is to do.
+
+        By the new id nobody has let it in.
+        """
         move = group_move(update)
-        if move is None or move[0] not in self._allowed or move[1] in self._allowed:
+        if move is None or move[0] not in self._allowed:
             return
         former, present = move
+        await self._reminders.move(Address(CHANNEL, str(former)).owner, Address(CHANNEL, str(present)).owner)
+        if present in self._allowed:
+            return
         log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
         await self._say(Address(CHANNEL, str(present)), _MOVED.format(former=former, present=present))
 

@@ -104,7 +104,7 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox)
         access = AccessList(app.database, CHANNEL, app.clock)
-        door = Door(bot, outbox, access, app.settings.telegram_allowed_ids)
+        door = Door(bot, outbox, access, app.settings.telegram_allowed_ids, app.reminders)
         channel = TelegramChannel(bot, mailbox, outbox, door)
         intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
@@ -114,12 +114,19 @@ async def run_telegram(app: App) -> None:
         await channel.start()
         await intake.start()
         app.begin_background_work()
+
+        async def tell() -> None:
+            for session_id in await app.telling.put_out(CHANNEL, door.serves):
+                outbox.kick(session_id)
+
+        app.reminding.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await Poller(bot, intake.receive, pulse).run()
         except InvalidToken as error:
             raise _wrong_token() from error
         finally:
+            await app.reminding.close()
             await intake.close()
             await app.runner.close()
             await outbox.close()
@@ -158,7 +165,7 @@ async def _set_menu(bot: PollingBot, commands: list[Command]) -> None:
     with contextlib.suppress(TelegramError):
         # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
         await bot.delete_webhook(drop_pending_updates=False)
-        await bot.set_my_commands([BotCommand(c.name, c.description) for c in commands])
+        await bot.set_my_commands([BotCommand(c.name, c.description) for c in commands if c.listed])
         # what its owner wrote with @BotFather stays
         if not (await bot.get_my_description()).description:
             await bot.set_my_description(DESCRIPTION)

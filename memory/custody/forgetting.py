@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is of an owner: messages of the log, entries, Markdown files."""
+    """How much there is of an owner: messages of the log, entries, Markdown files, reminders that are not over."""
 
     messages: int
     entries: int
     files: int
+    reminders: int = 0
 
 
 Forget = Callable[[], Awaitable[None]]
@@ -54,7 +55,12 @@ class Forgetting:
             "SELECT count(*) FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?", (owner,)
         )
         files = await asyncio.to_thread(lambda: [*self._files.folder(owner).glob("*.md")])
-        return Extent(int(messages), int(entries), len(files))
+        reminders = await self._database.value(
+            "SELECT count(*) FROM reminders r JOIN owners o ON o.id = r.owner_id"
+            " WHERE o.name = ? AND r.state IN ('offered', 'waiting')",
+            (owner,),
+        )
+        return Extent(int(messages), int(entries), len(files), int(reminders))
 
     async def forget_all(self, owner: str) -> Extent:
         """Delete an owner's log, entries, changes, mail and files, here and elsewhere.
@@ -67,7 +73,7 @@ class Forgetting:
         async with self._database.transaction() as connection:
             await leave_owner(connection, owner)
             await forget_entries(connection, owner)
-            for table in ("conversations", "notices", "media_parts", "media"):
+            for table in ("conversations", "notices", "reminders", "media_parts", "media"):
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))

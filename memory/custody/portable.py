@@ -44,6 +44,7 @@ TABLES: dict[str, str | None] = {
     # a chat can have changed its owner: the reply belongs to whom its turn belongs to
     "outbox": f"turn_id IN (SELECT id FROM turns WHERE {_OF_CONVERSATION}) OR turn_id IS NULL AND {_OF_SESSION}",
     "notices": _OF_OWNER,
+    "reminders": _OF_OWNER,
     "members": None,
 }
 """Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one

@@ -176,6 +176,7 @@ class SessionService:
         """Remove a session with its whole log; whether there was one."""
         async with self._database.transaction() as connection:
             await leave_session(connection, session_id)
+            await connection.execute("DELETE FROM reminders WHERE session_id = ?", (session_id,))
             cursor = await connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         return cursor.rowcount > 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memory.buttons import Button, QuietLine
 from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
+from memory.store.notice_rows import keep_notice
 
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
@@ -40,10 +41,8 @@ class PendingNotices:
         now = now_text(self._clock)
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
-            await connection.executemany(
-                "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)",
-                [(owner_id, line.text, _to_json(line.keyboard), now) for line in lines],
-            )
+            for line in lines:
+                await keep_notice(connection, owner_id, line.text, now, _to_json(line.keyboard))
 
     async def waiting(self, owner: str) -> list[Notice]:
         """What is to be told, oldest first."""

@@ -1,4 +1,4 @@
-"""What is kept for a while only: settled mail and the counts of tokens. The log of what was said is not among it."""
+"""What is kept for a while only: settled mail, past reminders, counts of tokens. The log is none of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 KEPT = timedelta(days=30)
 """Long after Telegram would send an update again (a day), and long enough to look into what went wrong."""
+
+_PAST_REMINDERS = (
+    "reminders WHERE state NOT IN ('waiting', 'telling')"
+    " AND max(coalesce(next_at, ''), coalesce(told_for, created_at)) < ?"
+    # what was offered for a memory's date stays: it is offered once
+    " AND entry_id IS NULL"
+)
 
 
 class Pruning:
@@ -32,6 +39,7 @@ class Pruning:
                 "usage WHERE at < ?",
                 "set_aside WHERE at < ?",
                 "effects WHERE at < ?",
+                _PAST_REMINDERS,
             ):
                 gone += (await connection.execute(f"DELETE FROM {old}", (before,))).rowcount
         return gone

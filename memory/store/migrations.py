@@ -509,7 +509,6 @@ MEDIA: Migration = (
 INDEXES = ("search", "search_parts")
 """The tables of FTS5: of entries and messages, and of the parts of documents."""
 
-
 VECTORS: Migration = (
     "CREATE TABLE embedding_models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     # Derived from what stands in the index, by its rows there; model 0: to be made anew. Whoever holds the signs in
@@ -582,6 +581,49 @@ STRANGERS: Migration = (
     """,
 )
 
+REMINDERS: Migration = (
+    # `first` and `zone`: what the rhythm is counted from on a wall clock. `next_at`: when it is told next. `told_for`:
+    # the hour that its newest message in the outbox is about. `entry_id`: the memory whose date it was offered for.
+    """
+    CREATE TABLE reminders (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner_id INTEGER NOT NULL REFERENCES owners (id),
+        session_id TEXT NOT NULL,
+        text TEXT NOT NULL,
+        repeat TEXT NOT NULL CHECK (repeat IN ('once', 'daily', 'weekly', 'monthly', 'yearly')),
+        first TEXT NOT NULL CHECK (first GLOB '[0-9][0-9][0-9][0-9]-*T*' AND datetime(first) IS NOT NULL),
+        zone TEXT NOT NULL,
+        days TEXT NOT NULL DEFAULT '' CHECK (days NOT GLOB '*[^0-6,]*'),
+        state TEXT NOT NULL CHECK (state IN
+            ('offered', 'waiting', 'telling', 'told', 'failed', 'done', 'cancelled')),
+        next_at TEXT,
+        told_for TEXT,
+        told_at TEXT,
+        outbox_id INTEGER,
+        trusted INTEGER NOT NULL DEFAULT 1,
+        entry_id INTEGER,
+        created_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX reminders_of_owner ON reminders (owner_id, state)",
+    "CREATE INDEX reminders_waiting ON reminders (next_at) WHERE state = 'waiting'",
+    "CREATE INDEX reminders_of_outbox ON reminders (outbox_id) WHERE outbox_id IS NOT NULL",
+    "CREATE INDEX reminders_of_entry ON reminders (entry_id) WHERE entry_id IS NOT NULL",
+    # with the very statement that settles its message: a reminder that arrived is told, one for somebody who is gone is
+    # due again, and any other has failed
+    """
+    CREATE TRIGGER reminder_is_settled AFTER UPDATE OF state ON outbox WHEN new.state <> 'waiting' BEGIN
+        UPDATE reminders SET told_at = new.settled_at, state = iif(state = 'telling', 'told', state)
+            WHERE outbox_id = new.id AND state IN ('telling', 'waiting') AND new.state = 'sent';
+        UPDATE reminders SET next_at = told_for, state = 'waiting'
+            WHERE outbox_id = new.id AND state IN ('telling', 'waiting') AND new.state = 'given up'
+                AND EXISTS (SELECT 1 FROM sessions WHERE id = new.session_id AND state = 'TERMINATED');
+        UPDATE reminders SET state = 'failed'
+            WHERE outbox_id = new.id AND state = 'telling' AND new.state = 'given up';
+    END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -605,4 +647,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     VECTORS,
     BUTTONS,
     STRANGERS,
+    REMINDERS,
 )

@@ -97,7 +97,8 @@ class Tool:
     """One tool, made from an async function `(context, **arguments)` with a docstring.
 
     It gives a str of its own words, or a Passage of what it read. writes: what a call of it writes into memory;
-    reads_if: tells by the arguments that a call writes nothing after all.
+    reads_if: tells by the arguments that a call writes nothing after all. instead: what the model can do where a
+    foreign text in view forbids it.
     """
 
     def __init__(
@@ -106,10 +107,12 @@ class Tool:
         *,
         writes: Writes = Writes.NOTHING,
         reads_if: Callable[[Mapping[str, object]], bool] | None = None,
+        instead: str = "keep a note, or ask the user to send it with /remember",
     ) -> None:
         self._function = function
         self._writes = writes
         self._reads_if = reads_if
+        self._instead = instead
         self._arguments = _arguments_model(function)
         schema = self._arguments.model_json_schema()
         self.spec = ToolSpec(
@@ -131,7 +134,7 @@ class Tool:
             return f"error: the arguments are wrong: {self._wrong(error)}"
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
         reads = self._reads_if is not None and self._reads_if(values)
-        refusal = _refusal(Writes.NOTHING if reads else self._writes, context)
+        refusal = _refusal(Writes.NOTHING if reads else self._writes, context, self._instead)
         if refusal is not None:
             return f"error: {refusal}"
         try:
@@ -198,14 +201,14 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
 
 
-def _refusal(writes: Writes, context: ToolContext) -> str | None:
+def _refusal(writes: Writes, context: ToolContext, instead: str) -> str | None:
     """Why a call that writes that may not run; None when it may. The one place that decides it, for every tool."""
     if writes is not Writes.NOTHING and not context.typed:
         return "memory is written only at the user's own words, and this turn holds none: ask the user"
     if writes is Writes.LASTING and not context.trusted:
         return (
             f"{context.provenance} text is in view, which could speak through you, so only note_add may write now: "
-            "keep a note, or ask the user to send it with /remember"
+            f"{instead}"
         )
     return None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.jobs import reminding
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, serving
 
@@ -26,3 +27,9 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
     """Runs the bot for as long as the context is open; keyword arguments are settings."""
     return serving(start, telegram)
+
+
+@pytest.fixture
+def reminded_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is due is looked for again soon, since the tests' clock moves when it is told to."""
+    monkeypatch.setattr(reminding, "PAUSE", 0.05)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pytest
 from rich.console import Console
@@ -14,6 +16,9 @@ from rich.markdown import Markdown
 
 import bot
 from bot.console.markdown_stream import MarkdownStream
+from memory.reminders.recurrence import Repeat
+from memory.reminders.reminders import Reminders
+from memory.store.database import Database
 from tests.support.servers.model import Calls, Fails, Holds, Says
 from tests.support.terminals import Terminal, on_terminal
 
@@ -51,6 +56,25 @@ async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
     async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
         await opened.until(lambda: opened.lines[-1:] == [">"])
         yield opened
+
+
+async def test_a_reminder_that_is_due_is_shown_at_the_start_once(environment: dict[str, str], tmp_path: Path) -> None:
+    database = await Database.open(tmp_path / "data" / "mneme.db")
+    reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("UTC"))
+    wish = reminders.read("water the fern", "2026-01-02T09:00", Repeat.ONCE)
+    await reminders.set("console:local", "console:local", wish)
+    async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
+        await opened.until(lambda: "Reminder: water the fern" in opened.lines)
+        await opened.until(lambda: opened.lines[-1:] == [">"])
+        opened.types("/reminders\r")
+        await opened.until(lambda: "Told in the last day:" in opened.lines)
+    assert await database.value("SELECT state FROM reminders") == "told"
+    await database.close()
+    async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
+        await opened.until(lambda: opened.lines[-1:] == [">"])
+        opened.types("hello\r")
+        await opened.until(lambda: any("You said: hello" in line for line in opened.lines))
+        assert not any("fern" in line for line in opened.lines)
 
 
 def shown(markdown: str) -> list[str]:

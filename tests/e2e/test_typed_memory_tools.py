@@ -311,5 +311,5 @@ async def test_nobody_learns_or_recalls_for_others(app: App, person: Person, mod
 async def test_a_small_window_holds_all_tools_and_the_question(start: OpenApp, model: ModelServer) -> None:
     async with start(window=8192) as app:
         await Person(app).says("Hello")
-    assert len(model.requests[-1].body["tools"]) == 13
+    assert len(model.requests[-1].body["tools"]) == 16
     assert model.requests[-1].last == "Hello"

@@ -22,5 +22,6 @@ OBEYS: tuple[tuple[str, object], ...] = (
     ("note_alias", {"name": "home", "alias": "zanzibar"}),
     ("note_remove", {"name": "home"}),
     ("memory_consolidate", {}),
+    ("reminder_cancel", {"number": 1}),
 )
 """What a model may try that does whatever it reads."""

@@ -1,0 +1,142 @@
+"""Dates that are remembered and come near: where a memory ends, as a passport does, and what comes every year."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, from_text, to_text
+from memory.errors import MemoryRefused
+from memory.reminders.recurrence import Repeat, Rule
+from memory.reminders.reminders import Offer
+from memory.reminders.wish import LONGEST_TEXT, Wish
+from memory.store.entry_rows import LIVE
+
+if TYPE_CHECKING:
+    from memory.reminders.reminders import Reminders
+    from memory.store.database import Database, Row
+
+NEAR = timedelta(days=30)
+"""How long before its date a reminder is offered."""
+LEAD = timedelta(days=7)
+"""How long before the end of something the reminder comes."""
+HOUR = time(9)
+
+_YEARLY = re.compile(
+    r"birthday|anniversary|\bborn\b|день рождения|дня рождения|годовщин|родил(?:ся|ась)|день народження|дня народження|"
+    r"річниц|народи(?:вся|лася)|geburtstag|jahrestag|hochzeitstag|geboren|cumpleaños|aniversario|nació|anniversaire|"
+    r"\bnée? le\b|生日|纪念日",
+    re.IGNORECASE,
+)
+_MONTHS = (
+    "jan|janv|jän|ene|янв|січ",
+    "feb|fév|фев|лют",
+    "mar|mär|март|берез",
+    "apr|abr|avr|апр|квіт",
+    "may|mai|мая|май|трав",
+    "jun|juin|июн|черв",
+    "jul|juil|июл|лип",
+    "aug|ago|août|авг|серп",
+    "sep|сен|верес",
+    "oct|okt|окт|жовт",
+    "nov|ноя|листоп",
+    "dec|dez|dic|déc|дек|груд",
+)
+_MONTH = "|".join(f"(?P<m{number}>(?:{stems}))" for number, stems in enumerate(_MONTHS, 1))
+_WRITTEN = (
+    re.compile(r"\b\d{4}-(?P<month>\d{2})-(?P<day>\d{2})\b"),
+    re.compile(r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})(?![\d])"),
+    re.compile(r"(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号]"),
+    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?\s+(?:of\s+|de\s+)?(?:{_MONTH})\w*", re.IGNORECASE),
+    re.compile(rf"\b(?:{_MONTH})\w*\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b", re.IGNORECASE),
+)
+
+
+def yearly_day(text: str) -> tuple[int, int] | None:
+    """Month and day of the birthday or anniversary that a memory tells of; None where it tells of none."""
+    if not _YEARLY.search(text):
+        return None
+    for pattern in _WRITTEN:
+        for found in pattern.finditer(text):
+            groups = found.groupdict()
+            named = (number for number in range(1, 13) if groups.get(f"m{number}"))
+            month, day = int(groups.get("month") or next(named, 0)), int(groups["day"])
+            if 1 <= month <= 12 and 1 <= day <= 31:
+                return month, day
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """A memory whose date comes near, and the reminder that it could have."""
+
+    entry_id: int
+    owner: str
+    session_id: str
+    why: str
+    wish: Wish
+
+
+class NearDates:
+    """Offers a reminder for what comes near: one a day to an owner, and for each memory once."""
+
+    def __init__(self, database: Database, reminders: Reminders, clock: Clock) -> None:
+        self._database = database
+        self._reminders = reminders
+        self._clock = clock
+
+    async def offer(self) -> int:
+        """Offer what there is to offer now; how many."""
+        # of those who can be told somewhere, and whose words it is
+        rows = await self._database.rows(
+            "SELECT e.id, e.content, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"
+            " WHERE s.owner = o.name AND s.state <> 'TERMINATED' ORDER BY s.updated_at DESC LIMIT 1) AS session_id"
+            f" FROM entries e JOIN owners o ON o.id = e.owner_id WHERE {LIVE} AND e.trusted AND e.kind = 'fact'"
+            " AND (e.valid_until IS NULL OR e.valid_until <= ?)"
+            " AND NOT EXISTS (SELECT 1 FROM reminders r WHERE r.entry_id = e.id) AND session_id IS NOT NULL",
+            (to_text(self._clock() + NEAR),),
+        )
+        near = await asyncio.to_thread(lambda: [found for row in rows if (found := self._near(row)) is not None])
+        offered: set[str] = set()
+        for one in sorted(near, key=lambda one: one.wish.at):
+            if one.owner not in offered:
+                offered.add(one.owner)
+                await self._offer(one)
+        return len(offered)
+
+    async def _offer(self, near: _Near) -> None:
+        offer = Offer(near.why, trusted=True, entry_id=near.entry_id)
+        with contextlib.suppress(MemoryRefused):  # too many are offered already
+            await self._reminders.offer(near.owner, near.session_id, near.wish, offer)
+
+    def _near(self, row: Row) -> _Near | None:
+        """What could be offered for a memory; None where nothing of it comes near."""
+        now, zone = self._clock(), self._reminders.zone
+        text = " ".join(row["content"].split())[:LONGEST_TEXT]
+        if row["valid_until"]:
+            ends = from_text(row["valid_until"]).astimezone(zone).date()
+            for days in (LEAD.days, 1):
+                first = datetime.combine(ends - timedelta(days=days), HOUR)
+                at = first.replace(tzinfo=zone).astimezone(UTC)
+                if at > now:
+                    why = f"This ends on {ends:%A}, {ends.day} {ends:%B %Y}."
+                    wish = Wish(text, Rule(Repeat.ONCE, first, zone), at)
+                    return _Near(row["id"], row["owner"], row["session_id"], why, wish)
+            return None
+        day = yearly_day(text)
+        if day is None:
+            return None
+        # a leap year, so that 29 February is a day; in other years it is the 28th
+        try:
+            rule = Rule(Repeat.YEARLY, datetime.combine(datetime(2024, *day, tzinfo=UTC).date(), HOUR), zone)
+        except ValueError:
+            return None
+        at_next = rule.after(now)
+        if at_next is None or at_next - now > NEAR:
+            return None
+        wish = Wish(text, rule, at_next)
+        return _Near(row["id"], row["owner"], row["session_id"], "A day that you told me of comes near.", wish)

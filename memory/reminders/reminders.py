@@ -1,0 +1,235 @@
+"""Reminders in the store: set, offered, listed, done, put off and cancelled, each for its owner alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from memory.clock import Clock, now_text, to_text
+from memory.errors import MemoryRefused
+from memory.reminders.recurrence import Repeat
+from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, reminder_of
+from memory.reminders.wish import read_wish
+from memory.reminders.wording import day_and_hour
+from memory.store.effects import keep_causes
+from memory.store.entry_rows import owner_number
+from memory.store.notice_rows import keep_notice
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from zoneinfo import ZoneInfo
+
+    import aiosqlite
+
+    from memory.reminders.wish import Wish
+    from memory.store.database import Database
+
+MOST = 100
+"""Reminders of one owner that may wait at a time."""
+MOST_OFFERED = 20
+RECENT = timedelta(days=1)
+"""For how long a reminder that was told is still listed."""
+SNOOZE = timedelta(hours=1)
+LONGEST_SNOOZE = timedelta(days=366)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_SPAN = re.compile(r"(?P<number>\d{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
+
+_OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, ReminderState.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Why a reminder is only offered, in a sentence for a person.
+
+    trusted: nothing foreign could speak through who worded it. entry_id: the memory whose date it is about, of which
+    there is one offer ever.
+    """
+
+    why: str
+    trusted: bool = False
+    entry_id: int | None = None
+
+
+class Reminders:
+    """What is to be told to whom at what hour. zone: of the clock that hours without one are on."""
+
+    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo) -> None:
+        self._database = database
+        self._clock = clock
+        self.zone = zone
+
+    def read(self, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
+        """What a model asks for. Raises MemoryRefused in a sentence that says what to write instead."""
+        return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone)
+
+    async def set(self, owner: str, session_id: str, wish: Wish) -> Reminder:
+        """Keep a reminder. Raises MemoryRefused where there are too many."""
+        return await self._add(owner, session_id, wish, ReminderState.WAITING)
+
+    async def offer(self, owner: str, session_id: str, wish: Wish, offer: Offer) -> Reminder:
+        """Keep a reminder that comes only once somebody says yes, and ask for that under the next reply."""
+        return await self._add(owner, session_id, wish, ReminderState.OFFERED, offer)
+
+    async def _add(
+        self, owner: str, session_id: str, wish: Wish, state: ReminderState, offer: Offer | None = None
+    ) -> Reminder:
+        async with self._database.transaction() as connection:
+            number = await owner_number(connection, owner)
+            await _require_room(connection, number, state, now_text(self._clock))
+            rule = wish.rule
+            cursor = await connection.execute(
+                "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, state, next_at,"
+                " trusted, entry_id, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    number,
+                    session_id,
+                    wish.text,
+                    rule.repeat,
+                    rule.first.isoformat(),
+                    rule.zone.key,
+                    ",".join(map(str, rule.days)),
+                    state,
+                    to_text(wish.at),
+                    offer is None or offer.trusted,
+                    offer.entry_id if offer is not None else None,
+                    now_text(self._clock),
+                ),
+            )
+            added = int(cursor.lastrowid or 0)
+            if offer is not None:
+                asked = f"{offer.why} Shall I remind you on {_described(wish)}? /remind_{added} sets it."
+                await keep_notice(connection, number, asked, now_text(self._clock))
+            await keep_causes(connection, self._clock)
+            return await _one(connection, owner, added)
+
+    async def list(self, owner: str) -> list[Reminder]:
+        """What is to come, soonest first; then what is offered, and what is not done that was told in the last day."""
+        rows = await self._database.rows(
+            f"{REMINDER_ROWS} WHERE o.name = ? AND (r.state IN ('waiting', 'telling', 'failed')"
+            " OR r.state = 'offered' AND r.next_at > ? OR r.state = 'told' AND r.told_at >= ?)"
+            " ORDER BY r.state <> 'waiting', r.state <> 'offered', coalesce(r.next_at, r.told_for), r.id",
+            (owner, now_text(self._clock), to_text(self._clock() - RECENT)),
+        )
+        return [reminder_of(row) for row in rows]
+
+    async def accept(self, owner: str, number: str, session_id: str) -> Reminder:
+        """Set a reminder that was offered, to be told in the session that says yes."""
+        async with self._database.transaction() as connection:
+            reminder = await _in_state(connection, owner, number, (ReminderState.OFFERED,))
+            owner_id = await owner_number(connection, owner)
+            await _require_room(connection, owner_id, ReminderState.WAITING, now_text(self._clock))
+            next_at = reminder.next_at
+            if next_at is None or next_at <= self._clock():
+                next_at = reminder.rule.after(self._clock()) if reminder.is_recurring else None
+            if next_at is None:
+                raise MemoryRefused("The hour of this reminder has passed meanwhile: ask for another one.")
+            await connection.execute(
+                "UPDATE reminders SET state = 'waiting', session_id = ?, next_at = ? WHERE id = ?",
+                (session_id, to_text(next_at), reminder.id),
+            )
+            await keep_causes(connection, self._clock)
+            return await _one(connection, owner, reminder.id)
+
+    async def done(self, owner: str, number: str) -> Reminder:
+        """What a reminder was about is done: one that comes once is over, a recurring one waits for its next time."""
+        async with self._database.transaction() as connection:
+            reminder = await _in_state(connection, owner, number, _OPEN)
+            coming = reminder.rule.after(self._clock()) if reminder.is_recurring else None
+            await connection.execute(
+                "UPDATE reminders SET state = ?, next_at = ? WHERE id = ?",
+                (
+                    ReminderState.WAITING if coming is not None else ReminderState.DONE,
+                    to_text(coming) if coming is not None else None,
+                    reminder.id,
+                ),
+            )
+            await keep_causes(connection, self._clock)
+            return await _one(connection, owner, reminder.id)
+
+    async def snooze(self, owner: str, number: str, length: timedelta) -> Reminder:
+        """Tell a reminder so much later than now; after that a recurring one goes on as before."""
+        async with self._database.transaction() as connection:
+            reminder = await _in_state(connection, owner, number, _OPEN)
+            await connection.execute(
+                "UPDATE reminders SET state = 'waiting', next_at = ? WHERE id = ?",
+                (to_text(self._clock() + length), reminder.id),
+            )
+            await keep_causes(connection, self._clock)
+            return await _one(connection, owner, reminder.id)
+
+    async def cancel(self, owner: str, number: str) -> Reminder:
+        """End a reminder for good, or decline one that is offered."""
+        async with self._database.transaction() as connection:
+            reminder = await _in_state(connection, owner, number, (*_OPEN, ReminderState.OFFERED))
+            await connection.execute(
+                "UPDATE reminders SET state = 'cancelled', next_at = NULL WHERE id = ?", (reminder.id,)
+            )
+            await keep_causes(connection, self._clock)
+            return await _one(connection, owner, reminder.id)
+
+    async def move(self, former: str, present: str) -> int:
+        """Have a chat's reminders belong to what it is called from now on, as `telegram:-100123`; how many."""
+        async with self._database.transaction() as connection:
+            number = await owner_number(connection, present)
+            cursor = await connection.execute(
+                "UPDATE reminders SET session_id = ? || substr(session_id, length(?) + 1),"
+                " owner_id = CASE WHEN owner_id = (SELECT id FROM owners WHERE name = ?) THEN ? ELSE owner_id END"
+                " WHERE session_id = ? OR substr(session_id, 1, length(?) + 1) = ? || ':'",
+                (present, former, former, number, former, former, former),
+            )
+            # what was due before the move was known could not arrive
+            await connection.execute(
+                "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE owner_id = ? AND state = 'failed'",
+                (number,),
+            )
+            return cursor.rowcount
+
+
+def snooze_length(text: str) -> timedelta:
+    """How long `10m`, `2 hours` or `1d` is; nothing is an hour. Raises MemoryRefused for other words."""
+    if not text.strip():
+        return SNOOZE
+    found = _SPAN.fullmatch(text.strip())
+    length = timedelta(**{_UNITS[found["unit"].lower()]: int(found["number"])}) if found else timedelta()
+    if not timedelta() < length <= LONGEST_SNOOZE:
+        raise MemoryRefused("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year.")
+    return length
+
+
+def _described(wish: Wish) -> str:
+    again = "" if wish.rule.repeat is Repeat.ONCE else f", {wish.rule},"
+    return f"{day_and_hour(wish.at, wish.rule.zone)}{again} of: {wish.text}"
+
+
+async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:
+    """Raises MemoryRefused where too many are in a state; what was offered for an hour that is past is none of them."""
+    most = MOST if state is ReminderState.WAITING else MOST_OFFERED
+    (row,) = await connection.execute_fetchall(
+        "SELECT count(*) FROM reminders WHERE owner_id = ? AND state = ? AND (state <> 'offered' OR next_at > ?)",
+        (owner_id, state, now),
+    )
+    if row[0] >= most:
+        raise MemoryRefused(f"{most} reminders are {state} already: cancel some first (/reminders lists them).")
+
+
+async def _one(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
+    rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
+    for row in rows:
+        return reminder_of(row)
+    raise MemoryRefused(f"There is no reminder {number}: /reminders lists those there are.")
+
+
+async def _in_state(
+    connection: aiosqlite.Connection, owner: str, number: str, states: Collection[ReminderState]
+) -> Reminder:
+    """The owner's reminder of that number, as `12` or `#12`. Raises MemoryRefused where it is in another state."""
+    digits = number.strip().removeprefix("#")
+    if not re.fullmatch(r"[0-9]{1,15}", digits):
+        raise MemoryRefused(f"{number.strip()[:40]!r} is no number of a reminder: /reminders lists them.")
+    reminder = await _one(connection, owner, int(digits))
+    if reminder.state not in states:
+        raise MemoryRefused(f"Reminder {reminder.id} is {reminder.state}: /reminders lists those that are not over.")
+    return reminder

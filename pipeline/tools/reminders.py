@@ -1,0 +1,64 @@
+"""Tools over reminders: reminder_set, reminder_list, reminder_cancel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from memory.messages import Passage, Provenance
+from memory.reminders.recurrence import Repeat
+from memory.reminders.reminders import Offer
+from memory.reminders.wording import line
+from pipeline.tools.toolbox import Tool, ToolContext, Writes
+
+if TYPE_CHECKING:
+    from memory.reminders.reminders import Reminders
+
+Number = Annotated[str, BeforeValidator(lambda given: str(given).strip())]
+"""A reminder's number, which models write as 12, "12" and "#12"."""
+Days = Annotated[
+    str,
+    BeforeValidator(lambda given: ", ".join(map(str, given)) if isinstance(given, list) else given),
+    Field(description="with weekly: mon, fri"),
+]
+
+
+def reminder_tools(reminders: Reminders) -> list[Tool]:
+    """The tools over the reminders of the calling session's owner, who is told in that session."""
+
+    async def reminder_set(
+        context: ToolContext,
+        text: str,
+        when: Annotated[str, Field(description="the first time, ISO 8601 on the user's clock")],
+        repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
+        days: Days = "",
+    ) -> str:
+        """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
+        wish = reminders.read(text, when, Repeat(repeat), days)
+        if not context.trusted:
+            why = f"You did not write all of what I have just read ({context.provenance}), so I ask first."
+            offered = await reminders.offer(context.owner, context.session_id, wish, Offer(why))
+            return (
+                f"not set yet: {context.provenance} text is in view, so the user is asked under your answer, and taps "
+                f"/remind_{offered.id} to have it set: {line(offered)}"
+            )
+        return f"set: {line(await reminders.set(context.owner, context.session_id, wish))}"
+
+    async def reminder_list(context: ToolContext) -> str | Passage:
+        """The user's reminders."""
+        found = await reminders.list(context.owner)
+        if not found:
+            return "there are none"
+        made_of = Provenance.TYPED if all(one.trusted for one in found) else Provenance.FOREIGN
+        return Passage("\n".join(f"- {one.state} {line(one)}" for one in found), made_of)
+
+    async def reminder_cancel(context: ToolContext, number: Number) -> str:
+        """End a reminder for good."""
+        return f"cancelled: {line(await reminders.cancel(context.owner, number))}"
+
+    return [
+        Tool(reminder_set, writes=Writes.NOTE),
+        Tool(reminder_list),
+        Tool(reminder_cancel, writes=Writes.LASTING, instead="ask the user to tap /cancel_ with its number"),
+    ]

@@ -1,0 +1,246 @@
+"""What can be done with reminders, whose they are, and what becomes of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.log.sessions import Address
+from memory.service.mailbox import Mailbox
+from memory.service.pruning import Pruning
+from tests.support.fakes import FakeClock, Person
+from tests.support.reminding import everybody, is_set, memory_of, reminders_in
+from tests.support.servers.model import Calls, Says
+from tests.support.serving import ANN, GROUP, STRANGER, texts
+from tests.support.tool_use import OWNER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+
+pytestmark = pytest.mark.usefixtures("reminded_often")
+
+
+# the commands
+
+
+async def test_done_snooze_and_cancel(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        person = Person(app)
+        await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
+        await is_set(app, "pills", "2026-02-07T13:00", "daily", session=OWNER)
+        clock.forward(hours=1)
+        for due, _ in await app.telling.due_in(OWNER):
+            await app.telling.shown(due)
+        assert "Told in the last day:\n- tea /done_1 /snooze_1 /cancel_1" in await person.says("/reminders")
+        assert await person.says("/snooze_1") == ("I will remind you again on Saturday, 7 February 2026, 14:15: tea")
+        assert await person.says("/snooze #2 30 min") == (
+            "I will remind you again on Saturday, 7 February 2026, 13:45: pills"
+        )
+        assert await person.says("/snooze 2 soon") == (
+            "A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."
+        )
+        assert await person.says("/snooze 2 99999d") == await person.says("/snooze 2 0m")
+        clock.forward(minutes=40)
+        (due, text), *others = await app.telling.due_in(OWNER)
+        assert (due.reminder.text, others) == ("pills", [])
+        assert "/cancel_2 ends it (daily)" in text
+        await app.telling.shown(due)
+        assert "Sunday, 8 February 2026, 13:00: pills (daily)" in await person.says("/reminders")
+        assert await person.says("/done_2") == "Done: pills. It comes again on Sunday, 8 February 2026, 13:00."
+        assert await person.says("/done_1") == "Done: tea"
+        assert await person.says("/done_1") == "Reminder 1 is done: /reminders lists those that are not over."
+        assert await person.says("/cancel_2") == "Cancelled: pills"
+        assert await person.says("/cancel 2") == "Reminder 2 is cancelled: /reminders lists those that are not over."
+        assert await person.says("/done") == "/done takes the number of a reminder: see /reminders."
+        assert (await person.says("/remind")).startswith("Just tell me what to remind you of and when")
+        clock.forward(days=30)
+        assert await app.telling.due_in(OWNER) == []
+        assert await person.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
+
+
+async def test_where_the_time_zone_was_changed_since_each_says_its_own(start: OpenApp) -> None:
+    async with start(timezone="Europe/Kyiv") as app:
+        await is_set(app, "tea", "2026-02-08T13:00", session=OWNER)
+    async with start(timezone="America/New_York") as app:
+        await is_set(app, "walk", "2026-02-08T09:00", session=OWNER)
+        listed = await Person(app).says("/reminders")
+    assert "- Sunday, 8 February 2026, 13:00 (Europe/Kyiv): tea" in listed
+    assert "- Sunday, 8 February 2026, 09:00 (America/New_York): walk" in listed
+
+
+async def test_new_keeps_them(app: App, person: Person) -> None:
+    await person.says("hello")
+    await is_set(app, "tea", "2026-02-08T13:00", session=OWNER)
+    await person.says("/new")
+    assert "tea" in await person.says("/reminders")
+
+
+# owners, groups, the console
+
+
+async def test_owners_never_see_nor_touch_each_others(app: App, model: ModelServer) -> None:
+    await is_set(app, "a secret", "2026-02-08T13:00")
+    other = Person(app, Address("telegram", str(STRANGER)))
+    assert await other.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
+    for command in ("/done_1", "/snooze_1", "/cancel_1", "/remind_1"):
+        assert await other.says(command) == "There is no reminder 1: /reminders lists those there are."
+    model.script(Calls((("reminder_list", {}),)), Calls((("reminder_cancel", {"number": 1}),)), Says("Nothing."))
+    await other.says("What is set?")
+    assert [str(request.last) for request in model.requests[-2:]] == [
+        "there are none",
+        "error: There is no reminder 1: /reminders lists those there are.",
+    ]
+    assert "a secret" in await reminders_in(app)
+
+
+async def test_in_a_group_they_are_the_groups_and_come_in_the_topic_that_they_were_set_in(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(GROUP, chat_type="supergroup")
+    telegram.register_thread(GROUP, 7)
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        topic = Address("telegram", str(GROUP), "7")
+        model.script(Calls((("reminder_set", {"text": "stand-up", "when": "2026-02-07T13:00"}),)), Says("Set."))
+        await Person(app, topic).says("remind us")
+        assert "stand-up" in await Person(app, Address("telegram", str(GROUP))).says("/reminders")
+        assert "no reminders" in await Person(app, Address("telegram", str(ANN))).says("/reminders")
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+    (call,) = telegram.calls_to("sendMessage")
+    assert (str(call.params["chat_id"]), str(call.params["message_thread_id"])) == (str(GROUP), "7")
+
+
+async def test_a_group_with_a_new_id_keeps_its_reminders(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    former, present = -400, -100400
+    telegram.register_chat(former, chat_type="group")
+    telegram.register_chat(int(f"{former}1"), chat_type="group")
+    async with serve(telegram_allowed_ids=f"{former},{former}1") as app:
+        await is_set(app, "stand-up", "2026-02-07T13:00", session=f"telegram:{former}")
+        await is_set(app, "theirs", "2026-02-07T13:00", session=f"telegram:{former}1")
+        telegram.group_becomes(former, present)
+        await telegram.wait_for(lambda: telegram.sent(present))
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: telegram.sent(int(f"{former}1")))
+    # nobody had let it in by its new id until now
+    async with serve(telegram_allowed_ids=f"{present}") as app:
+        await telegram.wait_for(lambda: len(telegram.sent(present)) == 2)
+        assert "stand-up" in await reminders_in(app, present)
+        assert "theirs" in await reminders_in(app, int(f"{former}1"))
+    assert "Reminder: stand-up" in texts(telegram, present)[1]
+    assert telegram.sent(former) == []
+
+
+async def test_who_was_shut_out_is_told_nothing_any_more(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    telegram.register_chat(STRANGER)
+    async with serve() as app:
+        await is_set(app, "theirs", "2026-02-07T13:00", session=f"telegram:{STRANGER}")
+        await is_set(app, "call Bob", "2026-02-07T13:00")
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT state FROM reminders WHERE text = 'theirs'") == "waiting"
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}"):
+        await telegram.wait_for(lambda: telegram.sent(STRANGER))
+    assert len(telegram.calls_to("sendMessage")) == 2
+
+
+async def test_what_was_due_before_the_new_id_was_known_comes_all_the_same(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as app:
+        await is_set(app, "stand-up", "2026-02-07T13:00", session="telegram:-400")
+        clock.forward(hours=1)
+        await app.telling.put_out("telegram", everybody)
+        mailbox = Mailbox(app.database, "telegram", clock)
+        (item,) = await mailbox.unsent()
+        await mailbox.settle(item, (), failure="group migrated")
+        assert await app.database.value("SELECT state FROM reminders") == "failed"
+        await app.reminders.move("telegram:-400", "telegram:-100400")
+        assert await app.telling.put_out("telegram", everybody) == ["telegram:-100400"]
+
+
+async def test_the_console_is_told_what_is_set_there_and_nothing_else(app: App, clock: FakeClock) -> None:
+    await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
+    await is_set(app, "theirs", "2026-02-07T13:00", session="console:localhost")
+    await is_set(app, "elsewhere", "2026-02-07T13:00")
+    clock.forward(hours=1)
+    ((due, text),) = await app.telling.due_in(OWNER)
+    assert text.startswith("**Reminder**: tea\n\nSaturday, 7 February 2026, 13:00 (due 15 min ago)")
+    assert len(await app.telling.due_in(OWNER)) == 1, "it is due until it was shown"
+    await app.telling.shown(due)
+    assert await app.telling.due_in(OWNER) == []
+
+
+async def test_what_is_cancelled_while_it_is_shown_stays_cancelled(app: App, person: Person, clock: FakeClock) -> None:
+    await is_set(app, "tea", "2026-02-07T13:00", "daily", session=OWNER)
+    clock.forward(hours=1)
+    ((due, _),) = await app.telling.due_in(OWNER)
+    await person.says("/cancel_1")
+    await app.telling.shown(due)
+    clock.forward(days=2)
+    assert await app.telling.due_in(OWNER) == []
+
+
+async def test_an_hour_that_comes_while_one_is_shown_is_not_left_out(app: App, clock: FakeClock) -> None:
+    await is_set(app, "tea", "2026-02-07T13:00", "daily", session=OWNER)
+    clock.forward(hours=1)
+    ((due, _),) = await app.telling.due_in(OWNER)
+    clock.forward(days=1)
+    await app.telling.shown(due)
+    ((due, _),) = await app.telling.due_in(OWNER)
+    assert due.at == datetime(2026, 2, 8, 13, tzinfo=UTC)
+
+
+# what becomes of them
+
+
+async def test_forget_all_deletes_them_and_says_so(app: App, person: Person) -> None:
+    await is_set(app, "a lighthouse", "2026-02-08T13:00", session=OWNER)
+    await is_set(app, "theirs", "2026-02-08T13:00")
+    assert " and 1 reminder for good" in await person.says("/forget all")
+    assert (await person.says("/forget all confirm")).endswith("and 1 reminder.")
+    rows = await app.database.rows("SELECT text FROM reminders")
+    assert [row["text"] for row in rows] == ["theirs"]
+
+
+async def test_an_export_takes_an_owners_along_and_they_come_where_it_is_imported(
+    start: OpenApp, clock: FakeClock, tmp_path: Path
+) -> None:
+    async with start() as app:
+        await is_set(app, "pills", "2026-02-08T08:00", "daily", session=OWNER)
+        await is_set(app, "theirs", "2026-02-08T08:00")
+        await memory_of(app).portable.export(tmp_path / "export", OWNER)
+    async with start(mneme_data_dir=tmp_path / "new") as app:
+        await memory_of(app).portable.restore(tmp_path / "export")
+        clock.forward(days=2)
+        ((due, _),) = await app.telling.due_in(OWNER)
+        assert (due.reminder.text, due.missed) == ("pills", 1)
+        assert await app.telling.put_out("telegram", everybody) == []
+
+
+async def test_what_is_over_is_pruned_and_what_is_to_come_stays(app: App, person: Person, clock: FakeClock) -> None:
+    for number, text in enumerate(("done", "cancelled", "told", "waiting"), 1):
+        await is_set(app, text, "2027-02-07T13:00" if text == "waiting" else "2026-02-07T13:00", session=OWNER)
+        if number < 3:
+            await person.says(f"/{'done' if text == 'done' else 'cancel'}_{number}")
+    clock.forward(hours=1)
+    for due, _ in await app.telling.due_in(OWNER):
+        await app.telling.shown(due)
+    clock.forward(days=29)
+    await Pruning(app.database, clock).prune()
+    assert await app.database.value("SELECT count(*) FROM reminders") == 4
+    clock.forward(days=2)
+    await Pruning(app.database, clock).prune()
+    rows = await app.database.rows("SELECT text FROM reminders")
+    assert [row["text"] for row in rows] == ["waiting"]

@@ -1,0 +1,207 @@
+"""Reminders (F24): they come at their hour on the chat's clock, once, and never not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.services import memory_services
+from config.settings import Settings
+from memory.clock import to_text
+from memory.log.sessions import Address
+from memory.reminders.recurrence import Repeat
+from memory.store.database import Database
+from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock, Person
+from tests.support.processes import running_bot
+from tests.support.reminding import CHAT, everybody, is_set, reminders_in
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, texts
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.serving import Serve
+
+
+ROOT = Path(__file__).parents[2]
+# the tests' clock stands at Saturday 2026-02-07 12:15 UTC
+pytestmark = pytest.mark.usefixtures("reminded_often")
+
+
+async def test_f24_a_reminder_comes_at_its_hour_once_and_is_told_when_telegram_confirmed_it(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve(timezone="Europe/Kyiv") as app:
+        await is_set(app, "call Ann", "2026-02-07T15:00")
+        clock.now = datetime(2026, 2, 7, 12, 59, tzinfo=UTC)
+        assert await app.telling.put_out("telegram", everybody) == []
+        clock.forward(minutes=1)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        while await app.database.value("SELECT state FROM reminders") == "telling":
+            pass
+        row = await app.database.row("SELECT state, next_at, told_at FROM reminders")
+        assert row is not None
+        assert tuple(row) == ("told", None, to_text(clock()))
+        assert await app.telling.put_out("telegram", everybody) == []
+    assert texts(telegram) == [
+        "Reminder: call Ann\n\nSaturday, 7 February 2026, 15:00\n\n/done_1 or /snooze_1 for an hour."
+    ]
+
+
+async def test_f24_over_both_changes_of_the_clocks_nine_stays_nine(start: OpenApp, clock: FakeClock) -> None:
+    async with start(timezone="Europe/Kyiv") as app:
+        clock.now = datetime(2026, 3, 27, 12, tzinfo=UTC)
+        await is_set(app, "pills", "2026-03-28T09:00", "daily")
+        told: list[str] = []
+        for day in (datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)):
+            clock.now = day
+            await app.telling.put_out("telegram", everybody)
+            before = await app.database.value("SELECT count(*) FROM outbox")
+            for _ in range(3 * 24 * 4):
+                clock.forward(minutes=15)
+                if await app.telling.put_out("telegram", everybody):
+                    told.append(f"{clock():%d %H:%M}")
+            assert await app.database.value("SELECT count(*) FROM outbox") == before + 3
+    assert told == ["28 07:00", "29 06:00", "30 06:00", "24 06:00", "25 07:00", "26 07:00"]
+
+
+async def test_f24_what_a_downtime_missed_comes_at_the_start_once_and_says_so(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        await is_set(app, "call Ann", "2026-02-10T09:00")
+        await is_set(app, "pills", "2026-02-08T08:00", "daily")
+        await is_set(app, "later", "2026-02-20T08:00")
+    clock.now = datetime(2026, 2, 10, 12, 10, tzinfo=UTC)
+    async with serve() as app:
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        while await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'"):
+            pass
+        listed = await reminders_in(app)
+    assert "Reminder: pills\n\nTuesday, 10 February 2026, 08:00 (due 4 h ago, missed 2 times before that)" in "\n".join(
+        texts(telegram)
+    )
+    assert "Reminder: call Ann\n\nTuesday, 10 February 2026, 09:00 (due 3 h ago)" in "\n".join(texts(telegram))
+    assert listed.splitlines()[4:] == [
+        "Told in the last day:",
+        "- call Ann /done_1 /snooze_1 /cancel_1",
+        "",
+        "_Hours are those of UTC._",
+    ]
+    assert listed.splitlines()[:3] == [
+        "To come:",
+        "- Wednesday, 11 February 2026, 08:00: pills (daily) /done_2 /snooze_2 /cancel_2",
+        "- Friday, 20 February 2026, 08:00: later /done_3 /snooze_3 /cancel_3",
+    ]
+    async with serve() as app:
+        await telegram.wait_for(lambda: telegram.polled)
+        assert await app.telling.put_out("telegram", everybody) == []
+    assert len(texts(telegram)) == 2
+
+
+async def test_f24_killed_around_its_sending_it_comes_and_only_once(
+    telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+        "TELEGRAM_API_URL": telegram.url,
+        "TELEGRAM_ALLOWED_IDS": str(ANN),
+        "OPENAI_BASE_URL": model.url,
+        "LLM_MODEL": "scripted",
+    }
+    telegram.register_chat(ANN)
+    database = await Database.open(tmp_path / "data" / "mneme.db")
+    memory = memory_services(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    await memory.reminders.set(CHAT, CHAT, memory.reminders.read("call Ann", "2026-01-01T09:00", Repeat.ONCE))
+    # killed in the middle of the sending: Telegram has not taken it
+    telegram.fault("sendMessage", stall=True)
+    async with running_bot(environment, tmp_path):
+        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+    row = await database.row("SELECT state, told_at FROM reminders")
+    assert row is not None
+    assert tuple(row) == ("telling", None)
+    telegram.clear_faults()
+    # killed after it was sent
+    async with running_bot(environment, tmp_path):
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        async with asyncio.timeout(20):
+            while await database.value("SELECT state FROM reminders") != "told":
+                await asyncio.wait([asyncio.create_task(database.rows("SELECT 1"))])
+    polls = len(telegram.calls_to("getUpdates"))
+    async with running_bot(environment, tmp_path):
+        await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls + 1)
+    await database.close()
+    assert [text.splitlines()[0] for text in texts(telegram)] == ["Reminder: call Ann"]
+    assert re.search(r"\(due \d+ days ago\)", texts(telegram)[0])
+
+
+@pytest.mark.parametrize("steps", range(0, 24, 2))
+async def test_cancelled_at_any_step_the_message_and_the_state_are_both_there_or_neither(
+    start: OpenApp, clock: FakeClock, steps: int
+) -> None:
+    async with start() as app:
+        await is_set(app, "pills", "2026-02-08T08:00", "daily")
+        clock.forward(days=3)
+        run = asyncio.create_task(app.telling.put_out("telegram", everybody))
+        for _ in range(steps):
+            await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
+        run.cancel()
+        await asyncio.wait([run])
+        put = await app.database.value("SELECT count(*) FROM outbox")
+        told = await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
+        assert put == told
+        await app.telling.put_out("telegram", everybody)
+        await app.telling.put_out("telegram", everybody)
+        assert await app.database.value("SELECT count(*) FROM outbox") == 1
+
+
+async def test_two_processes_tell_it_once(start: OpenApp, clock: FakeClock) -> None:
+    async with start() as one, start() as other:
+        await is_set(one, "pills", "2026-02-08T08:00", "daily")
+        clock.forward(days=3)
+        told = await asyncio.gather(*(app.telling.put_out("telegram", everybody) for app in (one, other)))
+        assert sorted(map(len, told)) == [0, 1]
+
+
+async def test_who_blocked_the_bot_is_told_when_they_are_back(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    telegram.fault("sendMessage", error_code=403, description="Forbidden: bot was blocked by the user")
+    async with serve() as app:
+        await Person(app, Address("telegram", str(ANN))).says("hello")
+        await is_set(app, "call Ann", "2026-02-07T13:00")
+        clock.forward(hours=1)
+        async with asyncio.timeout(20):
+            while await app.database.value("SELECT state FROM sessions") != "TERMINATED":
+                await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
+        assert await app.telling.put_out("telegram", everybody) == []
+        telegram.clear_faults()
+        clock.forward(hours=2)
+        telegram.user_says("I am back", chat_id=ANN)
+        await telegram.wait_for(lambda: any("call Ann" in text for text in texts(telegram)))
+    assert "(due 2 h ago)" in next(text for text in texts(telegram) if "call Ann" in text)
+
+
+async def test_what_telegram_refuses_for_good_is_shown_as_not_delivered(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    telegram.register_chat(ANN)
+    telegram.fault("sendMessage", error_code=400, description="Bad Request: TOPIC_CLOSED")
+    async with serve() as app:
+        await is_set(app, "call Ann", "2026-02-07T13:00")
+        clock.forward(hours=1)
+        async with asyncio.timeout(20):
+            while await app.database.value("SELECT state FROM reminders") != "failed":
+                await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
+        assert "Could not be delivered:\n- call Ann /done_1 /snooze_1 /cancel_1" in await reminders_in(app)

@@ -1,0 +1,223 @@
+"""When reminders come: on the wall clock of a zone, over changes of the clocks both ways."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memory.errors import MemoryRefused
+from memory.reminders.recurrence import Repeat, Rule
+from memory.reminders.wish import FURTHEST, LONGEST_TEXT, read_wish
+from memory.reminders.wording import day_and_hour, span
+
+KYIV = ZoneInfo("Europe/Kyiv")
+NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
+# half an hour, a quarter of one, midnight that is skipped, and a day that Samoa left out
+ZONES = [
+    "UTC",
+    "Europe/Kyiv",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Asia/Kathmandu",
+    "America/Santiago",
+    "Africa/Cairo",
+    "Pacific/Apia",
+    "Antarctica/Troll",
+]
+
+
+def wall(text: str) -> datetime:
+    """What a clock on the wall shows."""
+    return datetime.fromisoformat(text)
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _exists(local: datetime, zone: ZoneInfo) -> bool:
+    return local.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None) == local
+
+
+@pytest.mark.parametrize(
+    ("repeat", "first", "days", "after", "expected"),
+    [
+        # a daily 9:00 stays 9:00: summer time begins in Kyiv on 29 March 2026 at 3:00, and ends on 25 October at 4:00
+        (Repeat.DAILY, "2026-02-08T09:00", (), "2026-03-28T07:00", "2026-03-29T06:00"),
+        (Repeat.DAILY, "2026-02-08T09:00", (), "2026-10-24T06:00", "2026-10-25T07:00"),
+        # 03:30 is left out that night, and comes an hour later
+        (Repeat.DAILY, "2026-02-08T03:30", (), "2026-03-28T01:30", "2026-03-29T01:30"),
+        (Repeat.DAILY, "2026-02-08T03:30", (), "2026-03-29T01:30", "2026-03-30T00:30"),
+        # and comes twice this night: the first one counts
+        (Repeat.DAILY, "2026-02-08T03:30", (), "2026-10-24T00:30", "2026-10-25T00:30"),
+        (Repeat.DAILY, "2026-02-08T03:30", (), "2026-10-25T00:30", "2026-10-26T01:30"),
+        (Repeat.WEEKLY, "2026-02-09T09:00", (0, 4), "2026-02-09T07:00", "2026-02-13T07:00"),
+        (Repeat.WEEKLY, "2026-02-09T09:00", (), "2026-02-09T07:00", "2026-02-16T07:00"),
+        (Repeat.MONTHLY, "2026-01-31T09:00", (), "2026-01-31T07:00", "2026-02-28T07:00"),
+        (Repeat.MONTHLY, "2026-01-31T09:00", (), "2026-02-28T07:00", "2026-03-31T06:00"),
+        (Repeat.MONTHLY, "2026-12-15T09:00", (), "2026-12-15T07:00", "2027-01-15T07:00"),
+        (Repeat.YEARLY, "2024-02-29T09:00", (), "2026-02-07T07:00", "2026-02-28T07:00"),
+        (Repeat.YEARLY, "2024-02-29T09:00", (), "2027-03-01T07:00", "2028-02-29T07:00"),
+    ],
+)
+def test_the_next_time(repeat: Repeat, first: str, days: tuple[int, ...], after: str, expected: str) -> None:
+    rule = Rule(repeat, datetime.fromisoformat(first), KYIV, days)
+    assert rule.after(utc(after)) == utc(expected)
+
+
+@given(
+    repeat=st.sampled_from([r for r in Repeat if r is not Repeat.ONCE]),
+    first=st.datetimes(wall("2005-01-01"), wall("2040-01-01")),
+    zone=st.sampled_from(ZONES).map(ZoneInfo),
+    days=st.lists(st.integers(0, 6), unique=True, max_size=7).map(lambda days: tuple(sorted(days))),
+    moment=st.datetimes(wall("2005-01-01"), wall("2040-01-01"), timezones=st.just(UTC)),
+)
+@example(Repeat.DAILY, wall("2011-12-01T10:00"), ZoneInfo("Pacific/Apia"), (), utc("2011-12-29T21:00"))
+@example(Repeat.DAILY, wall("2026-01-01T02:15"), ZoneInfo("Australia/Lord_Howe"), (), utc("2026-10-03T12:00"))
+def test_every_next_time_is_at_the_hour_on_the_wall_clock_and_none_is_left_out(
+    repeat: Repeat, first: datetime, zone: ZoneInfo, days: tuple[int, ...], moment: datetime
+) -> None:
+    rule = Rule(repeat, first, zone, days if repeat is Repeat.WEEKLY else ())
+    coming = rule.after(moment)
+    assert coming is not None
+    assert coming > moment
+    local = coming.astimezone(zone)
+    shown = local.replace(tzinfo=None, fold=0)
+    if shown.time() != first.time().replace(fold=0):
+        # only where the hour is left out that day: then later by what is left out
+        assert any(
+            not _exists(datetime.combine(shown.date() - timedelta(days=back), first.time()), zone) for back in (0, 1)
+        )
+    else:
+        assert local.fold == 0
+    assert coming >= first.replace(tzinfo=zone).astimezone(UTC)
+    if repeat is Repeat.WEEKLY and shown.time() == first.time() and zone.key != "Pacific/Apia":
+        assert shown.weekday() in (rule.days or (first.weekday(),))
+    if repeat is Repeat.DAILY and moment > first.replace(tzinfo=zone).astimezone(UTC):
+        assert coming - moment <= timedelta(hours=50)
+    # from any moment in between the same one comes, and from there on another
+    between = moment + (coming - moment) / 2
+    assert rule.after(between) == coming
+    assert (rule.after(coming) or coming) > coming
+
+
+@given(zone=st.sampled_from(ZONES).map(ZoneInfo), start=st.datetimes(wall("2010-01-01"), wall("2030-01-01")))
+def test_a_daily_one_comes_once_on_every_day_that_there_is(zone: ZoneInfo, start: datetime) -> None:
+    rule = Rule(Repeat.DAILY, start, zone)
+    since = start.replace(tzinfo=zone).astimezone(UTC)
+    times = rule.between(since, since + timedelta(days=400))
+    days = [at.astimezone(zone).date() for at in times]
+    if zone.key != "Pacific/Apia":  # which left a day out
+        gaps = [(late - early).days for early, late in itertools.pairwise(days)]
+        # late in the evening, what is left out may lead into the next day
+        assert all(gap == 1 or start.hour == 23 for gap in gaps)
+    assert times == sorted(set(times))
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ("2026-02-08T09:00", "Sunday, 8 February 2026, 09:00"),
+        (" 2026-02-08 09:00 ", "Sunday, 8 February 2026, 09:00"),
+        ("2026-02-08T09:00:00Z", "Sunday, 8 February 2026, 11:00"),
+        ("2026-02-08T09:00+05:30", "Sunday, 8 February 2026, 05:30"),
+        ("2026-03-29T03:30", "Sunday, 29 March 2026, 04:30"),
+        ("2026-10-25T03:30", "Sunday, 25 October 2026, 03:30"),
+    ],
+)
+def test_a_time_without_an_offset_is_on_the_chats_clock(when: str, says: str) -> None:
+    wish = read_wish("call", when, Repeat.ONCE, "", now=NOW, zone=KYIV)
+    assert day_and_hour(wish.at, KYIV) == says
+
+
+def test_an_hour_that_comes_twice_is_the_first_one_unless_the_offset_says_the_second() -> None:
+    first = read_wish("call", "2026-10-25T03:30", Repeat.ONCE, "", now=NOW, zone=KYIV)
+    second = read_wish("call", "2026-10-25T03:30+02:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
+    assert second.at - first.at == timedelta(hours=1)
+
+
+def test_a_daily_hour_that_the_first_day_lacks_is_kept_as_it_was_said() -> None:
+    wish = read_wish("call", "2026-03-29T03:30", Repeat.DAILY, "", now=NOW, zone=KYIV)
+    assert wish.rule.after(utc("2026-04-01T12:00")) == utc("2026-04-02T00:30")
+
+
+@pytest.mark.parametrize(
+    ("when", "repeat", "days", "complaint"),
+    [
+        (
+            "tomorrow",
+            "once",
+            "",
+            "'tomorrow' is no time that can be read: write day and hour as 2026-02-08T09:00, on the",
+        ),
+        ("", "once", "", "'' is no time that can be read"),
+        ("1770465600", "once", "", "'1770465600' is no time that can be read"),
+        ("2026-02-08", "once", "", "'2026-02-08' has no hour: write day and hour as 2026-02-08T09:00"),
+        ("20260208", "once", "", "'20260208' has no hour"),
+        ("09:00", "once", "", "'09:00' is no time that can be read"),
+        ("2026-02-30T09:00", "once", "", "'2026-02-30T09:00' is no time that can be read"),
+        (
+            "2026-02-07T14:15",
+            "once",
+            "",
+            "Saturday, 7 February 2026, 14:15 is past, it is Saturday, 7 February 2026, 14:15",
+        ),
+        ("2020-01-01T09:00", "once", "", "Wednesday, 1 January 2020, 09:00 is past"),
+        ("9999-12-31T23:59", "once", "", "'9999-12-31T23:59' is more than 20 years away"),
+        ("0001-01-01T00:00+14:00", "once", "", "'0001-01-01T00:00+14:00' is no time that can be read"),
+        ("2026-02-08T09:00", "daily", "mon", "Days go with repeat weekly, and this is daily"),
+        ("2026-02-08T09:00", "weekly", "mon, t", "'t' is no day of the week"),
+        ("2026-02-08T09:00", "weekly", "weekend", "'weekend' is no day of the week"),
+    ],
+)
+def test_what_can_not_be_set_is_answered_with_what_to_write(when: str, repeat: str, days: str, complaint: str) -> None:
+    with pytest.raises(MemoryRefused) as refused:
+        read_wish("call", when, Repeat(repeat), days, now=NOW, zone=KYIV)
+    assert complaint in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_recurring_one_may_begin_in_the_past() -> None:
+    assert read_wish("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == utc("2026-02-08T07:00")
+    weekly = read_wish("x", "2026-02-02T09:00", Repeat.WEEKLY, "Mon, FRIDAY", now=NOW, zone=KYIV)
+    assert (weekly.rule.days, weekly.at) == ((0, 4), utc("2026-02-09T07:00"))
+    assert str(weekly.rule) == "weekly on Monday, Friday"
+
+
+@given(st.text(), st.sampled_from(Repeat), st.text(max_size=20))
+def test_whatever_is_written_is_a_time_to_come_or_one_sentence(when: str, repeat: Repeat, days: str) -> None:
+    answer = ""
+    with contextlib.suppress(MemoryRefused):
+        wish = read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
+        answer = day_and_hour(wish.at, KYIV)
+        assert NOW < wish.at <= NOW + FURTHEST + timedelta(days=366)
+    if not answer:
+        with pytest.raises(MemoryRefused, match=r"^[^\n]{20,400}$"):
+            read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (" \n ", "needs a text"),
+        ("x" * (LONGEST_TEXT + 1), "at most 500 characters, and this has 501"),
+        ("my password is hunter22", "looks like a password"),
+    ],
+)
+def test_the_text_has_its_bounds(text: str, complaint: str) -> None:
+    with pytest.raises(MemoryRefused, match=complaint):
+        read_wish(text, "2026-02-08T09:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
+
+
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [(timedelta(minutes=5), "5 min"), (timedelta(hours=3, minutes=50), "3 h"), (timedelta(days=2), "2 days")],
+)
+def test_a_span_is_told_in_its_largest_unit(length: timedelta, says: str) -> None:
+    assert span(length) == says
