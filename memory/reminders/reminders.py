@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from memory.buttons import Button, QuietLine
 from memory.clock import Clock, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.reminders.recurrence import Repeat
@@ -101,7 +102,8 @@ class Reminders:
             added = int(cursor.lastrowid or 0)
             if offer is not None:
                 asked = f"{offer.why} Shall I remind you on {_described(wish)}? /remind_{added} sets it."
-                await keep_notice(connection, number, asked, now_text(self._clock))
+                yes = Button("Remind me", f"/remind_{added}", wish.text), Button("No", f"/cancel_{added}", wish.text)
+                await keep_notice(connection, number, QuietLine(asked, (yes,)), now_text(self._clock))
             await keep_causes(connection, self._clock)
             return await _one(connection, owner, added)
 

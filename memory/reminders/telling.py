@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text, to_text
 from memory.reminders.reminder import REMINDER_ROWS, due_of, reminder_of
-from memory.reminders.wording import message
+from memory.reminders.wording import buttons, message
+from memory.store.button_rows import place_buttons
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -58,6 +59,8 @@ class Telling:
                     "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
                     (channel, due.reminder.session_id, message(due, now), now_text(self._clock)),
                 )
+                keyboard = buttons(due.reminder)
+                await place_buttons(connection, cursor.lastrowid, keyboard, asker=None, now=self._clock())
                 await self._go_on(connection, due, cursor.lastrowid)
                 sessions.append(due.reminder.session_id)
         return list(dict.fromkeys(sessions))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from memory.buttons import Button
+
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from memory.buttons import Keyboard
     from memory.reminders.reminder import Due, Reminder
 
 LATE = timedelta(minutes=2)
@@ -37,6 +40,17 @@ def line(reminder: Reminder) -> str:
     at = reminder.next_at
     hour = f"{day_and_hour(at, rule.zone)} ({rule.zone.key}){again}" if at is not None else "no more to come"
     return f"#{reminder.id}, {hour}: {reminder.text}"
+
+
+def buttons(reminder: Reminder) -> Keyboard:
+    """What can be pressed under a reminder that is told; one of it is enough."""
+    number = reminder.id
+    row = (
+        Button("Done", f"/done_{number}"),
+        Button("In an hour", f"/snooze_{number}"),
+        Button("Tomorrow", f"/snooze {number} 1d"),
+    )
+    return ((*row, Button("No more", f"/cancel_{number}")) if reminder.is_recurring else row,)
 
 
 def message(due: Due, now: datetime) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.buttons import Button, QuietLine
@@ -42,7 +42,7 @@ class PendingNotices:
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             for line in lines:
-                await keep_notice(connection, owner_id, line.text, now, _to_json(line.keyboard))
+                await keep_notice(connection, owner_id, line, now)
 
     async def waiting(self, owner: str) -> list[Notice]:
         """What is to be told, oldest first."""
@@ -52,10 +52,6 @@ class PendingNotices:
             (owner, MOST_TOLD),
         )
         return [Notice(row["id"], QuietLine(row["text"], _from_json(row["buttons"]))) for row in rows]
-
-
-def _to_json(keyboard: Keyboard) -> str:
-    return json.dumps([[asdict(button) for button in row] for row in keyboard], ensure_ascii=False)
 
 
 def _from_json(rows: str) -> Keyboard:

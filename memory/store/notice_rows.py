@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import aiosqlite
 
+    from memory.buttons import Keyboard, QuietLine
 
-async def keep_notice(
-    connection: aiosqlite.Connection, owner_id: int, text: str, now: str, buttons: str = "[]"
-) -> None:
-    """Tell `text` with the next reply in any chat of an owner. buttons: those under it, as JSON."""
+
+async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: QuietLine, now: str) -> None:
+    """Tell a line, with its buttons, with the next reply in any chat of an owner."""
     await connection.execute(
-        "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)", (owner_id, text, buttons, now)
+        "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)",
+        (owner_id, line.text, _to_json(line.keyboard), now),
     )
+
+
+def _to_json(keyboard: Keyboard) -> str:
+    return json.dumps([[asdict(button) for button in row] for row in keyboard], ensure_ascii=False)

@@ -22,7 +22,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.processes import running_bot
 from tests.support.reminding import CHAT, everybody, is_set, reminders_in
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, texts
+from tests.support.serving import ANN, labels, press, texts
 
 if TYPE_CHECKING:
     from tests.conftest import OpenApp
@@ -54,6 +54,25 @@ async def test_f24_a_reminder_comes_at_its_hour_once_and_is_told_when_telegram_c
     assert texts(telegram) == [
         "Reminder: call Ann\n\nSaturday, 7 February 2026, 15:00\n\n/done_1 or /snooze_1 for an hour."
     ]
+
+
+@pytest.mark.parametrize(
+    ("label", "answer", "state"),
+    [("Done", "Done: call Ann", "done"), ("In an hour", "I will remind you again on", "waiting")],
+)
+async def test_what_can_be_tapped_under_a_reminder_can_be_pressed(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock, label: str, answer: str, state: str
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        await is_set(app, "call Ann", "2026-02-07T15:00")
+        clock.now = datetime(2026, 2, 7, 15, 0, tzinfo=UTC)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert labels(telegram) == ["Done", "In an hour", "Tomorrow"]
+        press(telegram, label)
+        await telegram.wait_for(lambda: any(answer in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: labels(telegram) == [])
+        assert await app.database.value("SELECT state FROM reminders") == state
 
 
 async def test_f24_over_both_changes_of_the_clocks_nine_stays_nine(start: OpenApp, clock: FakeClock) -> None:
