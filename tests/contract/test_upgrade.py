@@ -42,7 +42,7 @@ WRITTEN = {
             VALUES ('telegram', 'telegram:1', 1, 'Noted.', 'NOW')
     """,
     4: """
-        INSERT INTO members VALUES ('telegram', 1, 'NOW');
+        INSERT INTO members (channel, user_id, since) VALUES ('telegram', 1, 'NOW');
         INSERT INTO claim_codes VALUES ('telegram', 'digest', 'NOW', 2);
         INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens)
             VALUES ('NOW', 'telegram:1', 'turn', 'm', 10, 5, 3)
@@ -72,6 +72,7 @@ WRITTEN = {
         INSERT INTO vectors (row, owner_id, model_id, signs, vector) VALUES (2, 1, 1, x'00', x'00')
     """,
     21: "INSERT INTO buttons (id, outbox_id, line, label, said, in_place) VALUES ('x', 1, 0, 'Undo', '/undo_1', 0)",
+    22: "INSERT INTO refused VALUES ('telegram', 5)",
 }
 """What was written with each format, in the words of that time."""
 

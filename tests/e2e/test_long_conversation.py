@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer, Reply
 
-WINDOW = 3_000
+WINDOW = 3_300
 FACT = re.compile(r"fact-\d+")
 
 
