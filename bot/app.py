@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -30,6 +30,7 @@ from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
 from bot.talking import Talking, models_of, talking_of
 from bot.telegram import CHANNEL as TELEGRAM
+from bot.web.pages import Pages
 from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
@@ -108,6 +109,7 @@ class App:
     reminding: Reminding
     health: Health
     media: MediaSources
+    pages: Pages = field(default_factory=Pages)
     metrics: Metrics | None = None
     housekeeping: Housekeeping | None = None
     embedding: BackgroundEmbedding | None = None

@@ -26,6 +26,8 @@ ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
+_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+"""What Telegram takes for one, and too long to be guessed."""
 
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
@@ -62,6 +64,8 @@ class Settings(BaseSettings):
     telegram_bot_token: SecretStr | None = None
     telegram_allowed_ids: Annotated[frozenset[int], NoDecode] = frozenset()
     telegram_api_url: HttpUrl = HttpUrl("https://api.telegram.org")
+    telegram_webhook_url: HttpUrl | None = None
+    telegram_webhook_secret: SecretStr | None = None
     telegram_proxy: Annotated[str, Field(pattern=r"^https?://[^\s/]+/?$")] | None = None
 
     openai_api_key: SecretStr | None = None
@@ -132,6 +136,22 @@ class Settings(BaseSettings):
             raise ValueError("numeric ids of users and groups are needed, separated by commas, such as 12345,-100678")
         return frozenset(map(int, parts))
 
+    @field_validator("telegram_webhook_url")
+    @classmethod
+    def _reachable_for_telegram(cls, value: HttpUrl | None) -> HttpUrl | None:
+        if value is not None and value.scheme != "https":
+            raise ValueError("Telegram sends messages to addresses that begin with https:// only")
+        if value is not None and value.path in ("/healthz", "/metrics"):
+            raise ValueError(f"{value.path} is taken: choose another path, such as /telegram")
+        return value
+
+    @field_validator("telegram_webhook_secret")
+    @classmethod
+    def _takes_for_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _WEBHOOK_SECRET.fullmatch(value.get_secret_value()):
+            raise ValueError("16 to 256 letters, digits, - and _ are needed, such as `openssl rand -hex 32` makes")
+        return value
+
     @field_validator("memory_type_weights", mode="before")
     @classmethod
     def _split_weights(cls, value: object) -> object:
@@ -196,6 +216,18 @@ class Settings(BaseSettings):
         elif not self.embeds_locally and not (self.embedding_base_url or self.embedding_api_key or self.has_endpoint):
             raise ValueError(
                 f"EMBEDDING_MODEL without an endpoint is {LOCAL_EMBEDDER}: name that, or set EMBEDDING_BASE_URL"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _webhook_is_guarded_and_served(self) -> Settings:
+        if self.telegram_webhook_url is not None and self.telegram_webhook_secret is None:
+            raise ValueError(
+                "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: set it as `openssl rand -hex 32` makes it"
+            )
+        if self.telegram_webhook_url is not None and self.metrics_port is None:
+            raise ValueError(
+                "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: the web server in front passes messages on to it"
             )
         return self
 

@@ -1,4 +1,4 @@
-"""Checks of Telegram: the token, a webhook that was left over, and by Telegram's clock this machine's."""
+"""Checks of Telegram: the token, the webhook that is meant or was left over, and by Telegram's clock this machine's."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from config.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import httpx
+    from telegram import WebhookInfo
     from telegram.ext import ExtBot
 
     from bot.doctor.finding import Patient
+    from config.settings import Settings
     from memory.clock import Clock
 
 PATIENCE = 10.0
@@ -30,6 +32,12 @@ TAKE_BACK = (
     "Restart the bot, whose start removes the webhook; if it comes back, another program uses this token: "
     "have @BotFather revoke it."
 )
+START_IT = "Start the bot, whose start sets the webhook."
+TAKE_IT = (
+    "Restart the bot, whose start sets its webhook; if it is lost again, another program uses this token: "
+    "have @BotFather revoke it."
+)
+LET_IN = "Have the web server in front pass TELEGRAM_WEBHOOK_URL on to 127.0.0.1 at METRICS_PORT, and start the bot."
 SET_CLOCK = "Set the clock, on a server with `timedatectl set-ntp true`."
 
 
@@ -64,7 +72,7 @@ async def telegram(patient: Patient) -> list[Finding]:
     try:
         bot = telegram_bot(patient.settings, patience=PATIENCE, on_response=watch.read)
         async with bot:  # introduces itself, so that its name is known
-            found = [ok("token", f"Telegram knows the bot as @{bot.username}"), await _webhook(bot)]
+            found = [ok("token", f"Telegram knows the bot as @{bot.username}"), await _webhook(bot, patient.settings)]
     except (InvalidToken, Forbidden):
         found = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
     except ConfigurationError as error:
@@ -74,11 +82,32 @@ async def telegram(patient: Patient) -> list[Finding]:
     return [*found, watch.finding()]
 
 
-async def _webhook(bot: ExtBot[int]) -> Finding:
+async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     info = await bot.get_webhook_info()
+    if settings.telegram_webhook_url is not None:
+        return _meant_webhook(info, str(settings.telegram_webhook_url))
     if info.url:
-        # its path often holds a secret
-        host = urlsplit(info.url).hostname or "another address"
-        return failed("webhook", f"Telegram sends the bot's messages to {host} and refuses polling", TAKE_BACK)
+        return failed(
+            "webhook", f"Telegram sends the bot's messages to {_host(info.url)} and refuses polling", TAKE_BACK
+        )
     waiting = f"; {info.pending_update_count} messages wait to be fetched" if info.pending_update_count else ""
     return ok("webhook", f"There is none, so polling works{waiting}")
+
+
+def _meant_webhook(info: WebhookInfo, meant: str) -> Finding:
+    host = _host(meant)
+    if not info.url:
+        return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
+    if info.url != meant:
+        there = "another path there" if _host(info.url) == host else _host(info.url)
+        return failed("webhook", f"Telegram sends the bot's messages to {there}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
+    waiting = info.pending_update_count
+    if waiting and info.last_error_message:
+        said = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
+        return failed("webhook", said, LET_IN)
+    return ok("webhook", f"Telegram sends the bot's messages to {host}")
+
+
+def _host(url: str) -> str:
+    """The host alone: a path often holds a secret."""
+    return urlsplit(url).hostname or "another address"

@@ -1,4 +1,4 @@
-"""Whether the bot lives: its polling goes on and its database answers. The watchdog and /healthz ask this."""
+"""Whether the bot lives: its updates come and its database answers. The watchdog and /healthz ask this."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ class Pulse:
     """Whether a loop goes on: before each of its steps it says by when the next one comes.
 
     A step that fails is a step, too. What counts as dead is only a loop that no longer takes any.
+    what: what is to be named when it does not go on.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, what: str, now: Callable[[], float] = time.monotonic) -> None:
+        self.what = what
         self._now = now
         self._due: float | None = None
         self.worked = asyncio.Event()
@@ -53,22 +55,23 @@ class Health:
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
         self._database = database
-        self.polling = Pulse(now)
+        self.updates = Pulse("polling", now)
 
     async def stuck(self) -> str | None:
         """Why only a restart would help; None while it would not.
 
         Telegram out of reach is no reason: the loop lives, and a restart does not mend a network.
         """
-        if self.polling.late:
-            return "polling has come to a standstill"
+        if self.updates.late:
+            return f"{self.updates.what} has come to a standstill"
         return await self._database_trouble()
 
     async def trouble(self) -> str | None:
         """Why the bot can't be of service at this moment; None while it is."""
         if (stuck := await self.stuck()) is not None:
             return stuck
-        return None if self.polling.trouble is None else f"polling does not work: {self.polling.trouble}"
+        trouble = self.updates.trouble
+        return None if trouble is None else f"{self.updates.what} does not work: {trouble}"
 
     async def _database_trouble(self) -> str | None:
         try:

@@ -96,11 +96,11 @@ async def _report(manager: ServiceManager, health: Health, lanes: Lanes) -> None
 async def _until_ready(health: Health) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(START_PATIENCE):
-            await health.polling.worked.wait()
+            await health.updates.worked.wait()
 
 
 def _status(health: Health, lanes: Lanes) -> str:
-    if health.polling.trouble is not None:
-        return f"Telegram is out of reach, trying again: {' '.join(health.polling.trouble.split())}"
+    if health.updates.trouble is not None:
+        return f"Telegram is out of reach, trying again: {' '.join(health.updates.trouble.split())}"
     running, waiting = lanes.load()
     return f"Serving Telegram: {running} answers being written, {waiting} messages waiting"

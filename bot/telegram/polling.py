@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
@@ -47,7 +47,7 @@ class PollingBot(ExtBot[int]):
         wanted = {"offset": offset, "timeout": seconds, "allowed_updates": ALLOWED_UPDATES}
         found = await self._post("getUpdates", wanted, read_timeout=seconds + READ_SECONDS)
         updates = found if isinstance(found, list) else []
-        return [RawUpdate(update["update_id"], json.dumps(update, ensure_ascii=False)) for update in updates]
+        return [RawUpdate.of(update) for update in updates]
 
 
 class Poller:
@@ -68,6 +68,10 @@ class Poller:
         """Poll until cancelled. Raises InvalidToken when Telegram no longer knows the bot."""
         offset: int | None = None
         backoff = Backoff(LONGEST_PAUSE)
+        self._pulse.step(within=REQUEST_SECONDS + SLACK)
+        with contextlib.suppress(TelegramError):
+            # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
+            await self._bot.delete_webhook(drop_pending_updates=False)
         while True:
             # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
             patience = POLL_SECONDS if self._pulse.trouble is None else 0

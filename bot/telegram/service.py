@@ -1,4 +1,4 @@
-"""The running Telegram bot: client, outbox, channel, intake, polling, started in this order and stopped in reverse."""
+"""The running Telegram bot: client, outbox, channel, intake, updates, started in this order and stopped in reverse."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from bot.telegram.media.albums import Albums
 from bot.telegram.media.files import TelegramFiles
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller, PollingBot
+from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
 from memory.custody.access import AccessList
@@ -98,7 +99,7 @@ def telegram_bot(
 async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses the token."""
     bot = telegram_bot(app.settings)
-    pulse = app.health.polling
+    pulse = app.health.updates
     async with _introduced(bot, pulse) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
@@ -122,7 +123,7 @@ async def run_telegram(app: App) -> None:
         app.reminding.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await Poller(bot, intake.receive, pulse).run()
+            await _source(app, bot, intake).run()
         except InvalidToken as error:
             raise _wrong_token() from error
         finally:
@@ -161,10 +162,17 @@ async def _until_known(bot: PollingBot, pulse: Pulse) -> None:
             return
 
 
+def _source(app: App, bot: PollingBot, intake: Intake) -> Poller | Webhook:
+    """What brings the updates, by the settings."""
+    url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
+    if url is None or secret is None:
+        return Poller(bot, intake.receive, app.health.updates)
+    meant = Meant(str(url), secret.get_secret_value())
+    return Webhook(bot, intake.receive, app.health.updates, app.pages, meant)
+
+
 async def _set_menu(bot: PollingBot, commands: list[Command]) -> None:
     with contextlib.suppress(TelegramError):
-        # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
-        await bot.delete_webhook(drop_pending_updates=False)
         await bot.set_my_commands([BotCommand(c.name, c.description) for c in commands if c.listed])
         # what its owner wrote with @BotFather stays
         if not (await bot.get_my_description()).description:

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from telegram import MessageEntity, Update
 from telegram.constants import ChatType
@@ -64,6 +64,11 @@ class RawUpdate:
 
     id: int
     payload: str
+
+    @classmethod
+    def of(cls, update: dict[str, Any]) -> RawUpdate:
+        """The update that Telegram's JSON says. Raises KeyError, ValueError or TypeError where it has no number."""
+        return cls(int(update["update_id"]), json.dumps(update, ensure_ascii=False))
 
 
 def read_update(payload: str, bot: Bot) -> Update:

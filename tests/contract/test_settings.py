@@ -293,3 +293,27 @@ def test_without_a_zone_it_is_the_systems_or_utc_where_that_has_no_known_name(
 def test_settings_cannot_be_changed_once_read() -> None:
     with pytest.raises(ValueError, match="frozen"):
         load_settings(written()).memory_window = 3
+
+
+WEBHOOK = ("TELEGRAM_WEBHOOK_URL=https://bot.example.org/telegram", "TELEGRAM_WEBHOOK_SECRET=0123456789abcdef")
+
+
+def test_a_webhook_is_taken_with_a_secret_and_a_port() -> None:
+    settings = load_settings(written(*WEBHOOK, "METRICS_PORT=9464"))
+    assert str(settings.telegram_webhook_url) == "https://bot.example.org/telegram"
+    assert "0123456789abcdef" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (WEBHOOK, "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL"),
+        ((WEBHOOK[0], "METRICS_PORT=9464"), "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL"),
+        (("TELEGRAM_WEBHOOK_SECRET=too-short",), "16 to 256 letters, digits, - and _ are needed"),
+        (("TELEGRAM_WEBHOOK_SECRET=no spaces in between them",), "16 to 256 letters, digits, - and _ are needed"),
+        (("TELEGRAM_WEBHOOK_URL=http://bot.example.org/telegram",), "begin with https:// only"),
+        (("TELEGRAM_WEBHOOK_URL=https://bot.example.org/metrics",), "/metrics is taken"),
+    ],
+)
+def test_half_a_webhook_is_refused(lines: tuple[str, ...], said: str) -> None:
+    assert said in refused(*lines)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from telegram import Bot
 
 from bot.services import memory_services
 from config.settings import Settings
@@ -119,6 +120,13 @@ def mounted(folder: Path, size: str) -> Iterator[None]:
         run("umount", str(folder))
 
 
+WEBHOOK = {
+    "TELEGRAM_WEBHOOK_URL": "https://bot.example.org/mine-alone",
+    "TELEGRAM_WEBHOOK_SECRET": "a-secret-of-the-webhook",
+    "METRICS_PORT": "9464",
+}
+
+
 @contextlib.asynccontextmanager
 async def wrong_token(broken: Installation) -> AsyncIterator[None]:
     broken.environment["TELEGRAM_BOT_TOKEN"] = "7654321:another-token-that-nobody-has-given-out"
@@ -133,12 +141,29 @@ async def no_network(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def stale_webhook(broken: Installation) -> AsyncIterator[None]:
-    from telegram import Bot
-
     async with Bot(BotApiServer.TOKEN, base_url=f"{broken.telegram.url}/bot") as bot:
         await bot.set_webhook("https://old.example.org/a-secret-path")
     yield
     assert "a-secret-path" not in (await broken.doctor())[1]
+
+
+@contextlib.asynccontextmanager
+async def lost_webhook(broken: Installation) -> AsyncIterator[None]:
+    async with stale_webhook(broken):
+        broken.environment |= WEBHOOK
+        yield
+
+
+@contextlib.asynccontextmanager
+async def closed_webhook(broken: Installation) -> AsyncIterator[None]:
+    broken.environment |= WEBHOOK
+    async with Bot(BotApiServer.TOKEN, base_url=f"{broken.telegram.url}/bot") as bot:
+        await bot.set_webhook(WEBHOOK["TELEGRAM_WEBHOOK_URL"])
+    broken.telegram.user_says("hello", chat_id=1001)
+    broken.telegram.sends_to("http://127.0.0.1:9")
+    await broken.telegram.wait_for(lambda: broken.telegram.webhook_error)
+    yield
+    assert "mine-alone" not in (await broken.doctor())[1]
 
 
 @contextlib.asynccontextmanager
@@ -236,6 +261,8 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
     "the bot does not start: the token is wrong": wrong_token,
     "the bot does not answer: there is no network": no_network,
     "the bot gets no messages: a webhook was left over": stale_webhook,
+    "the bot gets no messages: the webhook is another program's": lost_webhook,
+    "the bot gets no messages: Telegram can't reach its webhook": closed_webhook,
     "answers are apologies: the model is down": model_down,
     "the model never notes anything: it takes no tools": no_tools,
     "nothing is kept: the data directory is read-only": read_only,
@@ -274,6 +301,16 @@ async def test_a_sound_installation_has_nothing_but_good_findings(installation: 
     assert {line.split()[0] for line in said.splitlines()} == {"ok"}, said
     assert "reads 32,768 tokens, as it says" in said
     assert "@mneme_test_bot" in said
+
+
+async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation: Installation) -> None:
+    installation.environment |= WEBHOOK
+    before = (await installation.findings())["webhook"]
+    assert (before["verdict"], before["remedy"]) == ("warning", "Start the bot, whose start sets the webhook.")
+    async with Bot(BotApiServer.TOKEN, base_url=f"{installation.telegram.url}/bot") as bot:
+        await bot.set_webhook(WEBHOOK["TELEGRAM_WEBHOOK_URL"])
+    after = (await installation.findings())["webhook"]
+    assert (after["verdict"], after["found"]) == ("ok", "Telegram sends the bot's messages to bot.example.org")
 
 
 async def test_no_secret_is_told(installation: Installation) -> None:

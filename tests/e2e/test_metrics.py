@@ -67,7 +67,7 @@ def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) 
             service = asyncio.create_task(run_telegram(app))
             try:
                 async with observed(app, app.metrics, port):
-                    await app.health.polling.worked.wait()
+                    await app.health.updates.worked.wait()
                     yield app, f"http://127.0.0.1:{port}"
             finally:
                 service.cancel()

@@ -17,6 +17,7 @@ from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
 from tests.support.servers.telegram_people import Utterance, move, moved, press, say
+from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, WebServer
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class BotApiServer:
         self._message_ids: dict[int, int] = {}
         self._changed = asyncio.Event()
         self._web = WebServer(self._handle)
+        self._courier = Courier(self._methods.updates, self._notify)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -102,6 +104,16 @@ class BotApiServer:
     async def stop(self) -> None:
         """Be unreachable: refuse connections, and cut those there are."""
         await self._web.stop()
+        self._courier.stop()
+
+    def sends_to(self, front: str) -> None:
+        """Send the updates to the webhook from now on; what is under its address stands at `front`."""
+        self._courier.start(front)
+
+    @property
+    def webhook_error(self) -> str:
+        """Why the last update was not taken by the webhook."""
+        return self._methods.updates.webhook_error
 
     @property
     def url(self) -> str:

@@ -235,7 +235,11 @@ class Methods:
             raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
         if params.get("drop_pending_updates") is True:
             self.updates.drop()
-        self.updates.set_webhook(url)
+        secret = params.get("secret_token", "")
+        if secret and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", secret):
+            raise bad_request("secret token contains unallowed characters")
+        self.updates.allow(params)
+        self.updates.set_webhook(url, secret)
         return True
 
     def _delete_webhook(self, params: JsonObject) -> bool:
@@ -247,6 +251,8 @@ class Methods:
             "has_custom_certificate": False,
             "pending_update_count": len(self.updates.pending),
         }
+        if self.updates.webhook_error:
+            info |= {"last_error_date": int(time.time()), "last_error_message": self.updates.webhook_error}
         if self.updates.allowed:
             info["allowed_updates"] = self.updates.allowed
         return info

@@ -18,6 +18,10 @@ class UpdateQueue:
 
     def __init__(self) -> None:
         self.webhook_url = ""
+        self.webhook_secret = ""
+        self.webhook_error = ""
+        self.arrived = asyncio.Event()
+        """Is set when there may be something to send to a webhook."""
         self.allowed: list[str] = []
         self._pending: dict[int, JsonObject] = {}
         self._next_id = FIRST_UPDATE_ID
@@ -52,9 +56,10 @@ class UpdateQueue:
         """Forget every update."""
         self._pending.clear()
 
-    def set_webhook(self, url: str) -> None:
+    def set_webhook(self, url: str, secret: str = "") -> None:
         """Have a webhook, which ends the waiting poll; none with an empty URL."""
-        self.webhook_url = url
+        self.webhook_url, self.webhook_secret, self.webhook_error = url, secret, ""
+        self.arrived.set()
         if url:
             self._terminate("setWebhook request")
 
@@ -68,7 +73,7 @@ class UpdateQueue:
             )
         limit = min(max(integer(params, "limit", 100), 1), 100)
         timeout = min(max(integer(params, "timeout"), 0), MAX_POLL)
-        self._allow(params)
+        self.allow(params)
         self._confirm(integer(params, "offset"))
         if not self._pending and timeout:
             await self._wait(timeout)
@@ -87,6 +92,7 @@ class UpdateQueue:
                 self._poll = None
 
     def _wake(self) -> None:
+        self.arrived.set()
         if self._poll is not None and not self._poll.done():
             self._poll.set_result(None)
 
@@ -94,7 +100,12 @@ class UpdateQueue:
         if self._poll is not None and not self._poll.done():
             self._poll.set_exception(ApiError(409, f"Conflict: terminated by {cause}"))
 
-    def _allow(self, params: JsonObject) -> None:
+    def taken(self, update_id: int) -> None:
+        """The webhook has taken an update."""
+        self._pending.pop(update_id, None)
+
+    def allow(self, params: JsonObject) -> None:
+        """Queue from now on only the kinds of updates that a request asks for, if it says any."""
         if "allowed_updates" not in params:
             return
         allowed = params["allowed_updates"]

@@ -1,0 +1,213 @@
+"""The bot behind a webhook, over real HTTP: what is sent is kept before it is received, and only Telegram sends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from bot.app import App
+from bot.monitoring.metrics_server import observed
+from bot.telegram.service import run_telegram
+from bot.telegram.webhook import MOST_BYTES
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, STRANGER, texts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.conftest import OpenApp
+    from tests.support.serving import Serve
+
+SECRET = "a-secret-of-the-webhook"
+HEADER = "X-Telegram-Bot-Api-Secret-Token"
+URL = "https://bot.example.org/telegram"
+Hooked = Callable[[], AbstractAsyncContextManager[tuple[App, str]]]
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that is free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture
+def hooked(start: OpenApp, telegram: BotApiServer, port: int) -> Hooked:
+    """Runs the bot with a webhook that Telegram sends to; the App and where its web server is."""
+
+    @contextlib.asynccontextmanager
+    async def served() -> AsyncIterator[tuple[App, str]]:
+        async with start(
+            telegram_bot_token=BotApiServer.TOKEN,
+            telegram_api_url=telegram.url,
+            telegram_allowed_ids=str(ANN),
+            telegram_webhook_url=URL,
+            telegram_webhook_secret=SECRET,
+            metrics_port=port,
+        ) as app:
+            assert app.metrics is not None
+            async with observed(app, app.metrics, port):
+                service = asyncio.create_task(run_telegram(app))
+                try:
+                    await app.health.updates.worked.wait()
+                    telegram.sends_to(f"http://127.0.0.1:{port}")
+                    yield app, f"http://127.0.0.1:{port}"
+                finally:
+                    service.cancel()
+                    await asyncio.gather(service, return_exceptions=True)
+
+    return served
+
+
+async def post(url: str, content: bytes, secret: str | None = SECRET) -> httpx.Response:
+    headers = {} if secret is None else {HEADER: secret}
+    async with httpx.AsyncClient(timeout=20) as client:
+        return await client.post(url, content=content, headers=headers)
+
+
+async def answered(port: int, header: str) -> int:
+    """The status of a request that has this header, and whose body never comes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"POST /telegram HTTP/1.1\r\nHost: x\r\n{HEADER}: {SECRET}\r\n{header}\r\n\r\n".encode())
+    status = int((await reader.readline()).split()[1])
+    writer.close()
+    await writer.wait_closed()
+    return status
+
+
+def an_update(number: int, text: str, sender: int = ANN) -> bytes:
+    person: dict[str, Any] = {"id": sender, "is_bot": False, "first_name": "Ann"}
+    chat = {"id": sender, "type": "private", "first_name": "Ann"}
+    message = {"message_id": number, "date": 1_770_000_000, "chat": chat, "from": person, "text": text}
+    return json.dumps({"update_id": number, "message": message}).encode()
+
+
+async def kept(app: App) -> int:
+    """Updates in the inbox, whatever became of them."""
+    return int(await app.database.value("SELECT count(*) FROM inbox") or 0)
+
+
+async def test_what_is_sent_to_the_webhook_is_answered_and_nothing_is_polled(
+    hooked: Hooked, telegram: BotApiServer
+) -> None:
+    async with hooked() as (app, url):
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(f"{url}/healthz")).text == "ok\n"
+        assert await app.health.trouble() is None
+    (call,) = telegram.calls_to("setWebhook")
+    assert (call.params["url"], call.params["secret_token"]) == (URL, SECRET)
+    assert "message" in call.params["allowed_updates"]
+    assert not telegram.calls_to("getUpdates")
+    assert not telegram.calls_to("deleteWebhook")
+
+
+@pytest.mark.parametrize("secret", [None, "", "wrong", SECRET[:-1], f"{SECRET}x", "\u00e9" * 16])
+async def test_whoever_does_not_show_the_secret_is_refused_and_nothing_is_kept(
+    hooked: Hooked, secret: str | None
+) -> None:
+    async with hooked() as (app, url):
+        headers = {} if secret is None else {HEADER.encode(): secret.encode("latin-1")}
+        async with httpx.AsyncClient() as client:
+            answer = await client.post(f"{url}/telegram", content=an_update(1, "let me in"), headers=headers)
+        assert answer.status_code == 403
+        assert await kept(app) == 0
+
+
+async def test_what_is_too_long_unmeasured_or_no_update_is_refused(hooked: Hooked, port: int) -> None:
+    async with hooked() as (app, url):
+        # each before a byte of it was sent
+        assert await answered(port, f"Content-Length: {MOST_BYTES + 1}") == 413
+        assert await answered(port, f"Content-Length: {'9' * 10_000}") == 411
+        assert await answered(port, "Content-Length: -1") == 411
+        assert await answered(port, "Transfer-Encoding: chunked") == 411
+        for nothing in (b"", b"{", b"[]", b"{}", b'{"update_id": "x"}', b"\xff", b"[" * 100_000):
+            assert (await post(f"{url}/telegram", nothing)).status_code == 400
+        assert (await post(f"{url}/elsewhere", an_update(1, "hello"))).status_code == 404
+        assert (await post(f"{url}/healthz", an_update(1, "hello"))).status_code == 404
+        assert await kept(app) == 0
+
+
+async def test_it_is_told_received_only_once_it_is_kept_and_sent_again_until_then(
+    hooked: Hooked, telegram: BotApiServer
+) -> None:
+    async with hooked() as (app, url):
+        async with app.database.transaction() as connection:
+            await connection.execute("ALTER TABLE inbox RENAME TO elsewhere")
+        assert (await post(f"{url}/telegram", an_update(1, "hello"))).status_code == 503
+        assert await app.health.trouble() == "the webhook does not work: what was received can't be kept"
+        update = telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.webhook_error.startswith("Wrong response from the webhook: 503"))
+        assert telegram.pending_update_ids == [update]
+        async with app.database.transaction() as connection:
+            await connection.execute("ALTER TABLE elsewhere RENAME TO inbox")
+        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
+        assert await app.health.trouble() is None
+
+
+async def test_an_update_that_is_sent_twice_is_answered_once(hooked: Hooked, telegram: BotApiServer) -> None:
+    telegram.register_chat(ANN)
+    async with hooked() as (app, url):
+        answers = await asyncio.gather(*(post(f"{url}/telegram", an_update(7, "hello")) for _ in range(3)))
+        assert {answer.status_code for answer in answers} == {200}
+        await telegram.wait_for(lambda: texts(telegram))
+        await app.runner.idle(f"telegram:{ANN}")
+        assert await kept(app) == 1
+    assert texts(telegram) == ["You said: hello"]
+
+
+async def test_of_strangers_nothing_is_kept(hooked: Hooked, telegram: BotApiServer) -> None:
+    async with hooked() as (app, _):
+        telegram.user_says("a strange thought", chat_id=STRANGER)
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        assert await kept(app) == 0
+    assert "This bot is private" in texts(telegram, STRANGER)[0]
+
+
+async def test_a_webhook_that_is_taken_away_is_set_again_and_one_that_is_not_reached_is_told(
+    hooked: Hooked, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.telegram.webhook.LOOK_PAUSE", 0.02)
+    async with hooked() as (app, url):
+        async with httpx.AsyncClient() as client:
+            await client.post(f"{telegram.url}/bot{BotApiServer.TOKEN}/deleteWebhook")
+        await telegram.wait_for(lambda: len(telegram.calls_to("setWebhook")) == 2)
+        telegram.sends_to("http://127.0.0.1:9")
+        telegram.user_says("hello", chat_id=ANN)
+        async with asyncio.timeout(20):
+            while (trouble := await app.health.trouble()) is None:
+                pass  # asking it is a way to wait, too
+        assert trouble == "the webhook does not work: Telegram can't send here (Connection refused)"
+        telegram.sends_to(url)
+        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
+        async with asyncio.timeout(20):
+            while await app.health.trouble() is not None:
+                pass
+
+
+async def test_telegram_out_of_reach_at_the_start_is_tried_again(hooked: Hooked, telegram: BotApiServer) -> None:
+    telegram.fault("setWebhook", error_code=502, description="Bad Gateway")
+    async with hooked():
+        assert [call.ok for call in telegram.calls_to("setWebhook")] == [False, True]
+
+
+async def test_polling_takes_a_webhook_away_that_was_left_over(
+    hooked: Hooked, serve: Serve, telegram: BotApiServer
+) -> None:
+    async with hooked():
+        pass
+    telegram.user_says("hello", chat_id=ANN)
+    async with serve():
+        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
+    assert telegram.calls_to("deleteWebhook")

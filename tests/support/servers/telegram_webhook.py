@@ -1,0 +1,64 @@
+"""Telegram's other way: it sends each update to the bot's webhook, until that takes it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.servers.telegram_params import JsonObject
+    from tests.support.servers.telegram_updates import UpdateQueue
+
+_PAUSE = 0.05
+"""Seconds until an update that was not taken is sent again; Telegram waits longer."""
+
+
+class Courier:
+    """Sends pending updates in their order, for as long as it is not stopped; tell: is called after each try."""
+
+    def __init__(self, updates: UpdateQueue, tell: Callable[[], None]) -> None:
+        self._updates = updates
+        self._tell = tell
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, front: str) -> None:
+        """Send from now on to `front`, where the name in the webhook's address leads to."""
+        self.stop()
+        self._task = asyncio.create_task(self._run(front))
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, front: str) -> None:
+        async with httpx.AsyncClient(timeout=20) as client:
+            while True:
+                while not (self._updates.webhook_url and self._updates.pending):
+                    self._updates.arrived.clear()
+                    await self._updates.arrived.wait()
+                taken = await self._sent(client, front, self._updates.pending[0])
+                self._tell()
+                if not taken:
+                    await asyncio.sleep(_PAUSE)
+
+    async def _sent(self, client: httpx.AsyncClient, front: str, update: JsonObject) -> bool:
+        """Send an update once; whether it was taken."""
+        secret, path = self._updates.webhook_secret, urlsplit(self._updates.webhook_url).path
+        shown = {"X-Telegram-Bot-Api-Secret-Token": secret} if secret else {}
+        try:
+            answer = await client.post(f"{front}{path}", json=update, headers=shown)
+        except httpx.HTTPError:
+            self._updates.webhook_error = "Connection refused"
+            return False
+        if answer.is_success:
+            self._updates.taken(update["update_id"])
+        else:
+            said = f"{answer.status_code} {answer.reason_phrase}"
+            self._updates.webhook_error = f"Wrong response from the webhook: {said}"
+        return answer.is_success
