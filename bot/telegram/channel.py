@@ -72,7 +72,7 @@ class TelegramChannel:
                 await self._mailbox.keep_preview(session_id, message_id)
 
         left = self._left.pop(session_id, None)
-        preview = Preview(self._bot, arrival.address, self._pace, private=arrival.speaker is None, keep=keep, left=left)
+        preview = Preview(self._bot, arrival.address, self._pace, reply_to=arrival.reply_to, keep=keep, left=left)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 

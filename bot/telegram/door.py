@@ -13,9 +13,9 @@ from telegram.error import TelegramError
 from bot.chat.commands import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
+from bot.telegram.groups import added_to, group_move
 from bot.telegram.outbox import address_of
 from bot.telegram.rendering import render
-from bot.telegram.updates import group_move
 from memory.buttons import Button
 from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError
@@ -46,6 +46,10 @@ _MOVED = (
     "Telegram gave this group a new id. For me to answer here, my owner has to put {present} into TELEGRAM_ALLOWED_IDS "
     "in the place of {former} and to restart me; what I remember of the group stays with the former id."
 )
+_NOT_LET_IN = (
+    "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
+    "TELEGRAM_ALLOWED_IDS and to restart me."
+)
 _STRANGER = (
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
@@ -57,7 +61,10 @@ class GroupUnknown(MnemeError):
 
 
 class Door:
-    """Lets in whom it should, and turns away everybody else, each once."""
+    """Lets in whom it should, and turns away everybody else, each once.
+
+    introduction: what a group is told that the bot is added to.
+    """
 
     def __init__(
         self,
@@ -66,12 +73,14 @@ class Door:
         access: AccessList,
         allowed: frozenset[int],
         reminders: Reminders,
+        introduction: str,
     ) -> None:
         self._bot = bot
         self._outbox = outbox
         self._access = access
         self._allowed = allowed
         self._reminders = reminders
+        self._introduction = introduction
         self._turned_away = Tally()
         self._wrong_codes = Tally()
 
@@ -143,15 +152,30 @@ class Door:
             session_id = Address(CHANNEL, str(owner)).session_id
             await self._outbox.answer(session_id, f"{letter.name} (id {user}) wants in.", keyboard=(row,))
 
-    async def see_move(self, update: Update) -> None:
+    async def see_group(self, update: Update) -> None:
+        """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
+        if (added := added_to(update)) is not None:
+            await self._introduce(*added)
+        if (move := group_move(update)) is not None:
+            await self._follow(*move)
+
+    async def _introduce(self, group: int, user: int) -> None:
+        """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
+        address = Address(CHANNEL, str(group))
+        if group in self._allowed:
+            await self._outbox.answer(address.session_id, self._introduction)
+        elif user in self._allowed or await self._access.is_member(user):
+            await self._say(address, _NOT_LET_IN.format(group=group))
+        elif self._turned_away.add(group) == 1:
+            log.info("not_let_in", chat=group, user=user)
+
+    async def _follow(self, former: int, present: int) -> None:
         """Take a group's reminders along when Telegram gives it another id, and tell it what else there is to do.
 
         By the new id nobody has let it in.
         """
-        move = group_move(update)
-        if move is None or move[0] not in self._allowed:
+        if former not in self._allowed:
             return
-        former, present = move
         await self._reminders.move(Address(CHANNEL, str(former)).owner, Address(CHANNEL, str(present)).owner)
         if present in self._allowed:
             return

@@ -99,7 +99,7 @@ class Intake:
             # of an album in a group, the message that names the bot may come last
             letter = alone or letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
             if letter is None:
-                await self._door.see_move(read)
+                await self._door.see_group(read)
             elif await self._door.admits(letter):
                 arrival = letter.arrival
                 kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))

@@ -32,7 +32,7 @@ SLACK = 20
 """How much later than announced a step may come on a busy machine, in seconds."""
 RECEIVE_SECONDS = 120
 """How long it may take to keep a hundred updates on a slow disk and to hand them over."""
-ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY]
+ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER]
 
 
 class PollingBot(ExtBot[int]):

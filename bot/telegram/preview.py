@@ -40,6 +40,7 @@ FIRST_EDIT_CHARACTERS = 40
 class Preview:
     """The preview of one answer. It shows the newest text as often as the chat allows and drops the rest.
 
+    reply_to: the message that it answers, in a group; None in a private chat, where it is a draft.
     keep: is told the id of the message that was sent for it. left: such a message of a run that was killed.
     """
 
@@ -49,14 +50,15 @@ class Preview:
         address: Address,
         pace: Pace,
         *,
-        private: bool,
+        reply_to: str | None,
         keep: Keep | None = None,
         left: str | None = None,
     ) -> None:
         self._bot = bot
         self._address = address
         self._pace = pace
-        self._drafts = private
+        self._reply_to = reply_to
+        self._drafts = reply_to is None
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self._newest = ""
         self._shown = ""
@@ -130,7 +132,7 @@ class Preview:
         self._shown_at = asyncio.get_running_loop().time()
 
     async def _send_first(self, chunk: Chunk) -> str:
-        message_id = await send_chunk(self._bot, self._address, chunk)
+        message_id = await send_chunk(self._bot, self._address, chunk, self._reply_to)
         if self._keep is not None:
             await self._keep(message_id)
         return message_id

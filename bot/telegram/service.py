@@ -16,6 +16,7 @@ from bot.telegram import CHANNEL
 from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.door import Door
+from bot.telegram.groups import introduction
 from bot.telegram.intake import Intake
 from bot.telegram.media.albums import Albums
 from bot.telegram.media.files import TelegramFiles
@@ -105,7 +106,8 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox)
         access = AccessList(app.database, CHANNEL, app.clock)
-        door = Door(bot, outbox, access, app.settings.telegram_allowed_ids, app.reminders)
+        hello = introduction(me, remembers=app.settings.memory_enabled)
+        door = Door(bot, outbox, access, app.settings.telegram_allowed_ids, app.reminders, hello)
         channel = TelegramChannel(bot, mailbox, outbox, door)
         intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)

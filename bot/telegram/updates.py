@@ -169,14 +169,6 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
     return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))
 
 
-def group_move(update: Update) -> tuple[int, int] | None:
-    """The former and the present id of a group that became a supergroup, as its last message says; None otherwise."""
-    message = update.message
-    if message is None or message.migrate_to_chat_id is None:
-        return None
-    return message.chat.id, message.migrate_to_chat_id
-
-
 def _quoted(message: Message, me: User) -> Passage | None:
     """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
     replied = message.reply_to_message

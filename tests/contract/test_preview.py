@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 GROUP = -100500
+ASKED = "7"
+"""The message that is answered; in these tests it is gone, which is no reason not to answer."""
 LONG = "This is an answer that is long enough to be shown before it is finished."
 
 
@@ -32,7 +34,7 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 async def preview(telegram: BotApiServer) -> AsyncIterator[Preview]:
     """A preview in the group."""
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
-        yield Preview(bot, Address("telegram", str(GROUP)), Pace(), private=False)
+        yield Preview(bot, Address("telegram", str(GROUP)), Pace(), reply_to=ASKED)
 
 
 async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_message(

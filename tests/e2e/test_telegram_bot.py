@@ -208,13 +208,16 @@ async def test_a_group_sees_one_message_that_grows_into_the_answer(
     held = Holds("This is an answer that is long enough to be shown before it is finished.")
     model.script(held)
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
-        telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        asked = telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         held.release.set()
         # not only shown, but said: the message holds all of it before the turn ends
         await app.runner.idle(f"telegram:{GROUP}")
         await telegram.wait_for(lambda: telegram.sent(GROUP)[0].text == held.text)
     assert texts(telegram, GROUP) == [held.text]
+    # and it shows from its beginning whom it answers
+    assert telegram.sent(GROUP)[0].reply_to_message_id == telegram.message_id_of(asked)
+    assert telegram.calls_to("sendMessage")[0].params["reply_parameters"]["message_id"] == telegram.message_id_of(asked)
 
 
 async def test_topics_of_a_forum_are_sessions_of_their_own(

@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
+from tests.support.servers.telegram_calls import Call
 from tests.support.servers.telegram_faults import Fault, Faults
 from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, move, moved, press, say
+from tests.support.servers.telegram_people import Utterance, add_bot, move, moved, press, say
 from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, WebServer
 
@@ -33,34 +33,6 @@ DOWNLOAD = "download"
 """What the download of a file is called among the calls, and for faults."""
 _TOLD = 30
 """How many of the last calls a failed wait tells about."""
-
-
-@dataclass(slots=True)
-class Call:
-    """A call the server got; the response stays None while it is unanswered, and if it never was answered."""
-
-    method: str
-    params: JsonObject
-    at: float
-    response: JsonObject | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the call was answered, and with a result."""
-        return self.response is not None and bool(self.response["ok"])
-
-    @property
-    def error_code(self) -> int | None:
-        """The code of the error it was answered with."""
-        return self.response.get("error_code") if self.response is not None else None
-
-    def __str__(self) -> str:
-        if self.response is None:
-            outcome = "unanswered"
-        else:
-            outcome = "ok" if self.ok else f"{self.error_code} {self.response.get('description')}"
-        shown = ", ".join(f"{name}={str(value)[:80]!r}" for name, value in self.params.items())
-        return f"{self.method}({shown}) -> {outcome}"
 
 
 class BotApiServer:
@@ -212,6 +184,12 @@ class BotApiServer:
         self._methods.updates.add("message", move(self._methods, former, present))
         self._methods.updates.add("message", moved(self._methods, former, present))
         self._notify()
+
+    def adds_bot(self, chat_id: int, user_id: int, *, again: bool = False) -> int:
+        """A person adds the bot to a group, or only makes it an administrator there; the number of the update."""
+        update_id = self._methods.updates.add("my_chat_member", add_bot(self._methods, chat_id, user_id, again=again))
+        self._notify()
+        return update_id
 
     # -- what the bot did ----------------------------------------------------------------------------------
 

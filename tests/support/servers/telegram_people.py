@@ -99,6 +99,37 @@ def moved(methods: Methods, former: int, present: int) -> JsonObject:
     return chat.put(chat.new_message(_ADMIN) | {"migrate_from_chat_id": former})
 
 
+def add_bot(methods: Methods, group: int, user: int, *, again: bool) -> JsonObject:
+    """What the bot is told when a person adds it to a group; again: it is there already, and becomes administrator."""
+    chat = methods.chats.register(group, "supergroup", "Some people")
+    status = ("member", "administrator") if again else ("left", "member")
+    rights = dict.fromkeys(
+        (
+            "can_be_edited",
+            "is_anonymous",
+            "can_manage_chat",
+            "can_delete_messages",
+            "can_manage_video_chats",
+            "can_restrict_members",
+            "can_promote_members",
+            "can_change_info",
+            "can_invite_users",
+            "can_post_stories",
+            "can_edit_stories",
+            "can_delete_stories",
+        ),
+        False,
+    )
+    members = [{"user": methods.bot_user, "status": each} for each in status]
+    return {
+        "chat": chat.as_json(),
+        "from": {"id": user, "is_bot": False, "first_name": "Ann"},
+        "date": int(time.time()),
+        "old_chat_member": members[0],
+        "new_chat_member": members[1] | (rights if again else {}),
+    }
+
+
 def marked(text: str) -> list[JsonObject]:
     """The commands and mentions Telegram finds in a text."""
     return [

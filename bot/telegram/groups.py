@@ -1,0 +1,50 @@
+"""What happens to the groups that the bot is in: it is added, a group gets another id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from telegram import ChatMemberRestricted
+from telegram.constants import ChatMemberStatus, ChatType
+
+if TYPE_CHECKING:
+    from telegram import ChatMember, Update, User
+
+_INTRODUCTION = (
+    "Hello, I am {name}. I answer whoever mentions me (@{username}) or replies to one of my messages.\n\n"
+    "What I keep: those messages with who wrote them, what is sent with them, and my answers{memory}. Nothing else "
+    "that is said here.\n\n"
+    "Who may see it: everybody here, since I answer all of you from it, and whoever runs me; no other chat. What "
+    "somebody tells me in private never comes here. /memory, /forget and /undo are for this group's administrators and "
+    "for my owner."
+)
+_MEMORY = ", and the facts and wishes that I learn from them"
+
+
+def introduction(me: User, *, remembers: bool) -> str:
+    """What a group is told when the bot is added. remembers: whether it keeps more than conversations."""
+    return _INTRODUCTION.format(name=me.first_name, username=me.username, memory=_MEMORY if remembers else "")
+
+
+def added_to(update: Update) -> tuple[int, int] | None:
+    """The group that the bot was added to, and who added it; None for anything else."""
+    change = update.my_chat_member
+    if change is None or change.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP):
+        return None
+    if _is_in(change.old_chat_member) or not _is_in(change.new_chat_member):
+        return None
+    return change.chat.id, change.from_user.id
+
+
+def group_move(update: Update) -> tuple[int, int] | None:
+    """The former and the present id of a group that became a supergroup, as its last message says; None otherwise."""
+    message = update.message
+    if message is None or message.migrate_to_chat_id is None:
+        return None
+    return message.chat.id, message.migrate_to_chat_id
+
+
+def _is_in(member: ChatMember) -> bool:
+    if isinstance(member, ChatMemberRestricted):
+        return member.is_member
+    return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)

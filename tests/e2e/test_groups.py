@@ -1,0 +1,66 @@
+"""What a group is told when the bot is added to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.serving import ANN, GROUP, STRANGER, texts
+
+if TYPE_CHECKING:
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+BOTH = f"{ANN},{GROUP}"
+
+
+async def seen(telegram: BotApiServer) -> None:
+    """Wait until all that was told to the bot so far is received."""
+    await telegram.wait_for(lambda: not telegram.pending_update_ids)
+
+
+async def test_in_a_group_that_is_let_in_it_says_what_it_keeps_and_who_may_see_it(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve(telegram_allowed_ids=BOTH) as app:
+        telegram.adds_bot(GROUP, STRANGER)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        telegram.adds_bot(GROUP, ANN, again=True)
+        await seen(telegram)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+    (said,) = texts(telegram, GROUP)
+    assert "(@mneme_test_bot)" in said
+    assert "What I keep: those messages with who wrote them" in said
+    assert "the facts and wishes that I learn" in said
+    assert "Who may see it: everybody here" in said
+
+
+async def test_without_memory_it_promises_none(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=BOTH, memory_enabled=False):
+        telegram.adds_bot(GROUP, ANN)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+    assert "What I keep" in texts(telegram, GROUP)[0]
+    assert "learn" not in texts(telegram, GROUP)[0]
+
+
+@pytest.mark.parametrize(("adds", "told"), [(ANN, 1), (STRANGER, 0)])
+async def test_in_another_group_only_the_bots_own_people_are_told_what_to_do(
+    serve: Serve, telegram: BotApiServer, adds: int, told: int
+) -> None:
+    async with serve():
+        telegram.adds_bot(GROUP, adds)
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram) == ["You said: hi"])
+    assert len(telegram.sent(GROUP)) == told
+    assert all(f"put {GROUP} into TELEGRAM_ALLOWED_IDS" in text for text in texts(telegram, GROUP))
+
+
+async def test_an_introduction_that_telegram_does_not_take_at_once_is_said_later(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.fault("sendMessage", error_code=502, description="Bad Gateway")
+    async with serve(telegram_allowed_ids=BOTH):
+        telegram.adds_bot(GROUP, ANN)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+    assert len(telegram.sent(GROUP)) == 1

@@ -1,0 +1,37 @@
+"""What the bot has called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support.servers.telegram_params import JsonObject
+
+
+@dataclass(slots=True)
+class Call:
+    """A call the server got; the response stays None while it is unanswered, and if it never was answered."""
+
+    method: str
+    params: JsonObject
+    at: float
+    response: JsonObject | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call was answered, and with a result."""
+        return self.response is not None and bool(self.response["ok"])
+
+    @property
+    def error_code(self) -> int | None:
+        """The code of the error it was answered with."""
+        return self.response.get("error_code") if self.response is not None else None
+
+    def __str__(self) -> str:
+        if self.response is None:
+            outcome = "unanswered"
+        else:
+            outcome = "ok" if self.ok else f"{self.error_code} {self.response.get('description')}"
+        shown = ", ".join(f"{name}={str(value)[:80]!r}" for name, value in self.params.items())
+        return f"{self.method}({shown}) -> {outcome}"
