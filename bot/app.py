@@ -11,6 +11,7 @@ import structlog
 from bot.chat.access_commands import AccessCommands
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
+from bot.chat.greeting import greeting
 from bot.chat.lanes import Lanes
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
@@ -247,7 +248,8 @@ def _assemble(
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
     groups = (conversation, looking, changing, asked, letting_in)
-    commands = command_table(command for group in groups for command in group.commands())
+    hello = greeting(remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
+    commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(
         settings=settings,
         clock=clock,

@@ -98,15 +98,15 @@ def help_text(table: Mapping[str, Command]) -> str:
     return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {c.description}" for c in shown)
 
 
-def command_table(commands: Iterable[Command]) -> dict[str, Command]:
+def command_table(commands: Iterable[Command], greeting: str) -> dict[str, Command]:
     """Commands by name, in the order in which help shows them: first /start and /help, which tell of them all.
 
-    Raises ValueError for a name that comes twice.
+    greeting: what /start says before that. Raises ValueError for a name that comes twice.
     """
     table: dict[str, Command] = {}
 
     async def greet(call: CommandCall) -> str:
-        return f"I am Mneme, and I remember what we talk about. Just write to me.\n\n{help_text(table)}"
+        return f"{greeting}\n\n{help_text(table)}"
 
     async def explain(call: CommandCall) -> str:
         known = call.name in table

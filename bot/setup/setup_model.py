@@ -21,10 +21,11 @@ from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.endpoint.endpoint_models import check_model, listed_models
 from pipeline.endpoint.known_endpoint import Endpoint, Keeping
-from pipeline.local.local_servers import NO_KEY, find_local_servers
+from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 from pipeline.models.model import ModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from config.models import ModelWindow
@@ -43,15 +44,18 @@ class Chosen:
     model: str
 
 
-def set_up_model(env_file: Path) -> None:
-    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered."""
+def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
+    """Have a model that answers: an endpoint's, or the embedded one. Kept only when it has answered.
+
+    ports: where model servers of this machine are looked for.
+    """
     settings = load_settings(env_file)
     if settings.has_endpoint:
         if _answers(Chosen(endpoint_of(settings), settings.llm_model or ""), settings):
             return
         if not typer.confirm("Choose another model?", default=True):
             return
-    servers = [server for server in asyncio.run(find_local_servers()) if server.models]
+    servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
     while True:
         chosen = _choose(servers, settings)
         if chosen is None:
@@ -75,12 +79,12 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | None:
     local = catalogue.local(None if settings.has_endpoint else settings.llm_model)
     size, memory = local.size_bytes / 1e9, local.resident_bytes / 1e9
     lines = [
-        f"{server.name} on this machine ({server.listed(NAMED)}): free, private, as good as its model."
+        f"{server.name} on this machine ({server.listed(NAMED)}): free, private; quality and memory are its model's."
         for server in servers
     ]
     lines += [
-        "A service or another server, by its address: the best answers; a service costs, and reads what you write.",
-        f"The embedded model: free, private; {size:.1f} GB to fetch, {memory:.1f} GB of memory, the simplest answers.",
+        "A service or another server, by its address: the best answers, no memory here; a service costs and reads all.",
+        f"The embedded model: the simplest answers, free, private; {size:.1f} GB to fetch, {memory:.1f} GB of memory.",
     ]
     say("\nWhich model is to answer?")
     for number, line in enumerate(lines, 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -65,6 +65,25 @@ async def test_start_says_hello_and_what_there_is(app: App, person: Person) -> N
     said = await person.says("/start")
     assert said.startswith("I am Mneme")
     assert help_text(app.commands) in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "told", "untold"),
+    [
+        ({}, "no other chat", "MEMORY_ENABLED"),
+        ({"memory_scope": "shared"}, "one memory for all chats", "no other chat"),
+        ({"memory_enabled": False}, "not remembered", "/undo"),
+    ],
+)
+async def test_start_says_in_three_lines_what_is_different_and_promises_no_more_than_the_settings_keep(
+    start: OpenApp, settings: dict[str, Any], told: str, untold: str
+) -> None:
+    async with start(**settings) as app:
+        said = await Person(app).says("/start")
+        first = said.removesuffix(help_text(app.commands))
+    assert len([line for line in first.splitlines() if line.startswith("- ")]) == 3
+    assert told in first
+    assert untold not in first
 
 
 async def test_an_unknown_command_is_named_and_the_known_ones_are_shown(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,6 +16,7 @@ import bot
 from bot.setup.claim_link import claim_link, qr_code
 from bot.setup.env_file import write_settings
 from bot.setup.questions import whole_url
+from bot.setup.setup_model import set_up_model
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.custody.access import AccessList
@@ -95,6 +99,20 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     assert (facts.context_tokens, facts.refused) == (12_345, frozenset({"stream_options"}))
     await database.close()
     assert sum("█" in line for line in setup.lines) > 10
+
+
+async def test_a_model_server_of_this_machine_is_offered_first_and_each_choice_says_what_it_means(
+    model: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "qwen"}, {"id": "nomic-embed-text"}]}
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))  # what is offered first, and the one model that it has
+    await asyncio.to_thread(set_up_model, ENV, {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0})
+    offered = [line.split("  ", 2)[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert [line[:18] for line in offered[:3]] == ["Ollama on this mac", "A service or anoth", "The embedded model"]
+    assert all("memory" in line for line in offered[:3])
+    assert "(qwen)" in offered[0]
+    settings = load_settings(ENV)
+    assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "qwen")
 
 
 async def test_a_model_that_does_not_answer_is_asked_for_again_and_not_kept(
