@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from memory.buttons import Keyboard
     from memory.log.sessions import Session
     from memory.messages import Message
 
@@ -43,6 +43,10 @@ class RunAgain:
 
     messages: list[Message]
     turn_id: int
+
+
+TRY: Keyboard = ((Button("What do you know of me?", "/memory"),), (Button("How are you doing?", "/status"),))
+"""What to try first; a row each, since a press uses up its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,8 @@ def command_table(commands: Iterable[Command], greeting: str) -> dict[str, Comma
     """
     table: dict[str, Command] = {}
 
-    async def greet(call: CommandCall) -> str:
-        return f"{greeting}\n\n{help_text(table)}"
+    async def greet(call: CommandCall) -> Answer:
+        return Answer(f"{greeting}\n\n{help_text(table)}", TRY)
 
     async def explain(call: CommandCall) -> str:
         known = call.name in table

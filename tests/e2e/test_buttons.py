@@ -465,3 +465,14 @@ async def test_a_name_with_letters_of_any_kind_fits_on_a_button(
         await entries.add(f"telegram:{ANN}", NewEntry("Words", name="ї" * 100))
         telegram.user_says("/memory note", chat_id=ANN)
         await shows(telegram, "ї" * 29 + "…", "All kinds")
+
+
+async def test_start_has_two_buttons_to_try_it(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("/start", chat_id=ANN)
+        await shows(telegram, "What do you know of me?", "How are you doing?")
+        press(telegram, "How are you doing?")
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await shows(telegram, "What do you know of me?")
+        press(telegram, "What do you know of me?")
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
