@@ -20,7 +20,7 @@ from memory.errors import MnemeError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
-    from bot.web.pages import Pages
+    from bot.web.pages import Entrance, Pages
 
 log = structlog.get_logger(__name__)
 
@@ -31,9 +31,11 @@ TAKING_SECONDS = 30.0
 REQUEST_SECONDS = 10.0
 """Seconds that a client may be silent in the middle of its request."""
 AT_ONCE = 40
-"""Requests that are read at a time; who comes when there are so many is told to come again."""
+"""Admitted requests that are read at a time; who comes when there are so many is told to come again."""
 UNREAD_BYTES = 65_536
-"""What of a refused request is read all the same, and dropped."""
+"""What of a refused request is read all the same, at once, and dropped."""
+REFUSED_SECONDS = 1.0
+"""How long that may take: who may not send anything is to hold up nothing."""
 _LENGTH = re.compile(r"[0-9]{1,12}")
 
 
@@ -91,35 +93,37 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take what is sent, if it may be sent here."""
-        if not self.server.room.acquire(blocking=False):
-            self._answer(Page(HTTPStatus.SERVICE_UNAVAILABLE, b"too much is sent at once\n"))
-            return
-        try:
-            self._answer(self._taken())
-        finally:
-            self.server.room.release()
-
-    def _taken(self) -> Page:
         entrance = self.server.pages.entrances.get(self._at())
-        length = self._length()
         if entrance is None:
-            return self._refused(length, Page(HTTPStatus.NOT_FOUND, b"nothing is taken here\n"))
-        if not entrance.admits({name.lower(): value for name, value in self.headers.items()}):
-            return self._refused(length, Page(HTTPStatus.FORBIDDEN, b"you may not send anything here\n"))
+            self._refuse(Page(HTTPStatus.NOT_FOUND, b"nothing is taken here\n"))
+        elif not entrance.admits({name.lower(): value for name, value in self.headers.items()}):
+            self._refuse(Page(HTTPStatus.FORBIDDEN, b"you may not send anything here\n"))
+        elif not self.server.room.acquire(blocking=False):
+            self._refuse(Page(HTTPStatus.SERVICE_UNAVAILABLE, b"too much is sent at once\n"))
+        else:
+            try:
+                self._answer(self._taken(entrance))
+            finally:
+                self.server.room.release()
+
+    def _taken(self, entrance: Entrance) -> Page:
+        length = self._length()
         if length is None:
             return Page(HTTPStatus.LENGTH_REQUIRED, b"say how long it is\n")
         if length > entrance.most_bytes:
-            return self._refused(length, Page(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"that is too long\n"))
+            return Page(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"that is too long\n")
         body = self.rfile.read(length)
         if len(body) < length:
             return Page(HTTPStatus.BAD_REQUEST, b"that is not all of it\n")
         return _asked(entrance.take(body), self.server.loop, TAKING_SECONDS)
 
-    def _refused(self, length: int | None, page: Page) -> Page:
-        # a small body that nobody reads would cut the connection before the answer is read
-        if length is not None and length <= UNREAD_BYTES:
-            self.rfile.read(length)
-        return page
+    def _refuse(self, page: Page) -> None:
+        # a body that nobody reads would cut the connection before the answer is read
+        if self._length():
+            self.connection.settimeout(REFUSED_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                self.rfile.read1(UNREAD_BYTES)
+        self._answer(page)
 
     def _at(self) -> str:
         return self.path.partition("?")[0]

@@ -17,6 +17,7 @@ from bot.app import App
 from bot.monitoring.metrics_server import observed
 from bot.telegram.service import run_telegram
 from bot.telegram.webhook import MOST_BYTES
+from bot.web.server import AT_ONCE
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
@@ -74,10 +75,10 @@ async def post(url: str, content: bytes, secret: str | None = SECRET) -> httpx.R
         return await client.post(url, content=content, headers=headers)
 
 
-async def answered(port: int, header: str) -> int:
+async def answered(port: int, header: str, secret: str = SECRET) -> int:
     """The status of a request that has this header, and whose body never comes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"POST /telegram HTTP/1.1\r\nHost: x\r\n{HEADER}: {SECRET}\r\n{header}\r\n\r\n".encode())
+    writer.write(f"POST /telegram HTTP/1.1\r\nHost: x\r\n{HEADER}: {secret}\r\n{header}\r\n\r\n".encode())
     status = int((await reader.readline()).split()[1])
     writer.close()
     await writer.wait_closed()
@@ -127,7 +128,9 @@ async def test_whoever_does_not_show_the_secret_is_refused_and_nothing_is_kept(
 
 async def test_what_is_too_long_unmeasured_or_no_update_is_refused(hooked: Hooked, port: int) -> None:
     async with hooked() as (app, url):
-        # each before a byte of it was sent
+        # each before a byte of it was sent; of those without the secret any number, and nobody else waits for them
+        refused = [answered(port, "Content-Length: 100", secret="wrong") for _ in range(AT_ONCE + 10)]
+        assert set(await asyncio.gather(*refused, answered(port, "Content-Length: 0"))) == {400, 403}
         assert await answered(port, f"Content-Length: {MOST_BYTES + 1}") == 413
         assert await answered(port, f"Content-Length: {'9' * 10_000}") == 411
         assert await answered(port, "Content-Length: -1") == 411
