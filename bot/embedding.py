@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.endpoints import endpoint_at
 from memory.retrieval.embedder import EmbedderError
 from pipeline.embedding.endpoint_embedder import EndpointEmbedder
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker, check_packages
-from pipeline.endpoint.known_endpoint import Endpoint
 
 if TYPE_CHECKING:
     import contextlib
 
     from config.settings import Settings
     from memory.retrieval.embedder import Embedder, Reranker
+    from pipeline.endpoint.known_endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
 
@@ -64,10 +65,6 @@ def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> 
 
 def embedding_endpoint(settings: Settings) -> Endpoint:
     """Where the embedding model is: at its own address, or else where the model is that talks."""
-    own = settings.embedding_base_url or settings.embedding_api_key
-    url, key = (
-        (settings.embedding_base_url, settings.embedding_api_key)
-        if own
-        else (settings.openai_base_url, settings.openai_api_key)
-    )
-    return Endpoint(str(url) if url else None, key.get_secret_value() if key else "none")
+    if settings.embedding_base_url or settings.embedding_api_key:
+        return endpoint_at(settings.embedding_base_url, settings.embedding_api_key)
+    return endpoint_at(settings.openai_base_url, settings.openai_api_key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.endpoint.known_endpoint import Endpoint
+from bot.endpoints import endpoint_at
 from pipeline.endpoint.transcription import Transcriber
 from pipeline.media.fetching import MediaSources
 from pipeline.media.reading import MediaReader
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from config.settings import Settings
     from memory.media.media import MediaStore
+    from pipeline.endpoint.known_endpoint import Endpoint
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import BudgetOf
 
@@ -38,5 +39,4 @@ def _hearing(settings: Settings) -> Endpoint | None:
     if own is None and url is None and not settings.has_endpoint:
         return None
     key = own or (settings.openai_api_key if url is None else None)
-    address = url or settings.openai_base_url
-    return Endpoint(str(address) if address else None, key.get_secret_value() if key else "none")
+    return endpoint_at(url or settings.openai_base_url, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bot.endpoints import endpoint_at
 from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
 from config.models import CatalogueError
@@ -50,9 +51,8 @@ class Talking:
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
-    """The endpoint that the settings name; servers that need no key are given one all the same."""
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
-    return Endpoint(str(settings.openai_base_url) if settings.openai_base_url else None, key)
+    """The endpoint that the settings name."""
+    return endpoint_at(settings.openai_base_url, settings.openai_api_key)
 
 
 def models_of(

@@ -9,8 +9,8 @@ import structlog
 
 from config.secrets import without_secrets
 from memory.retrieval.embedder import EmbedderError
+from pipeline.endpoint.client import client_of
 from pipeline.endpoint.model_errors import loggable
-from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,16 +65,9 @@ class EndpointEmbedder:
             self._client = None
 
     def _open(self) -> openai.AsyncOpenAI:
-        import openai
-
         if self._client is None:
-            self._client = openai.AsyncOpenAI(
-                api_key=self._endpoint.api_key,
-                base_url=self._endpoint.base_url,
-                max_retries=0,  # what failed is tried again later, and a turn does not wait for it
-                timeout=TIMEOUT,
-                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
-            )
+            # no retries: what failed is tried again later, and a turn does not wait for it
+            self._client = client_of(self._endpoint, seconds=TIMEOUT, retries=0, connecting=TIMEOUT)
         return self._client
 
     def _explained(self, error: Exception) -> EmbedderError:

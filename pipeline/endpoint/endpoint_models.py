@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
 from memory.messages import Message, Role
+from pipeline.endpoint.client import client_of
 from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import ModelRequest
@@ -23,10 +24,7 @@ async def listed_models(endpoint: Endpoint) -> list[str] | None:
     """The names of an endpoint's models as `/v1/models` has them; None where it does not say."""
     import openai
 
-    client = openai.AsyncOpenAI(
-        api_key=endpoint.api_key, base_url=endpoint.base_url, max_retries=0, timeout=LISTING_SECONDS
-    )
-    async with client:
+    async with client_of(endpoint, seconds=LISTING_SECONDS, retries=0, connecting=LISTING_SECONDS) as client:
         try:
             page = await client.models.list()
         except (openai.OpenAIError, ValueError):

@@ -12,6 +12,7 @@ import structlog
 
 from config.handles import connections
 from pipeline.endpoint.answer_stream import AnswerStream
+from pipeline.endpoint.client import client_of
 from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.model_errors import explained, loggable
 from pipeline.endpoint.patience import patiently
@@ -22,7 +23,6 @@ from pipeline.endpoint.waiting import reading, while_loading
 from pipeline.endpoint.wire import Part
 from pipeline.endpoint.written_calls import with_written_calls
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
-from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -167,23 +167,11 @@ class OpenAIModel:
             self._client = None
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        import openai
-
         endpoint = await while_loading(self._connect(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
             limits = httpx.Limits(max_connections=connections(MOST_REQUESTS))
-            http = openai.DefaultAsyncHttpxClient(
-                verify=tls_context(),
-                limits=limits,  # type: ignore[arg-type]  # newer SDKs bring an httpx of their own
-            )
-            self._client = openai.AsyncOpenAI(
-                api_key=endpoint.api_key,
-                base_url=endpoint.base_url,
-                max_retries=RETRIES,
-                timeout=openai.Timeout(self._timeout, connect=min(5.0, self._timeout)),
-                http_client=http,
-            )
+            self._client = client_of(endpoint, seconds=self._timeout, retries=RETRIES, limits=limits)
             self._endpoint = endpoint
             await self._known.recall(endpoint)
         return self._client

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from pipeline.endpoint.client import client_of
 from pipeline.endpoint.model_errors import loggable
 from pipeline.media.fetching import MediaUnreadable
-from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     import openai
@@ -79,17 +79,9 @@ class Transcriber:
             await self._client.close()
 
     def _open(self) -> openai.AsyncOpenAI:
-        import openai
-
         if self._client is None:
             assert self._endpoint is not None, "hears tells"  # noqa: S101  # callers ask first
-            self._client = openai.AsyncOpenAI(
-                api_key=self._endpoint.api_key,
-                base_url=self._endpoint.base_url,
-                max_retries=RETRIES,
-                timeout=openai.Timeout(self._seconds, connect=min(5.0, self._seconds)),
-                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
-            )
+            self._client = client_of(self._endpoint, seconds=self._seconds, retries=RETRIES)
         return self._client
 
 
