@@ -96,8 +96,7 @@ class Intake:
         """
         kept = []
         for update, read, alone in await self._read_all(updates):
-            # of an album in a group, the message that names the bot may come last
-            letter = alone or letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
+            letter = alone or self._of_album(read)
             if letter is None:
                 await self._door.see_group(read)
             elif await self._door.admits(letter):
@@ -124,6 +123,13 @@ class Intake:
                 self._albums.add(letter.arrival.album)
             found.append((update, read, letter))
         return found
+
+    def _of_album(self, read: Update) -> Letter | None:
+        """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
+        message = read.message or read.edited_message
+        if message is None or message.media_group_id not in self._albums:
+            return None
+        return letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
         # not the error's own words: they may quote the message
@@ -219,7 +225,7 @@ class Intake:
         arrivals: dict[int, Arrival] = {}
         for item in items:
             try:
-                letter = self._letter(item)
+                letter = self._letter(item.payload)
                 # who was let in then may have been shut out since
                 if letter is None or not await self._door.admits(letter):
                     await self._mailbox.done([item.id])
@@ -261,15 +267,15 @@ class Intake:
             await self._channel.say(edit, _TOO_LATE)
         return None
 
-    def _letter(self, item: InboxItem) -> Letter | None:
-        read = read_update(item.payload, self._bot)
+    def _letter(self, payload: str) -> Letter | None:
+        """What is meant for us in an update that was kept."""
+        read = read_update(payload, self._bot)
         return letter_of(read, self._me, self._channel, self._runner.commands, kept=True)
 
     def _arrival_of(self, payload: str) -> Arrival | None:
         """What an earlier update said; None for one that was emptied since."""
         with contextlib.suppress(Exception):
-            read = read_update(payload, self._bot)
-            letter = letter_of(read, self._me, self._channel, self._runner.commands, kept=True)
+            letter = self._letter(payload)
             return letter.arrival if letter is not None else None
         return None
 

@@ -107,6 +107,7 @@ class Marker:
 _OPEN = (
     "INSERT INTO sessions (id, channel, chat_id, thread_id, owner, created_at, updated_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner"
+    " WHERE owner <> excluded.owner"  # nothing is written of sessions that are there
 )
 
 

@@ -20,6 +20,7 @@ from memory.store.notice_rows import keep_notice
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from datetime import datetime
     from zoneinfo import ZoneInfo
 
     import aiosqlite
@@ -128,49 +129,39 @@ class Reminders:
                 next_at = reminder.rule.after(self._clock()) if reminder.is_recurring else None
             if next_at is None:
                 raise MemoryRefused("The hour of this reminder has passed meanwhile: ask for another one.")
-            await connection.execute(
-                "UPDATE reminders SET state = 'waiting', session_id = ?, next_at = ? WHERE id = ?",
-                (session_id, to_text(next_at), reminder.id),
-            )
-            await keep_causes(connection, self._clock)
-            return await _one(connection, owner, reminder.id)
+            await connection.execute("UPDATE reminders SET session_id = ? WHERE id = ?", (session_id, reminder.id))
+            return await self._changed(connection, reminder, ReminderState.WAITING, next_at)
 
     async def done(self, owner: str, number: str) -> Reminder:
         """What a reminder was about is done: one that comes once is over, a recurring one waits for its next time."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, _OPEN)
             coming = reminder.rule.after(self._clock()) if reminder.is_recurring else None
-            await connection.execute(
-                "UPDATE reminders SET state = ?, next_at = ? WHERE id = ?",
-                (
-                    ReminderState.WAITING if coming is not None else ReminderState.DONE,
-                    to_text(coming) if coming is not None else None,
-                    reminder.id,
-                ),
-            )
-            await keep_causes(connection, self._clock)
-            return await _one(connection, owner, reminder.id)
+            state = ReminderState.WAITING if coming is not None else ReminderState.DONE
+            return await self._changed(connection, reminder, state, coming)
 
     async def snooze(self, owner: str, number: str, length: timedelta) -> Reminder:
         """Tell a reminder so much later than now; after that a recurring one goes on as before."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, _OPEN)
-            await connection.execute(
-                "UPDATE reminders SET state = 'waiting', next_at = ? WHERE id = ?",
-                (to_text(self._clock() + length), reminder.id),
-            )
-            await keep_causes(connection, self._clock)
-            return await _one(connection, owner, reminder.id)
+            return await self._changed(connection, reminder, ReminderState.WAITING, self._clock() + length)
 
     async def cancel(self, owner: str, number: str) -> Reminder:
         """End a reminder for good, or decline one that is offered."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, (*_OPEN, ReminderState.OFFERED))
-            await connection.execute(
-                "UPDATE reminders SET state = 'cancelled', next_at = NULL WHERE id = ?", (reminder.id,)
-            )
-            await keep_causes(connection, self._clock)
-            return await _one(connection, owner, reminder.id)
+            return await self._changed(connection, reminder, ReminderState.CANCELLED, None)
+
+    async def _changed(
+        self, connection: aiosqlite.Connection, reminder: Reminder, state: ReminderState, next_at: datetime | None
+    ) -> Reminder:
+        """Put a reminder into another state, with when it comes next; as it is then."""
+        await connection.execute(
+            "UPDATE reminders SET state = ?, next_at = ? WHERE id = ?",
+            (state, to_text(next_at) if next_at is not None else None, reminder.id),
+        )
+        await keep_causes(connection, self._clock)
+        return await _one(connection, reminder.owner, reminder.id)
 
     async def move(self, former: str, present: str) -> int:
         """Have a chat's reminders belong to what it is called from now on, as `telegram:-100123`; how many."""

@@ -91,8 +91,7 @@ class Vectors:
         """The number of a model."""
         known = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
         if known is None:
-            async with self._database.transaction() as connection:
-                await connection.execute("INSERT OR IGNORE INTO embedding_models (name) VALUES (?)", (name,))
+            await self._database.write("INSERT OR IGNORE INTO embedding_models (name) VALUES (?)", (name,))
             known = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
         return int(known)
 
@@ -182,8 +181,7 @@ class Vectors:
 
     async def drop(self) -> None:
         """Take all vectors away; whoever makes them makes them anew."""
-        async with self._database.transaction() as connection:
-            await connection.execute("DELETE FROM vectors")
+        await self._database.write("DELETE FROM vectors")
 
 
 def embedded_form(source: str, content: str) -> str:

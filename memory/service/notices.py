@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.buttons import Button, QuietLine
+from memory.buttons import QuietLine
 from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
-from memory.store.notice_rows import keep_notice
+from memory.store.notice_rows import keep_notice, keyboard_of
 
 if TYPE_CHECKING:
-    from memory.buttons import Keyboard
     from memory.store.database import Database
 
 MOST_TOLD = 5
@@ -51,8 +49,4 @@ class PendingNotices:
             " ORDER BY n.id LIMIT ?",
             (owner, MOST_TOLD),
         )
-        return [Notice(row["id"], QuietLine(row["text"], _from_json(row["buttons"]))) for row in rows]
-
-
-def _from_json(rows: str) -> Keyboard:
-    return tuple(tuple(Button(**button) for button in row) for row in json.loads(rows))
+        return [Notice(row["id"], QuietLine(row["text"], keyboard_of(row["buttons"]))) for row in rows]

@@ -45,6 +45,7 @@ CACHE = 16_000
 """KiB of pages that each connection keeps: SQLite's own 2,000 are soon too few for a search among 100,000 entries."""
 
 FIRST = "first"
+"""Who is always in a hurry at the turnstile of the writer."""
 
 Row = sqlite3.Row
 Parameters = tuple[object, ...] | dict[str, object]
@@ -122,23 +123,27 @@ class Database:
 
         first: goes before other writes that wait, since somebody waits for it.
         """
-        async with self._turnstile.passed(FIRST if first else ""):
+        async with self._writing(first=first):
             try:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 await self._writer.commit()
-            except BaseException as error:
+            except BaseException:
                 # shielded: a second cancellation must not leave the transaction open for the next writer
                 await asyncio.shield(self._writer.rollback())
-                if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
-                    raise explain(error, self.path.name) from error
                 raise
 
     async def write(self, sql: str, parameters: Parameters = (), *, first: bool = False) -> int:
         """One statement, committed by itself; how many rows it changed. first: as in `transaction`."""
+        async with self._writing(first=first):
+            return (await self._writer.execute(sql, parameters)).rowcount
+
+    @contextlib.asynccontextmanager
+    async def _writing(self, *, first: bool = False) -> AsyncIterator[None]:
+        """Have the writer alone. What the database has to say is raised as a StoreError."""
         async with self._turnstile.passed(FIRST if first else ""):
             try:
-                return (await self._writer.execute(sql, parameters)).rowcount
+                yield
             except sqlite3.IntegrityError:
                 raise  # it says something of the caller's data, and not of the database
             except sqlite3.Error as error:
@@ -149,13 +154,12 @@ class Database:
 
         Raises StoreError where another program reads what was, so that the log can't be emptied.
         """
-        async with self._turnstile.passed(""):
-            with explained(self.path.name):
-                # the index's words go only when its segments are merged
-                for index in INDEXES:
-                    await self._writer.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
-                await self._writer.execute("VACUUM")
-                (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+        async with self._writing():
+            # the index's words go only when its segments are merged
+            for index in INDEXES:
+                await self._writer.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+            await self._writer.execute("VACUUM")
+            (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         await asyncio.to_thread(_remove_former, self.path)
         if emptied[0]:  # SQLite says so in its answer only
             raise StoreError(

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from memory.buttons import Button
+
 if TYPE_CHECKING:
     import aiosqlite
 
@@ -22,3 +24,8 @@ async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Qui
 
 def _to_json(keyboard: Keyboard) -> str:
     return json.dumps([[asdict(button) for button in row] for row in keyboard], ensure_ascii=False)
+
+
+def keyboard_of(rows: str) -> Keyboard:
+    """The buttons of a line that was kept."""
+    return tuple(tuple(Button(**button) for button in row) for row in json.loads(rows))
