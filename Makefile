@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install local embeddings dev chat test check fresh deploy-check deploy-test lock bench clean
+.PHONY: install local embeddings dev chat test check fresh deploy-check deploy-test lock texts bench clean
 
 install: .venv/installed
 
@@ -75,6 +75,15 @@ lock: .venv/bin/python
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local -o requirements-local.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra embeddings -o requirements-embeddings.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --extra embeddings --group dev -o requirements-dev.lock pyproject.toml
+
+# the catalogues in config/locales, brought up to what the code says; a new text stands there without a translation
+texts: dev
+	@mkdir -p build
+	$(BIN)/pybabel -q extract --no-location --omit-header --sort-output --keyword=N_ -o build/texts.pot bot pipeline memory config
+	@for catalogue in config/locales/*.po; do \
+		$(BIN)/pybabel -q update --no-fuzzy-matching --ignore-obsolete --omit-header --width=120 --ignore-pot-creation-date \
+			-l $$(basename $$catalogue .po) -i build/texts.pot -o $$catalogue; \
+	done
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.chat.access_commands import AccessCommands
+from bot.chat.command_runner import CommandRunner
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
 from bot.chat.greeting import greeting
 from bot.chat.lanes import Lanes
+from bot.chat.languages import Languages
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
 from bot.chat.reminder_commands import ReminderCommands
@@ -231,7 +233,7 @@ def _assemble(
         ],
         observe=metrics.turn_finished if metrics is not None else None,
     )
-    lanes = Lanes(memory.sessions)
+    lanes, languages = Lanes(memory.sessions), Languages(memory.preferences)
     memory_report = MemoryReport(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
@@ -259,7 +261,14 @@ def _assemble(
         model=model,
         commands=commands,
         lanes=lanes,
-        runner=SessionRunner(lanes, commands, pipeline, memory.sessions, effects, clock),
+        runner=SessionRunner(
+            lanes,
+            CommandRunner(commands, memory.sessions, effects, languages),
+            pipeline,
+            memory.sessions,
+            languages,
+            clock,
+        ),
         background=background,
         schedule=schedule,
         reminders=memory.reminders,

@@ -39,6 +39,7 @@ from memory.retrieval.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.notices import PendingNotices
+from memory.service.preferences import PreferenceStore
 from memory.service.pruning import Pruning
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.reinforcement import Reinforcement
@@ -87,6 +88,7 @@ class MemoryServices:
     reminders: Reminders
     telling: Telling
     near_dates: NearDates
+    preferences: PreferenceStore
 
 
 def memory_services(
@@ -148,6 +150,7 @@ def memory_services(
         reminders=reminders,
         telling=Telling(database, clock),
         near_dates=NearDates(database, reminders, clock),
+        preferences=PreferenceStore(database),
     )
 
 

@@ -25,7 +25,8 @@ class Arrival:
     message that it answers, for the model to read and not to be kept. files: what came with it; album: what the
     messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of what
     is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
-    answer takes, since a button under it was pressed.
+    answer takes, since a button under it was pressed. language: what its sender reads, as a tag of their program's; one
+    of ours once a session has taken it.
     """
 
     address: Address
@@ -44,6 +45,7 @@ class Arrival:
     origin: str | None = None
     media: tuple[int, ...] = ()
     replaces: str | None = None
+    language: str | None = None
 
     @property
     def origin_mark(self) -> str:

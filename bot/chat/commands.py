@@ -41,6 +41,7 @@ class CommandCall:
 class RunAgain:
     """A command's wish to have an earlier turn run again in the place of its first run."""
 
+    session: Session
     messages: list[Message]
     turn_id: int
 

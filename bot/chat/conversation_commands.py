@@ -98,7 +98,7 @@ class ConversationCommands:
             return "Something else was said since: /retry alone tries the last message again."
         if last is None or not last.user_messages:
             return "There is nothing to try again in this conversation."
-        return RunAgain(last.user_messages, last.id)
+        return RunAgain(call.session, last.user_messages, last.id)
 
 
 def _kept_count(argument: str) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import replace
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.commands import GUARDED, OWNERS, Answer, CommandCall, RunAgain, parse_command
+from bot.chat.commands import Answer, RunAgain, parse_command
+from config.texts import SOURCE, _, speaking
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -19,11 +19,12 @@ from pipeline.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bot.chat.commands import Command, CommandResult
+    from bot.chat.command_runner import CommandRunner
+    from bot.chat.commands import Command
     from bot.chat.lanes import Lane, Lanes
+    from bot.chat.languages import Languages
     from memory.clock import Clock
     from memory.log.sessions import Address, Session, SessionService
-    from memory.store.effects import Effects
     from pipeline.arrival import Arrival
     from pipeline.runner import Pipeline
 
@@ -31,8 +32,6 @@ log = structlog.get_logger(__name__)
 
 QUEUE_LIMIT = 20
 """Arrivals of one session that may wait where no inbox keeps them; further ones are refused, and the person is told."""
-SHOWN_CHARACTERS = 200
-"""So much of a command is quoted that was carried out before a kill."""
 
 
 class SessionRunner:
@@ -41,24 +40,24 @@ class SessionRunner:
     def __init__(
         self,
         lanes: Lanes,
-        commands: Mapping[str, Command],
+        commands: CommandRunner,
         pipeline: Pipeline,
         sessions: SessionService,
-        effects: Effects,
+        languages: Languages,
         clock: Clock,
     ) -> None:
         self.lanes = lanes
         self._commands = commands
         self._pipeline = pipeline
         self._sessions = sessions
-        self._effects = effects
+        self.languages = languages
         self._clock = clock
         self._immediate: dict[asyncio.Task[None], Arrival] = {}
 
     @property
     def commands(self) -> Mapping[str, Command]:
         """The commands by name."""
-        return self._commands
+        return self._commands.table
 
     async def submit(self, *arrivals: Arrival) -> None:
         """Take arrivals of one session; messages that are given together go into one turn.
@@ -69,6 +68,7 @@ class SessionRunner:
         if not queued:
             return
         address = queued[0].address
+        language = await self.languages.of(queued[-1])
         try:
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store
             session = await self._sessions.get_or_create(address)
@@ -79,12 +79,13 @@ class SessionRunner:
                 await arrival.channel.say(arrival, str(error))
             return
         lane = self.lanes.of(address.session_id)
-        refused = self._queue(lane, queued)
+        refused = self._queue(lane, [replace(arrival, language=language) for arrival in queued])
         if lane.worker is None and lane.ready:
             lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
         if refused and not lane.told_full:
             lane.told_full = True
-            text = f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."
+            with speaking(language):
+                text = _("{n} messages are waiting already: wait for an answer, or send /stop.", n=QUEUE_LIMIT)
             await refused[0].channel.say(refused[0], text)
 
     async def expect(self, addresses: Sequence[Address]) -> None:
@@ -110,11 +111,11 @@ class SessionRunner:
 
     def _resumes(self, arrival: Arrival) -> bool:
         """Whether a session goes on with an arrival: a message that is not itself held."""
-        return not arrival.held and self._command_of(arrival) is None
+        return not arrival.held and self._commands.called_by(arrival) is None
 
     def _run_at_once(self, arrival: Arrival) -> bool:
         """Run a command that does not wait for its turn; whether it was one."""
-        command = self._command_of(arrival)
+        command = self._commands.called_by(arrival)
         if command is None or not command.immediate:
             return False
         task = asyncio.create_task(self._run_command(arrival, command))
@@ -145,12 +146,6 @@ class SessionRunner:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("command_failed", exc_info=error)
 
-    def _command_of(self, arrival: Arrival) -> Command | None:
-        if arrival.provenance is not Provenance.TYPED:
-            return None  # what others wrote is read, never obeyed
-        name = parse_command(arrival.text)[0]
-        return self._commands.get(name, self._commands.get("help")) if name else None
-
     async def _work(self, lane: Lane, session: Session) -> None:
         try:
             while lane.ready:
@@ -164,12 +159,13 @@ class SessionRunner:
     async def _next_step(self, lane: Lane, session: Session) -> None:
         merged = lane.working = self._next(lane)
         first = merged[0]
-        command = self._command_of(first)
+        command = self._commands.called_by(first)
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
         else:
             lane.turn = self._turn(session, merged)
-            lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
+            with speaking(_language(merged[-1])):
+                lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
         try:
             await asyncio.wait([lane.step])
         except asyncio.CancelledError:
@@ -186,12 +182,12 @@ class SessionRunner:
     def _next(self, lane: Lane) -> list[Arrival]:
         """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command."""
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
-        if self._command_of(lane.waiting[at]) is None:
+        if self._commands.called_by(lane.waiting[at]) is None:
             at = 0
         taken = [lane.waiting[at]]
         del lane.waiting[at]
-        if self._command_of(taken[0]) is None:
-            while lane.waiting and self._command_of(lane.waiting[0]) is None:
+        if self._commands.called_by(taken[0]) is None:
+            while lane.waiting and self._commands.called_by(lane.waiting[0]) is None:
                 taken.append(lane.waiting.popleft())
         return taken
 
@@ -212,24 +208,14 @@ class SessionRunner:
             await self._pipeline.run(turn)
 
     async def _run_command(self, arrival: Arrival, command: Command, lane: Lane | None = None) -> None:
-        name, argument = parse_command(arrival.text)
         try:
-            session = await self._sessions.get_or_create(arrival.address)
-            if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
-                await self._sessions.set_state(session.id, SessionState.ACTIVE)
-            async with arrival.channel.busy(arrival):
-                result: CommandResult | None = await _forbidden(arrival, command)
-                if result is None:
-                    result = await self._once(arrival, command, CommandCall(session, name, argument))
-        except MnemeError as error:
-            result = str(error)
+            result = await self._commands.run(arrival, command)
         except asyncio.CancelledError:
             if lane is not None and lane.stopping:
-                await arrival.channel.say(arrival, f"/{name} was stopped.")
+                name = parse_command(arrival.text)[0]
+                with speaking(_language(arrival)):
+                    await arrival.channel.say(arrival, _("/{name} was stopped.", name=name))
             raise
-        except Exception:
-            log.exception("command_failed", command=name)
-            result = f"/{name} failed on my side: try again, or look into the log."
         if isinstance(result, RunAgain):
             # each in the command's own arrival, which is finished with the turn that it starts
             again = [
@@ -245,29 +231,17 @@ class SessionRunner:
                 )
                 for message in result.messages
             ]
-            turn = self._turn(session, again, result.turn_id)
+            turn = self._turn(result.session, again, result.turn_id)
             if lane is not None:
                 lane.turn = turn
-            await self._run_turn(turn, arrival)
+            with speaking(_language(arrival)):
+                await self._run_turn(turn, arrival)
         elif isinstance(result, Answer):
             await arrival.channel.say(arrival, result.text, result.keyboard)
         else:
             await arrival.channel.say(arrival, result)
 
-    async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
-        """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
-        causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
-        if await self._effects.had_by(causes):
-            asked = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
-            return f"This was done before I was interrupted, and not a second time: {asked}"
-        with self._effects.caused_by(causes):
-            return await command.run(call)
 
-
-async def _forbidden(arrival: Arrival, command: Command) -> str | None:
-    """What they are told who may not use a command; None for who may."""
-    if command.name in GUARDED and not await arrival.channel.may_manage(arrival):
-        return f"In a group /{command.name} is for its administrators and for the bot's owner."
-    if command.name in OWNERS and not await arrival.channel.is_owner(arrival):
-        return f"/{command.name} is for the bot's owner."
-    return None
+def _language(arrival: Arrival) -> str:
+    """What an arrival that waited here is answered in."""
+    return arrival.language or SOURCE

@@ -143,6 +143,7 @@ def letter_of(
         files=(*_quoted_files(message, me), *content.files),
         album=message.media_group_id,
         origin=origin_of(message),
+        language=message.from_user.language_code,
     )
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
@@ -165,6 +166,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
         speaker=None if private else plain_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
         message_id=str(message.message_id),
+        language=query.from_user.language_code,
     )
     return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))
 

@@ -45,12 +45,13 @@ TABLES: dict[str, str | None] = {
     "outbox": f"turn_id IN (SELECT id FROM turns WHERE {_OF_CONVERSATION}) OR turn_id IS NULL AND {_OF_SESSION}",
     "notices": _OF_OWNER,
     "reminders": _OF_OWNER,
+    "preferences": "chat IN (SELECT channel || ':' || chat_id FROM sessions WHERE owner = :owner)",
     "members": None,
 }
 """Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one
 owner's; None: only in an export of all."""
 
-_ORDER = {"names": "owner_id, key", "sessions": "id", "members": "channel, user_id"}
+_ORDER = {"names": "owner_id, key", "sessions": "id", "preferences": "chat", "members": "channel, user_id"}
 _VALUES = (str, int, float, type(None))
 _BATCH = 1_000
 """Rows that are in memory at a time."""

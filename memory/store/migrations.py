@@ -624,6 +624,19 @@ REMINDERS: Migration = (
     """,
 )
 
+PREFERENCES: Migration = (
+    """
+    CREATE TABLE preferences (
+        chat TEXT PRIMARY KEY,
+        language TEXT,
+        client_language TEXT,
+        zone TEXT,
+        notices TEXT NOT NULL DEFAULT 'on' CHECK (notices IN ('on', 'quiet', 'off')),
+        model TEXT
+    )
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -648,4 +661,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     BUTTONS,
     STRANGERS,
     REMINDERS,
+    PREFERENCES,
 )

@@ -73,6 +73,11 @@ WRITTEN = {
     """,
     21: "INSERT INTO buttons (id, outbox_id, line, label, said, in_place) VALUES ('x', 1, 0, 'Undo', '/undo_1', 0)",
     22: "INSERT INTO refused VALUES ('telegram', 5)",
+    23: """
+        INSERT INTO reminders (id, owner_id, session_id, text, repeat, first, zone, state, next_at, created_at)
+            VALUES (1, 1, 'telegram:1', 'Feed the bees', 'daily', '2026-03-01T09:00', 'Europe/Kyiv', 'waiting', 'NOW',
+                'NOW')
+    """,
 }
 """What was written with each format, in the words of that time."""
 

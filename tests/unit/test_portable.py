@@ -56,6 +56,9 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
                 (session.id,),
             )
             await connection.execute("INSERT INTO members VALUES ('telegram', ?, '2026', 0)", (number,))
+            await connection.execute(
+                "INSERT INTO preferences (chat, language) VALUES (?, 'de')", (session.address.owner,)
+            )
         turn = await store.turn(
             session, user(f"{WEIRD} of {owner}"), calls("1"), result("1"), assistant("lighthouse"),
             inbox=(number,), reply=OutgoingReply("telegram", f"reply of {owner}"),

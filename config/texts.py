@@ -1,0 +1,94 @@
+"""What people read, in their language: gettext's catalogues, with values put in by name.
+
+The English text is a message's id, and what is shown where a translation is missing. Texts for models, the log and the
+shell's commands are English and do not come here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gettext
+import io
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LANGUAGES = {
+    "en": "English",
+    "ru": "Русский",
+    "uk": "Українська",
+    "de": "Deutsch",
+    "es": "Español",
+    "fr": "Français",
+    "zh": "中文",
+}
+"""The languages of the interface by their codes, each as it calls itself."""
+SOURCE = "en"
+"""The language that the texts are written in."""
+LOCALES = Path(__file__).parent / "locales"
+"""Where the catalogues are: one `.po` file for each language but the source."""
+
+_spoken: ContextVar[str] = ContextVar("spoken", default=SOURCE)
+
+
+def known_language(tag: str | None) -> str | None:
+    """The language of the interface that a tag such as `de-AT` or `zh_CN.UTF-8` means; None for any other."""
+    code = (tag or "").replace("_", "-").split("-")[0].split(".")[0].lower()
+    return code if code in LANGUAGES else None
+
+
+def spoken() -> str:
+    """The code of the language that is spoken here."""
+    return _spoken.get()
+
+
+@contextlib.contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Speak a language for as long as the context is open, also in the tasks that begin in it."""
+    token = _spoken.set(language)
+    try:
+        yield
+    finally:
+        _spoken.reset(token)
+
+
+def _(text: str, /, **values: object) -> str:
+    """`text` in the language that is spoken, with `values` in the place of `{name}`."""
+    translated = _catalogue(spoken()).gettext(text)
+    return translated.format(**values) if values else translated
+
+
+def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
+    """The form for `n` of a text in the language that is spoken; `{n}` is the number as it is written there."""
+    return _catalogue(spoken()).ngettext(one, many, n).format(n=number(n), **values)
+
+
+def N_(text: str) -> str:  # noqa: N802  # gettext's name for it
+    """Marks a text to be translated where it is shown."""
+    return text
+
+
+def number(value: int) -> str:
+    """A whole number as it is written in the language that is spoken."""
+    from babel.numbers import format_decimal  # needs a tenth of a second, which no start should
+
+    return format_decimal(value, locale=spoken())
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _catalogue(language: str) -> gettext.NullTranslations:
+    if language == SOURCE:
+        return gettext.NullTranslations()
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    with (LOCALES / f"{language}.po").open("rb") as source:
+        catalogue = read_po(source, locale=language)
+    compiled = io.BytesIO()
+    write_mo(compiled, catalogue)
+    compiled.seek(0)
+    return gettext.GNUTranslations(compiled)
