@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -104,6 +105,7 @@ class App:
     model: ChatModel
     commands: dict[str, Command]
     lanes: Lanes
+    languages: Languages
     runner: SessionRunner
     background: BackgroundConsolidation
     schedule: WeeklySchedule
@@ -250,7 +252,7 @@ def _assemble(
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
     groups = (conversation, looking, changing, asked, letting_in)
-    hello = greeting(remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
+    hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(
         settings=settings,
@@ -261,6 +263,7 @@ def _assemble(
         model=model,
         commands=commands,
         lanes=lanes,
+        languages=languages,
         runner=SessionRunner(
             lanes,
             CommandRunner(commands, memory.sessions, effects, languages),

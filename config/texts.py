@@ -58,7 +58,7 @@ def speaking(language: str) -> Iterator[None]:
 
 def _(text: str, /, **values: object) -> str:
     """`text` in the language that is spoken, with `values` in the place of `{name}`."""
-    translated = _catalogue(spoken()).gettext(text)
+    translated = _catalogue(spoken()).gettext(text) if text else ""  # the empty id is a catalogue's own header
     return translated.format(**values) if values else translated
 
 

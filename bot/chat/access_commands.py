@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Command, CommandCall, WrongArgument
+from config.texts import N_, _
 
 if TYPE_CHECKING:
     from memory.custody.access import AccessList
@@ -20,25 +21,27 @@ class AccessCommands:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("letin", "Let somebody write to me", self.let_in, "ID", repeatable=True),
-            Command("keepout", "Don't let somebody in, and don't ask again", self.keep_out, "ID", repeatable=True),
+            Command("letin", N_("Let somebody write to me"), self.let_in, "ID", repeatable=True),
+            Command("keepout", N_("Don't let somebody in, and don't ask again"), self.keep_out, "ID", repeatable=True),
         ]
 
     async def let_in(self, call: CommandCall) -> str:
         """/letin ID"""
         user = _user_in(call)
         await self._access.let_in(user)
-        return f"{user} may write to me now, and gets a memory of their own: tell them to write again."
+        return _("{user} may write to me now, and gets a memory of their own: tell them to write again.", user=user)
 
     async def keep_out(self, call: CommandCall) -> str:
         """/keepout ID"""
         user = _user_in(call)
         await self._access.refuse(user)
-        return f"{user} stays outside, and I don't ask about them again. /letin_{user} lets them in after all."
+        return _(
+            "{user} stays outside, and I don't ask about them again. /letin_{user} lets them in after all.", user=user
+        )
 
 
 def _user_in(call: CommandCall) -> int:
     found = re.fullmatch(r"#?(\d{1,15})", call.argument)
     if found is None:
-        raise WrongArgument(f"/{call.name} takes a Telegram id, such as: /{call.name} 123456789.")
+        raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
     return int(found[1])

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from config.texts import N_, _
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 
@@ -46,8 +47,9 @@ class RunAgain:
     turn_id: int
 
 
-TRY: Keyboard = ((Button("What do you know of me?", "/memory"),), (Button("How are you doing?", "/status"),))
-"""What to try first; a row each, since a press uses up its row."""
+def to_try() -> Keyboard:
+    """What to try first; a row each, since a press uses up its row."""
+    return (Button(_("What do you know of me?"), "/memory"),), (Button(_("How are you doing?"), "/status"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ CommandResult = str | Answer | RunAgain
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command. immediate: it answers at once, while a turn runs.
+    """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
 
     repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
     listed: help and menu show it; others come with what they are about, as `/done_12`.
@@ -100,10 +102,10 @@ def parse_command(text: str) -> tuple[str, str]:
 def help_text(table: Mapping[str, Command]) -> str:
     """The commands, a line each."""
     shown = [command for command in table.values() if command.listed]
-    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {c.description}" for c in shown)
+    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {_(c.description)}" for c in shown)
 
 
-def command_table(commands: Iterable[Command], greeting: str) -> dict[str, Command]:
+def command_table(commands: Iterable[Command], greeting: Callable[[], str]) -> dict[str, Command]:
     """Commands by name, in the order in which help shows them: first /start and /help, which tell of them all.
 
     greeting: what /start says before that. Raises ValueError for a name that comes twice.
@@ -111,14 +113,15 @@ def command_table(commands: Iterable[Command], greeting: str) -> dict[str, Comma
     table: dict[str, Command] = {}
 
     async def greet(call: CommandCall) -> Answer:
-        return Answer(f"{greeting}\n\n{help_text(table)}", TRY)
+        return Answer(f"{greeting()}\n\n{help_text(table)}", to_try())
 
     async def explain(call: CommandCall) -> str:
-        known = call.name in table
-        return help_text(table) if known else f"There is no command /{call.name}.\n\n{help_text(table)}"
+        if call.name in table:
+            return help_text(table)
+        return _("There is no command /{name}.", name=call.name) + f"\n\n{help_text(table)}"
 
-    start = Command("start", "Say hello", greet, immediate=True)
-    for command in (start, Command("help", "What I understand", explain, immediate=True), *commands):
+    start = Command("start", N_("Say hello"), greet, immediate=True)
+    for command in (start, Command("help", N_("What I understand"), explain, immediate=True), *commands):
         if command.name in table:
             raise ValueError(f"two commands are called /{command.name}")
         table[command.name] = command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, RunAgain, WrongArgument
-from bot.chat.status import counted
+from config.texts import N_, _, ngettext
 from memory.buttons import rows_of
 
 if TYPE_CHECKING:
@@ -41,17 +41,17 @@ class ConversationCommands:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("new", "Begin a new conversation; what I remember stays", self.new, repeatable=True),
+            Command("new", N_("Begin a new conversation; what I remember stays"), self.new, repeatable=True),
             Command(
                 "compact",
-                "Summarise the conversation but for the last N messages",
+                N_("Summarise the conversation but for the last N messages"),
                 self.compact,
                 "[N]",
                 repeatable=True,
             ),
-            Command("status", "Conversation, memory and model", self.status, immediate=True),
-            Command(STOP, "Stop the answer that is being written", self.stop, immediate=True),
-            Command("retry", "Answer the last message again", self.retry),
+            Command("status", N_("Conversation, memory and model"), self.status, immediate=True),
+            Command(STOP, N_("Stop the answer that is being written"), self.stop, immediate=True),
+            Command("retry", N_("Answer the last message again"), self.retry),
         ]
 
     async def new(self, call: CommandCall) -> CommandResult:
@@ -59,11 +59,16 @@ class ConversationCommands:
         ended = await self._background.end_conversation(call.session)
         kept = await self._status.memory.summary(call.session)
         if ended.messages == 0:
-            return f"This is a new conversation already. I still have {kept}."
-        said = counted(ended.messages, "message")
-        text = f"A new conversation begins. The {said} of the last one stay in my log, and I keep {kept}."
+            return _("This is a new conversation already. I still have {kept}.", kept=kept)
+        text = ngettext(
+            "A new conversation begins. The {n} message of the last one stays in my log, and I keep {kept}.",
+            "A new conversation begins. The {n} messages of the last one stay in my log, and I keep {kept}.",
+            ended.messages,
+            kept=kept,
+        )
         if ended.goes_on:
-            return f"{text} I am still sorting what was said; what I learn from it I tell with a later answer."
+            later = _("I am still sorting what was said; what I learn from it I tell with a later answer.")
+            return f"{text} {later}"
         if not ended.learned:
             return text
         said = "\n".join(line.text for line in ended.learned)
@@ -73,10 +78,23 @@ class ConversationCommands:
         """/compact [N]"""
         done = await self._compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
-            return "Nothing to compact."
+            return _("Nothing to compact.")
         await self._background.compacted(done)
-        how = "summarised" if done.summarized else "extracted (no model made a summary)"
-        return f"{counted(done.removed, 'message')} left my view, {how} as {done.archive_name}; {done.kept} stay."
+        if done.summarized:
+            return ngettext(
+                "{n} message left my view, summarised as {name}; {kept} stay.",
+                "{n} messages left my view, summarised as {name}; {kept} stay.",
+                done.removed,
+                name=done.archive_name,
+                kept=done.kept,
+            )
+        return ngettext(
+            "{n} message left my view, extracted (no model made a summary) as {name}; {kept} stay.",
+            "{n} messages left my view, extracted (no model made a summary) as {name}; {kept} stay.",
+            done.removed,
+            name=done.archive_name,
+            kept=done.kept,
+        )
 
     async def status(self, call: CommandCall) -> str:
         """/status"""
@@ -86,18 +104,22 @@ class ConversationCommands:
         """/stop"""
         stopped, waiting = await self._lanes.stop(call.session.id)
         if not stopped:
-            return "Nothing is running."
+            return _("Nothing is running.")
         if waiting:
-            return f"Stopped. {_messages(waiting)} will be answered together with your next one."
-        return "Stopped."
+            return ngettext(
+                "Stopped. One waiting message will be answered together with your next one.",
+                "Stopped. {n} waiting messages will be answered together with your next one.",
+                waiting,
+            )
+        return _("Stopped.")
 
     async def retry(self, call: CommandCall) -> CommandResult:
         """/retry [#TURN]"""
         last = await self._turns.last(call.session.id)
         if last is not None and call.argument and call.argument != f"#{last.id}":
-            return "Something else was said since: /retry alone tries the last message again."
+            return _("Something else was said since: /retry alone tries the last message again.")
         if last is None or not last.user_messages:
-            return "There is nothing to try again in this conversation."
+            return _("There is nothing to try again in this conversation.")
         return RunAgain(call.session, last.user_messages, last.id)
 
 
@@ -106,9 +128,11 @@ def _kept_count(argument: str) -> int:
         return COMPACT_DEFAULT
     kept = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
     if not 1 <= kept <= COMPACT_MOST:
-        raise WrongArgument(f"/compact takes a number from 1 to {COMPACT_MOST}, such as /compact {COMPACT_DEFAULT}.")
+        raise WrongArgument(
+            _(
+                "/compact takes a number from 1 to {most}, such as /compact {default}.",
+                most=COMPACT_MOST,
+                default=COMPACT_DEFAULT,
+            )
+        )
     return kept
-
-
-def _messages(count: int) -> str:
-    return "One waiting message" if count == 1 else f"{count} waiting messages"

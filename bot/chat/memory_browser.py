@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.buttons import Button, QuietLine, right_or_wrong, rows_of
 
 if TYPE_CHECKING:
@@ -15,35 +16,38 @@ if TYPE_CHECKING:
 ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
 NAME_CHARACTERS = 30
-ALL_KINDS = Button("All kinds", "/memory", in_place=True)
 
 
 def kinds_keyboard(counts: Mapping[str, int], *, unsure: bool) -> Keyboard:
     """A button for each kind; unsure: and one for what is not confirmed."""
     kinds = [Button(f"{kind} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
     rows = _rows(kinds, KINDS_PER_ROW)
-    return (*rows, (Button("Not sure", "/memory unsure", in_place=True),)) if unsure else rows
+    return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
 
 def page_keyboard(kind: str, page: int, pages: int, entries: Sequence[Entry]) -> Keyboard:
     """A button for each entry of a page, and the way to the pages beside it."""
     shown = [Button(_cut(entry.name), f"/memory_{entry.id}", in_place=True) for entry in entries]
-    ways = [("Newer", page - 1), ("Older", page + 1)]
+    ways = [(_("Newer"), page - 1), (_("Older"), page + 1)]
     beside = [Button(label, f"/memory {kind} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
-    return (*_rows(shown, ENTRIES_PER_ROW), (*beside, ALL_KINDS))
+    return (*_rows(shown, ENTRIES_PER_ROW), (*beside, _all_kinds()))
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:
     """What can be done with one entry, and the way back to those of its kind."""
-    back = Button(f"All of {entry.kind}", f"/memory {entry.kind} 1", in_place=True)
+    back = Button(_("All of {kind}", kind=entry.kind), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
-        return right_or_wrong(entry.id, entry.content), (back, ALL_KINDS)
-    return (Button("Forget", f"/forget_{entry.id}", in_place=True),), (back, ALL_KINDS)
+        return right_or_wrong(entry.id, entry.content), (back, _all_kinds())
+    return (Button(_("Forget"), f"/forget_{entry.id}", in_place=True),), (back, _all_kinds())
 
 
 def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
     """Right and wrong for each."""
     return rows_of(QuietLine("", (right_or_wrong(entry.id, entry.content),)) for entry in entries)
+
+
+def _all_kinds() -> Button:
+    return Button(_("All kinds"), "/memory", in_place=True)
 
 
 def _rows(buttons: Sequence[Button], width: int) -> Keyboard:

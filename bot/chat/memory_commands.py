@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.memory_queries import also_called, in_line, quoted_name
-from bot.chat.status import counted
+from config.texts import N_, _, ngettext
 from memory.buttons import Button, undo_button
 from memory.store.entry import NewEntry
 
@@ -43,54 +43,69 @@ class MemoryCommands:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("remember", "Keep a note", self.remember, "TEXT"),
-            Command("confirm", "Have a memory hold that I was not sure of", self.confirm, "NAME"),
-            Command("forget", "Delete an entry, or everything", self.forget, "NAME|all"),
-            Command("undo", "Take back the last change of memory", self.undo),
+            Command("remember", N_("Keep a note"), self.remember, "TEXT"),
+            Command("confirm", N_("Have a memory hold that I was not sure of"), self.confirm, "NAME"),
+            Command("forget", N_("Delete an entry, or everything"), self.forget, "NAME|all"),
+            Command("undo", N_("Take back the last change of memory"), self.undo),
         ]
 
     async def remember(self, call: CommandCall) -> CommandResult:
         """/remember TEXT"""
         if not call.argument:
-            raise WrongArgument("/remember takes what to remember, such as: /remember The spare key is at Ann's.")
+            raise WrongArgument(_("/remember takes what to remember, such as: /remember The spare key is at Ann's."))
         if not self._enabled:
             raise WrongArgument(
-                "Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered."
+                _("Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered.")
             )
         known = await self._learning.reinforce_known(call.session.owner, call.argument)
         if known is not None:
-            return f"I knew that already as **{known.name}**, and keep it in mind: {known.content}"
+            return _(
+                "I knew that already as **{name}**, and keep it in mind: {content}",
+                name=known.name,
+                content=known.content,
+            )
         entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
-        return await self._undoable(f"Remembered as **{entry.name}**: {entry.content}", entry)
+        return await self._undoable(
+            _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
+        )
 
     async def confirm(self, call: CommandCall) -> CommandResult:
         """/confirm NAME"""
         if not call.argument:
-            raise WrongArgument("/confirm takes the name of a memory that I am not sure of: see /memory unsure.")
+            raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
         name = await quoted_name(self._entries, owner, call.argument) or call.argument
         entry = await self._entries.confirm(owner, name)
-        return await self._undoable(f"Confirmed: {entry.content} (/undo takes it back)", entry)
+        return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
 
     async def forget(self, call: CommandCall) -> CommandResult:
         """/forget NAME|all"""
         if not call.argument:
-            raise WrongArgument("/forget takes the name of an entry (see /memory), or: /forget all.")
+            raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             quoted = await quoted_name(self._entries, owner, call.argument)
             entry = await self._entries.remove(owner, quoted or call.argument)
-            return await self._undoable(f"Forgotten: **{entry.name}** (/undo brings it back).", entry)
+            return await self._undoable(_("Forgotten: **{name}** (/undo brings it back).", name=entry.name), entry)
         if words == [ALL]:
             extent = format_extent(await self._forgetting.extent(owner))
-            warning = f"This deletes {extent} for good, without undo. To do it send: /forget all {CONFIRMATION}"
-            warning += await also_called(self._entries, owner, ALL, "forget", "deletes only that")
-            sure = Button("Delete everything", f"/forget all {CONFIRMATION}", in_place=True, minutes=SURE_MINUTES)
-            return Answer(warning, ((sure, Button("Keep it", f"/forget all {REFUSAL}", in_place=True)),))
+            warning = _(
+                "This deletes {extent} for good, without undo. To do it send: {command}",
+                extent=extent,
+                command=f"/forget all {CONFIRMATION}",
+            )
+            warning += await also_called(
+                self._entries,
+                owner,
+                ALL,
+                N_('There is also an entry called {name}: /forget "{name}" deletes only that.'),
+            )
+            sure = Button(_("Delete everything"), f"/forget all {CONFIRMATION}", in_place=True, minutes=SURE_MINUTES)
+            return Answer(warning, ((sure, Button(_("Keep it"), f"/forget all {REFUSAL}", in_place=True)),))
         if REFUSAL in words:
-            return "Nothing was deleted."
+            return _("Nothing was deleted.")
         gone = await self._forgetting.forget_all(call.session.owner)
-        return f"Everything is forgotten: {format_extent(gone)}."
+        return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
     async def _undoable(self, said: str, entry: Entry) -> CommandResult:
         change = await self._undo.newest_of(entry)
@@ -101,23 +116,26 @@ class MemoryCommands:
         number = re.fullmatch(r"#(\d{1,15})", call.argument)
         undone = await self._undo.undo(call.session.owner, int(number[1]) if number else None)
         if undone is None:
-            return "That was taken back already." if number else "There is nothing to undo."
+            return _("That was taken back already.") if number else _("There is nothing to undo.")
         return format_undo(undone)
 
 
 def format_extent(extent: Extent) -> str:
     """How much there is of an owner."""
-    entries = counted(extent.entries, "entry", "entries")
-    parts = [counted(extent.messages, "message"), entries, counted(extent.files, "file")]
-    parts += [counted(extent.reminders, "reminder")] if extent.reminders else []
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    parts = [
+        ngettext("{n} message", "{n} messages", extent.messages),
+        ngettext("{n} entry", "{n} entries", extent.entries),
+        ngettext("{n} file", "{n} files", extent.files),
+    ]
+    parts += [ngettext("{n} reminder", "{n} reminders", extent.reminders)] if extent.reminders else []
+    return _("{some} and {last}", some=", ".join(parts[:-1]), last=parts[-1])
 
 
 def format_undo(undone: Undone) -> str:
     """What an undo did, in the words of what it did it to."""
-    lines = [f"{outcome.effect}: {in_line(outcome.text)}" for outcome in undone.outcomes]
-    lines += ["MEMORY.md was edited since and is left as it is."] if undone.left_as_edited else []
+    lines = [f"{_(outcome.effect)}: {in_line(outcome.text)}" for outcome in undone.outcomes]
+    lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
     if len(lines) <= 1:
-        return lines[0] if lines else f"Taken back: what changed in {', '.join(undone.names)}."
-    more = [f"and {len(lines) - UNDONE_SHOWN} more"] if len(lines) > UNDONE_SHOWN else []
+        return lines[0] if lines else _("Taken back: what changed in {names}.", names=", ".join(undone.names))
+    more = [_("and {n} more", n=len(lines) - UNDONE_SHOWN)] if len(lines) > UNDONE_SHOWN else []
     return "\n".join(f"- {line}" for line in lines[:UNDONE_SHOWN] + more)

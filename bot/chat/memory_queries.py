@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.memory_browser import entry_keyboard, kinds_keyboard, page_keyboard, unsure_keyboard
-from bot.chat.status import counted
+from config.texts import N_, _, ngettext
 from memory.retrieval.activation import format_record
 from memory.retrieval.paging import NoSuchPage
 from memory.retrieval.reading import Wanted
@@ -32,7 +32,7 @@ RESULTS = 8
 """Results of /recall."""
 PAGE_TOKENS = 800
 """What a page of /recall all holds: as much as fits into one message."""
-NOTHING_FOUND = "I found nothing about that."
+NOTHING_FOUND = N_("I found nothing about that.")
 ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
@@ -59,20 +59,20 @@ class MemoryQueries:
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("memory", "What I remember, and why it came up", self.memory, "[KIND|NAME|unsure|why] [PAGE]"),
-            Command("recall", "Search conversations and notes", self.recall, "[all] QUERY [PAGE]"),
+            Command("memory", N_("What I remember, and why it came up"), self.memory, "[KIND|NAME|unsure|why] [PAGE]"),
+            Command("recall", N_("Search conversations and notes"), self.recall, "[all] QUERY [PAGE]"),
         ]
 
     async def recall(self, call: CommandCall) -> str:
         """/recall QUERY, or /recall all QUERY [PAGE]"""
         if not call.argument:
-            raise WrongArgument("/recall takes what to look for, such as: /recall spare key.")
-        first, _, subject = call.argument.partition(" ")
+            raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
+        first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session.owner)
         found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not found:
-            return NOTHING_FOUND
+            return _(NOTHING_FOUND)
         await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
         return "\n".join(f"- {one.text}" for one in found)
 
@@ -87,9 +87,14 @@ class MemoryQueries:
             subject = argument
             found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
         if found is None:
-            return NOTHING_FOUND
+            return _(NOTHING_FOUND)
         await self._reinforcement.recalled(found.entries)
-        more = f"/recall all {subject} {found.number + 1} shows more, {found.left} are left."
+        more = ngettext(
+            "{command} shows more, {n} is left.",
+            "{command} shows more, {n} are left.",
+            found.left,
+            command=f"/recall all {subject} {found.number + 1}",
+        )
         return "\n".join([*found.lines, *(["", more] if found.left else [])])
 
     async def memory(self, call: CommandCall) -> CommandResult:
@@ -100,7 +105,9 @@ class MemoryQueries:
         named = await quoted_name(self._entries, owner, call.argument)
         if named is not None:
             return await self._entry(owner, named)
-        hint = await also_called(self._entries, owner, call.argument, "memory", "shows it")
+        hint = await also_called(
+            self._entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
+        )
         if call.argument.lower() == WHY:
             return format_reasons(await self._activation_log.last(call.session.id)) + hint
         if call.argument.lower() == UNSURE:
@@ -121,19 +128,23 @@ class MemoryQueries:
     async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)
         if not counts:
-            return "I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation."
+            return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
         lines = [f"- {kind}: {count}" for kind, count in counts.items()]
-        text = "\n".join([*lines, "", "/memory KIND lists one kind, /memory NAME shows one entry."])
+        text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
         return Answer(text, kinds_keyboard(counts, unsure=bool(await self._entries.unconfirmed(owner, 1))))
 
     async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
         pages = _pages(count)
         if page > pages:
-            raise WrongArgument(f"There is no page {page} of {kind}: choose one from 1 to {pages}.")
+            raise WrongArgument(
+                _("There is no page {page} of {kind}: choose one from 1 to {pages}.", page=page, kind=kind, pages=pages)
+            )
         found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in found]
-        more = f" /memory {kind} {page + 1} shows more." if page < pages else ""
-        text = "\n".join([f"{kind}: {count}, page {page} of {pages}.{more}", "", *lines]) + hint
+        head = _("{kind}: {count}, page {page} of {pages}.", kind=kind, count=count, page=page, pages=pages)
+        if page < pages:
+            head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
+        text = "\n".join([head, "", *lines]) + hint
         return Answer(text, page_keyboard(kind, page, pages, found))
 
 
@@ -143,24 +154,26 @@ async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | N
     return None if found is None or await entries.holder(owner, argument) else found["name"]
 
 
-async def also_called(entries: EntryStore, owner: str, name: str, command: str, does: str) -> str:
-    """How to get the entry whose name means something else in a command; empty where there is none."""
+async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
+    """How to get the entry whose name means something else in a command; empty where there is none.
+
+    hint: says so with the entry's `{name}`, not translated yet.
+    """
     entry = await entries.holder(owner, name)
-    if entry is None:
-        return ""
-    return f'\n\nThere is also an entry called {entry.name}: /{command} "{entry.name}" {does}.'
+    return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
 def format_reasons(reasons: Sequence[Reason]) -> str:
     """Which memories stood in the last request, each with layer, score and source."""
     if not reasons:
-        return "No memory was activated for your last message."
-    lines = [f"{counted(len(reasons), 'memory', 'memories')} stood in the last request:"]
+        return _("No memory was activated for your last message.")
+    lines = [ngettext("{n} memory stood in the last request:", "{n} memories stood in the last request:", len(reasons))]
     for one in reasons:
-        relevance = f", relevance {one.relevance:.2f}" if one.relevance else ""
-        about = f"layer {one.layer}, score {one.score:.2f}{relevance}, {counted(one.tokens, 'token')}"
+        facts = [_("layer {layer}", layer=one.layer), _("score {score}", score=f"{one.score:.2f}")]
+        facts += [_("relevance {relevance}", relevance=f"{one.relevance:.2f}")] if one.relevance else []
+        about = ", ".join([*facts, ngettext("{n} token", "{n} tokens", one.tokens)])
         if one.entry is None:
-            lines.append(f"- a memory that is gone by now ({about})")
+            lines.append("- " + _("a memory that is gone by now ({about})", about=about))
         else:
             lines.append(f"- **{one.entry.name}**: {in_line(one.entry.content)} ({about}; {format_source(one.entry)})")
     return "\n".join(lines)
@@ -169,43 +182,43 @@ def format_reasons(reasons: Sequence[Reason]) -> str:
 def format_unsure(entries: Sequence[Entry]) -> str:
     """What is not confirmed, each with why, and with what to tap."""
     if not entries:
-        return "There is nothing that I am not sure of."
+        return _("There is nothing that I am not sure of.")
     lines = [
-        f"- {in_line(entry.content)} ({entry.unconfirmed}) /confirm_{entry.id} /forget_{entry.id}"
+        f"- {in_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
         for entry in entries[:PAGE]
     ]
-    more = ["... and more."] if len(entries) > PAGE else []
-    return "\n".join(["I am not sure of these, and leave them out until you say so:", *lines, *more])
+    more = [_("... and more.")] if len(entries) > PAGE else []
+    return "\n".join([_("I am not sure of these, and leave them out until you say so:"), *lines, *more])
 
 
 def format_source(entry: Entry) -> str:
     """Where an entry came from."""
-    facts = [f"{entry.kind}", f"by {entry.author}", f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
+    facts = [f"{entry.kind}", _("by {author}", author=entry.author), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
-        facts.append(f"from message {entry.source_message_id}")
+        facts.append(_("from message {number}", number=entry.source_message_id))
     if not entry.trusted:
-        facts.append("not from the user's own words")
+        facts.append(_("not from the user's own words"))
     return ", ".join(facts)
 
 
 def format_entry(entry: Entry) -> str:
     """One entry with where it came from."""
-    names = f"**{entry.name}**" + (f" (also {', '.join(entry.aliases)})" if entry.aliases else "")
+    names = f"**{entry.name}**" + (" " + _("(also {names})", names=", ".join(entry.aliases)) if entry.aliases else "")
     content = entry.content
     if entry.steps:
         content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
     if entry.quote:
-        content += f'\n\nSaid: "{in_line(entry.quote)}"'
+        content += "\n\n" + _('Said: "{quote}"', quote=in_line(entry.quote))
     if entry.outcome:
-        content += f"\n\nOutcome: {entry.outcome}"
+        content += "\n\n" + _("Outcome: {outcome}", outcome=entry.outcome)
     facts = [format_source(entry)]
-    facts += [f"priority {entry.priority}"] if entry.kind in TYPED_KINDS else []
-    facts += [f"for {entry.scope}"] if entry.scope else []
+    facts += [_("priority {priority}", priority=entry.priority)] if entry.kind in TYPED_KINDS else []
+    facts += [_("for {scope}", scope=entry.scope)] if entry.scope else []
     facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
-    facts += [f"not confirmed: {entry.unconfirmed}"] if entry.unconfirmed is not None else []
-    facts += [f"until {entry.valid_until:%Y-%m-%d}"] if entry.valid_until is not None else []
-    facts += ["superseded"] if entry.superseded_by is not None else []
-    facts += ["archived"] if entry.archived_at is not None else []
+    facts += [_("not confirmed: {why}", why=_(entry.unconfirmed))] if entry.unconfirmed is not None else []
+    facts += [_("until {day}", day=f"{entry.valid_until:%Y-%m-%d}")] if entry.valid_until is not None else []
+    facts += [_("superseded")] if entry.superseded_by is not None else []
+    facts += [_("archived")] if entry.archived_at is not None else []
     return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"
 
 

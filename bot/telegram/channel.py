@@ -17,6 +17,7 @@ from bot.telegram.layout import laid_out
 from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
 from bot.telegram.rendering import Chunk, render
+from config.texts import N_, SOURCE, _, speaking
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
 
@@ -40,7 +41,7 @@ TYPING_DELAY = 0.7
 
 GOODBYE_PATIENCE = 3.0
 """Seconds that a stop waits until those whose answers it broke off have been told."""
-_BROKEN_OFF = "I have to stop for a moment. Your message is kept: I will answer it when I am back."
+_BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answer it when I am back.")
 
 
 class TelegramChannel:
@@ -106,8 +107,7 @@ class TelegramChannel:
             async with asyncio.timeout(GOODBYE_PATIENCE):
                 kept = {item.id for item in await self._mailbox.waiting()}
                 told = [a for a in arrivals if a.inbox_id in kept]
-                chunk = render(_BROKEN_OFF)[0]
-                sent = [send_chunk(self._bot, a.address, chunk, a.reply_to) for a in told]
+                sent = [send_chunk(self._bot, a.address, _broken_off(a), a.reply_to) for a in told]
                 await asyncio.gather(*sent, return_exceptions=True)
         except (TimeoutError, StoreError) as error:
             log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")
@@ -153,6 +153,11 @@ class TelegramChannel:
             log.warning("reply_not_shown", reason=failure.reason)
             return
         self.shown |= {a.inbox_id for a in arrivals if a.inbox_id is not None}
+
+
+def _broken_off(arrival: Arrival) -> Chunk:
+    with speaking(arrival.language or SOURCE):
+        return render(_(_BROKEN_OFF))[0]
 
 
 class _TelegramReply:

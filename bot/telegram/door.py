@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,9 +14,10 @@ from telegram.error import TelegramError
 from bot.chat.commands import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
-from bot.telegram.groups import added_to, group_move
+from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.outbox import address_of
 from bot.telegram.rendering import render
+from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.buttons import Button
 from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError
@@ -23,9 +25,11 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
-    from telegram import Bot, Update
+    from telegram import Update, User
 
+    from bot.chat.languages import Languages
     from bot.telegram.outbox import OutboxSender
+    from bot.telegram.polling import PollingBot
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
     from memory.reminders.reminders import Reminders
@@ -37,20 +41,20 @@ STRANGER_PATIENCE = 5.0
 """Seconds that telling a stranger may hold up everybody else's messages."""
 MOST_ASKED = 3
 """How many of those in TELEGRAM_ALLOWED_IDS are asked about a stranger, where nobody has claimed the bot."""
-_WELCOME = "Welcome: this bot is yours now, and nobody else can use that code. Write to me!"
-_WRONG_CODE = (
+_WELCOME = N_("Welcome: this bot is yours now, and nobody else can use that code. Write to me!")
+_WRONG_CODE = N_(
     "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
-_MOVED = (
+_MOVED = N_(
     "Telegram gave this group a new id. For me to answer here, my owner has to put {present} into TELEGRAM_ALLOWED_IDS "
     "in the place of {former} and to restart me; what I remember of the group stays with the former id."
 )
-_NOT_LET_IN = (
+_NOT_LET_IN = N_(
     "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
     "TELEGRAM_ALLOWED_IDS and to restart me."
 )
-_STRANGER = (
+_STRANGER = N_(
     "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
@@ -60,27 +64,33 @@ class GroupUnknown(MnemeError):
     """Telegram can't be asked about a group."""
 
 
-class Door:
-    """Lets in whom it should, and turns away everybody else, each once.
+@dataclass(frozen=True, slots=True)
+class House:
+    """What the settings say. allowed: the users and groups that may come in; remembers: whether memory is on."""
 
-    introduction: what a group is told that the bot is added to.
-    """
+    allowed: frozenset[int]
+    remembers: bool
+
+
+class Door:
+    """Lets in whom it should, and turns away everybody else, each once."""
 
     def __init__(
         self,
-        bot: Bot,
+        bot: PollingBot,
         outbox: OutboxSender,
         access: AccessList,
-        allowed: frozenset[int],
+        house: House,
         reminders: Reminders,
-        introduction: str,
+        languages: Languages,
     ) -> None:
         self._bot = bot
         self._outbox = outbox
         self._access = access
-        self._allowed = allowed
+        self._allowed = house.allowed
+        self._remembers = house.remembers
         self._reminders = reminders
-        self._introduction = introduction
+        self._languages = languages
         self._turned_away = Tally()
         self._wrong_codes = Tally()
 
@@ -111,7 +121,7 @@ class Door:
             member = await self._bot.get_chat_member(chat_of(arrival.address), user)
         except TelegramError as error:
             log.warning("group_unknown", reason=str(error))
-            raise GroupUnknown("Telegram does not say who looks after this group: try again in a moment.") from error
+            raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def is_owner(self, user: int) -> bool:
@@ -129,7 +139,8 @@ class Door:
         if name == "start" and code:
             if await self._access.claim(user, code):
                 log.info("bot_claimed", user=user)
-                await self._outbox.answer(letter.arrival.address.session_id, _WELCOME)
+                with speaking(_tongue(letter.arrival.language)):
+                    await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
                 await self._tell(letter, _WRONG_CODE)
@@ -147,10 +158,12 @@ class Door:
         user = letter.user_id
         if not asked or not await self._access.is_to_be_asked_about(user):
             return
-        row = (Button("Let in", f"/letin_{user}"), Button("No", f"/keepout_{user}"))
         for owner in asked:
-            session_id = Address(CHANNEL, str(owner)).session_id
-            await self._outbox.answer(session_id, f"{letter.name} (id {user}) wants in.", keyboard=(row,))
+            address = Address(CHANNEL, str(owner))
+            with speaking(await self._languages.of_chat(address.owner)):
+                row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
+                text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
+            await self._outbox.answer(address.session_id, text, keyboard=(row,))
 
     async def see_group(self, update: Update) -> None:
         """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
@@ -159,15 +172,18 @@ class Door:
         if (move := group_move(update)) is not None:
             await self._follow(*move)
 
-    async def _introduce(self, group: int, user: int) -> None:
+    async def _introduce(self, group: int, by: User) -> None:
         """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
         address = Address(CHANNEL, str(group))
         if group in self._allowed:
-            await self._outbox.answer(address.session_id, self._introduction)
-        elif user in self._allowed or await self._access.is_member(user):
-            await self._say(address, _NOT_LET_IN.format(group=group))
+            with speaking(_tongue(by.language_code)):
+                text = introduction(self._bot.bot, remembers=self._remembers)
+            await self._outbox.answer(address.session_id, text)
+        elif by.id in self._allowed or await self._access.is_member(by.id):
+            with speaking(_tongue(by.language_code)):
+                await self._say(address, _(_NOT_LET_IN, group=group))
         elif self._turned_away.add(group) == 1:
-            log.info("not_let_in", chat=group, user=user)
+            log.info("not_let_in", chat=group, user=by.id)
 
     async def _follow(self, former: int, present: int) -> None:
         """Take a group's reminders along when Telegram gives it another id, and tell it what else there is to do.
@@ -180,13 +196,20 @@ class Door:
         if present in self._allowed:
             return
         log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
-        await self._say(Address(CHANNEL, str(present)), _MOVED.format(former=former, present=present))
+        with speaking(await self._languages.of_chat(Address(CHANNEL, str(former)).owner)):
+            await self._say(Address(CHANNEL, str(present)), _(_MOVED, former=former, present=present))
 
     async def _tell(self, letter: Letter, text: str) -> None:
-        await self._say(letter.arrival.address, text.format(user_id=letter.user_id))
+        with speaking(_tongue(letter.arrival.language)):
+            await self._say(letter.arrival.address, _(text, user_id=letter.user_id))
 
     async def _say(self, address: Address, text: str) -> None:
         # past the outbox, which would keep something of who was not let in
         with contextlib.suppress(SendFailed, TimeoutError):
             async with asyncio.timeout(STRANGER_PATIENCE):
                 await send_chunk(self._bot, address, render(text)[0])
+
+
+def _tongue(tag: str | None) -> str:
+    """The language to speak to somebody of whom nothing is kept."""
+    return known_language(tag) or SOURCE

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from telegram import ChatMemberRestricted
 from telegram.constants import ChatMemberStatus, ChatType
 
+from config.texts import N_, _
+
 if TYPE_CHECKING:
     from telegram import ChatMember, Update, User
 
-_INTRODUCTION = (
+_INTRODUCTION = N_(
     "Hello, I am {name}. I answer whoever mentions me (@{username}) or replies to one of my messages.\n\n"
     "What I keep: those messages with who wrote them, what is sent with them, and my answers{memory}. Nothing else "
     "that is said here.\n\n"
@@ -18,22 +20,22 @@ _INTRODUCTION = (
     "somebody tells me in private never comes here. /memory, /forget and /undo are for this group's administrators and "
     "for my owner."
 )
-_MEMORY = ", and the facts and wishes that I learn from them"
+_MEMORY = N_(", and the facts and wishes that I learn from them")
 
 
 def introduction(me: User, *, remembers: bool) -> str:
     """What a group is told when the bot is added. remembers: whether it keeps more than conversations."""
-    return _INTRODUCTION.format(name=me.first_name, username=me.username, memory=_MEMORY if remembers else "")
+    return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
 
-def added_to(update: Update) -> tuple[int, int] | None:
+def added_to(update: Update) -> tuple[int, User] | None:
     """The group that the bot was added to, and who added it; None for anything else."""
     change = update.my_chat_member
     if change is None or change.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP):
         return None
     if _is_in(change.old_chat_member) or not _is_in(change.new_chat_member):
         return None
-    return change.chat.id, change.from_user.id
+    return change.chat.id, change.from_user
 
 
 def group_move(update: Update) -> tuple[int, int] | None:

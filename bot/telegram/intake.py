@@ -14,6 +14,7 @@ from bot.chat.commands import parse_command
 from bot.chat.conversation_commands import STOP
 from bot.telegram.presses import Presses
 from bot.telegram.updates import as_new, letter_of, read_update, sender_of
+from config.texts import N_, _, speaking
 from memory.errors import StoreError
 from memory.messages import Provenance
 from memory.service.mailbox import Received
@@ -38,11 +39,11 @@ SWEEP_PAUSE = 5.0
 """Seconds after which the inbox is looked through again, for what could not be worked on, or not finished."""
 LONGEST_REST = 300.0
 """Seconds at most before something is taken again that was taken before and did not come to its end."""
-_UNREADABLE = (
+_UNREADABLE = N_(
     "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
     "I keep it as it came; say it in plain words."
 )
-_TOO_LATE = "I had read that message before you edited it: send it anew if I should answer it."
+_TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it.")
 
 
 @dataclass(slots=True)
@@ -137,9 +138,9 @@ class Intake:
         sender = sender_of(update, self._channel)
         if sender is not None and sender.private and await self._door.admits(sender):
             session_id = sender.arrival.address.session_id
-            await self._mailbox.set_aside(
-                Received(update.id, session_id, update.payload), _UNREADABLE.format(number=update.id)
-            )
+            with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
+                told = _(_UNREADABLE, number=update.id)
+            await self._mailbox.set_aside(Received(update.id, session_id, update.payload), told)
             self._channel.kick(sender.arrival)
 
     async def _work(self) -> None:
@@ -264,7 +265,8 @@ class Intake:
         if _same_content(edit, self._arrival_of(former)):
             await self._mailbox.done([item.id])  # a link that got its picture
         else:
-            await self._channel.say(edit, _TOO_LATE)
+            with speaking(await self._runner.languages.of(edit)):
+                await self._channel.say(edit, _(_TOO_LATE))
         return None
 
     def _letter(self, payload: str) -> Letter | None:

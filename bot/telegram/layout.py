@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.telegram.rendering import LONGEST_TEXT, Chunk, cut, render, unrendered
+from config.texts import _
 
 log = structlog.get_logger(__name__)
 
@@ -34,14 +35,15 @@ Part = Chunk | File
 
 
 async def laid_out(markdown: str) -> list[Part]:
-    """The messages of a reply, in order; always the same ones for the same text."""
+    """The messages of a reply, in order; always the same ones for the same text in the same language."""
     if len(markdown) <= MOST_PARTS * LONGEST_TEXT:  # markup is shorter than what it marks: no more parts than that
         chunks = await _rendered(markdown)
         if len(chunks) <= MOST_PARTS:
             return [*chunks]
     beginning = (await _rendered(cut(markdown, BEGINNING)))[:1]
     kept = markdown[:LONGEST_FILE]
-    note = "The whole answer is in this file." if kept == markdown else "The beginning of the answer is in this file."
+    whole = kept == markdown
+    note = _("The whole answer is in this file.") if whole else _("The beginning of the answer is in this file.")
     return [*beginning, Chunk(f"[...] {note}"), File(kept)]
 
 

@@ -11,6 +11,7 @@ from telegram.error import TelegramError
 from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, markup_of, send_part
 from bot.telegram.layout import laid_out
 from bot.telegram.rendering import Chunk
+from config.texts import speaking
 from memory.log.sessions import Address
 from memory.turnstile import Turnstile
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.chat.languages import Languages
     from bot.telegram.layout import Part
     from memory.buttons import Keyboard
     from memory.service.mailbox import Mailbox, OutboxItem
@@ -34,9 +36,10 @@ log = structlog.get_logger(__name__)
 class OutboxSender:
     """The only place from which final replies are sent, so that no reply is sent by two layers."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, languages: Languages) -> None:
         self._bot = bot
         self._mailbox = mailbox
+        self._languages = languages
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
@@ -120,7 +123,8 @@ class OutboxSender:
     async def _send(self, item: OutboxItem, backoff: Backoff) -> None:
         address = address_of(item.session_id)
         sent = list(item.message_ids)
-        parts = await laid_out(item.text)
+        with speaking(await self._languages.of_chat(address.owner)):
+            parts = await laid_out(item.text)
         for number in range(len(parts)):
             if number < len(item.message_ids):
                 continue

@@ -13,6 +13,7 @@ from bot.chat.commands import GUARDED, parse_command
 from bot.telegram.calls import chat_of, markup_of
 from bot.telegram.door import GroupUnknown
 from bot.telegram.outbox import address_of
+from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.custody.access import Tally
 from memory.service.buttons import Pressed
 
@@ -33,11 +34,11 @@ log = structlog.get_logger(__name__)
 
 MOST_TURNED_AWAY = 5
 """Presses of one who may not come in that are answered."""
-_GONE = "That button is too old: send the command instead, /help shows them all."
-_TOO_LATE = "The time for that button is over: ask again."
-_BEFORE = "That was pressed already."
-_NOT_YOURS = "In a group such a button is for its administrators, or for whoever asked."
-_NOT_LET_IN = "This bot is private."
+_GONE = N_("That button is too old: send the command instead, /help shows them all.")
+_TOO_LATE = N_("The time for that button is over: ask again.")
+_BEFORE = N_("That was pressed already.")
+_NOT_YOURS = N_("In a group such a button is for its administrators, or for whoever asked.")
+_NOT_LET_IN = N_("This bot is private.")
 
 
 class Presses:
@@ -54,12 +55,13 @@ class Presses:
 
     def take(self, item: InboxItem, letter: Letter) -> None:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
-        self._begin(self._take(item, letter), item.id)
+        self._begin(self._take_in_their_language(item, letter), item.id)
 
     def turn_away(self, letter: Letter) -> None:
         """Answer the press of somebody who may not come in; nothing of it is kept."""
         if self._turned_away.add(letter.user_id) <= MOST_TURNED_AWAY:
-            self._begin(self._answer(letter, _NOT_LET_IN))
+            with speaking(known_language(letter.arrival.language) or SOURCE):
+                self._begin(self._answer(letter, _(_NOT_LET_IN)))
 
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""
@@ -82,10 +84,14 @@ class Presses:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("press_not_taken", exc_info=error)
 
+    async def _take_in_their_language(self, item: InboxItem, letter: Letter) -> None:
+        with speaking(await self._runner.languages.of(letter.arrival)):
+            await self._take(item, letter)
+
     async def _take(self, item: InboxItem, letter: Letter) -> None:
         button = await self._button(letter)
         if button is None:
-            await self._refuse(item, letter, _GONE)
+            await self._refuse(item, letter, _(_GONE))
             await self._show(letter.arrival, ())
             return
         arrival = replace(
@@ -102,14 +108,14 @@ class Presses:
             await self._refuse(item, letter, str(error))
             return
         if not allowed:
-            await self._refuse(item, letter, _NOT_YOURS)
+            await self._refuse(item, letter, _(_NOT_YOURS))
             return
         pressed = await self._buttons.press(button, item.id)
         if pressed is Pressed.NOW:
             await self._runner.submit(arrival)
             await self._answer(letter)
         else:
-            await self._refuse(item, letter, _BEFORE if pressed is Pressed.BEFORE else _TOO_LATE)
+            await self._refuse(item, letter, _(_BEFORE if pressed is Pressed.BEFORE else _TOO_LATE))
         if pressed is Pressed.TOO_LATE or not button.in_place:  # what is in place is shown with the answer
             await self._show(arrival, await self._buttons.left(button.reply))
 

@@ -15,8 +15,7 @@ from telegram.request import HTTPXRequest
 from bot.telegram import CHANNEL
 from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.channel import TelegramChannel
-from bot.telegram.door import Door
-from bot.telegram.groups import introduction
+from bot.telegram.door import Door, House
 from bot.telegram.intake import Intake
 from bot.telegram.media.albums import Albums
 from bot.telegram.media.files import TelegramFiles
@@ -104,10 +103,10 @@ async def run_telegram(app: App) -> None:
     async with _introduced(bot, pulse) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox)
+        outbox = OutboxSender(bot, mailbox, app.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
-        hello = introduction(me, remembers=app.settings.memory_enabled)
-        door = Door(bot, outbox, access, app.settings.telegram_allowed_ids, app.reminders, hello)
+        house = House(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
+        door = Door(bot, outbox, access, house, app.reminders, app.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
         intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)

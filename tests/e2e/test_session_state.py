@@ -72,7 +72,7 @@ async def reply(app: App, error_code: int, description: str) -> None:
         telegram.fault("sendMessage", error_code=error_code, description=description)
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
             mailbox = Mailbox(app.database, "telegram", app.clock)
-            outbox = OutboxSender(bot, mailbox)
+            outbox = OutboxSender(bot, mailbox, app.languages)
             await mailbox.answer("telegram:1001", "hello")
             outbox.kick("telegram:1001")
             await outbox.close()

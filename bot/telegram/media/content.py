@@ -15,6 +15,7 @@ from telegram import (
 from telegram.ext import filters
 
 from bot.telegram import CHANNEL
+from config.texts import N_
 from memory.media.media import MediaFile, MediaKind
 
 if TYPE_CHECKING:
@@ -42,15 +43,15 @@ NAME_CHARACTERS = 40
 """What is shown of a name, which its owner chooses freely and may make 129 characters long."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
 _UNREADABLE = {
-    "animation": "this animation",
-    "video": "this video",
-    "story": "this story",
-    "game": "this game",
-    "paid_media": "this paid post",
-    "invoice": "this invoice",
-    "giveaway": "this giveaway",
-    "giveaway_winners": "this giveaway",
-    "passport_data": "this passport data",
+    "animation": N_("this animation"),
+    "video": N_("this video"),
+    "story": N_("this story"),
+    "game": N_("this game"),
+    "paid_media": N_("this paid post"),
+    "invoice": N_("this invoice"),
+    "giveaway": N_("this giveaway"),
+    "giveaway_winners": N_("this giveaway"),
+    "passport_data": N_("this passport data"),
 }
 """What is content of a message and can't be read here, by its field."""
 
@@ -76,7 +77,7 @@ def content_of(update: Update) -> Content | None:
     if (described := _described(message, is_new=update.edited_message is None)) is not None:
         return described
     # a field that this version does not know is most likely a new kind of content
-    return Content("", (_other("this kind of message"),)) if message.api_kwargs else None
+    return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
 
 
 def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:

@@ -9,6 +9,7 @@ import structlog
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.calls import explained
+from config.texts import _
 from pipeline.media.fetching import MediaUnreadable
 
 if TYPE_CHECKING:
@@ -51,14 +52,16 @@ class TelegramFiles:
                     log.warning("file_refused", kind=media.file.kind, reason=error.message)
                     if "too big" in error.message.lower():
                         raise _too_large(media) from None
-                    raise MediaUnreadable(f"Telegram no longer has {media.name}: send it again.") from None
+                    raise MediaUnreadable(
+                        _("Telegram no longer has {name}: send it again.", name=_(media.name))
+                    ) from None
                 except (TelegramError, TimeoutError, OSError) as error:
                     # not the error's words: they may hold the address, which has the token in it
                     log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=tried)
                     if tried == TRIES or isinstance(error, InvalidToken):
                         break
                     await asyncio.sleep(min(_rest(error, tried), LONGEST_PAUSE))
-        raise MediaUnreadable(f"I could not fetch {media.name} from Telegram: send /retry in a moment.")
+        raise MediaUnreadable(_("I could not fetch {name} from Telegram: send /retry in a moment.", name=_(media.name)))
 
     async def _download(self, media: Media) -> bytes:
         file = await self._bot.get_file(media.file.file_id)
@@ -74,5 +77,8 @@ def _rest(error: Exception, tried: int) -> float:
 def _too_large(media: Media) -> MediaUnreadable:
     size = f" ({media.file.size / 1024 / 1024:.0f} MB)" if media.file.size else ""
     return MediaUnreadable(
-        f"{media.name}{size} is larger than the 20 MB that Telegram lets bots fetch: send a smaller one, or a part."
+        _(
+            "{name} is larger than the 20 MB that Telegram lets bots fetch: send a smaller one, or a part.",
+            name=f"{_(media.name)}{size}",
+        )
     )
