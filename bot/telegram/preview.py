@@ -12,7 +12,7 @@ import structlog
 from telegram.error import RetryAfter, TelegramError
 
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
-from bot.telegram.rendering import LONGEST_TEXT, render
+from bot.telegram.rendering import LONGEST_TEXT, ending, render
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,6 +29,8 @@ log = structlog.get_logger(__name__)
 
 DRAFT_PAUSE = 0.7
 """Seconds between two drafts in a private chat."""
+DRAFT_CHARACTERS = 3_000
+"""So much of the end of a long answer is shown while it is written."""
 EDIT_PAUSE = 5.0
 """Seconds between two edits in a group, which may see 20 messages a minute: some are left for the replies."""
 CROWDED_PAUSE = 0.2
@@ -110,10 +112,12 @@ class Preview:
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
-        chunks = await asyncio.to_thread(render, text[:LONGEST_TEXT])
+        # a draft goes away, so it shows where the answer has got to; a message stays as the answer's beginning
+        shown = ending(text, DRAFT_CHARACTERS) if self._drafts else text[:LONGEST_TEXT]
+        chunks = await asyncio.to_thread(render, shown)
         if not chunks:
             return
-        chunk = chunks[0]
+        chunk = chunks[-1 if self._drafts else 0]
         if self._drafts:
             await self._bot.send_message_draft(
                 chat_of(self._address),

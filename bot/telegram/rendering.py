@@ -9,6 +9,7 @@ import structlog
 from telegram import MessageEntity
 from telegramify_markdown import RenderConfig, convert
 
+from bot.telegram.formulas import with_dollars
 from bot.telegram.literal import literal
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ LONGEST_TEXT = 4096
 
 GROWTH = 2
 """So many times its own length a text may become: deeply nested lists are indented ever further."""
+_FENCE = "```"
 _SHORTEST_CHUNK = 0.5
 """A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny."""
 
@@ -47,7 +49,7 @@ def render(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
 
 def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
     try:
-        said = literal(markdown)
+        said = literal(with_dollars(markdown))
         if said is None:
             return markdown, []
         text, found = convert(said, latex_escape=False, config=_config())
@@ -60,6 +62,18 @@ def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
 def unrendered(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
     """`markdown` as messages that show it as it was written."""
     return list(_split(markdown, [], longest))
+
+
+def ending(markdown: str, longest: int) -> str:
+    """The end of a text in `longest` characters at most, from the beginning of a line where there is one.
+
+    Code that began before stays code.
+    """
+    if len(markdown) <= longest:
+        return markdown
+    at = markdown.find("\n", len(markdown) - longest + len(_FENCE)) + 1 or len(markdown) - longest
+    fences = sum(line.lstrip().startswith(_FENCE) for line in markdown[:at].splitlines())
+    return f"{_FENCE}\n{markdown[at:]}" if fences % 2 else markdown[at:]
 
 
 def cut(text: str, longest: int) -> str:

@@ -74,6 +74,20 @@ async def test_a_preview_whose_message_is_in_doubt_is_not_sent_a_second_time(
     preview.show(LONG)
     await telegram.wait_for(lambda: telegram.sent(GROUP))
     preview.show(f"{LONG} And it goes on.")
-    await asyncio.sleep(1.5)  # nothing is to happen
+    # it gives up by itself
+    await asyncio.wait_for(asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "preview"]), 20)
     await preview.close()
     assert len(telegram.sent(GROUP)) == 1
+
+
+async def test_a_draft_of_a_long_answer_shows_where_it_has_got_to(telegram: BotApiServer) -> None:
+    telegram.register_chat(7)
+    async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
+        preview = Preview(bot, Address("telegram", "7"), Pace(), reply_to=None)
+        preview.show("```python\n" + "\n".join(f"line({number})" for number in range(1_000)))
+        await telegram.wait_for(lambda: any(call.method == "sendMessageDraft" for call in telegram.calls))
+        await preview.close()
+    draft = next(call.params for call in telegram.calls if call.method == "sendMessageDraft")
+    assert draft["text"].endswith("line(998)\nline(999)")
+    assert "line(1)\n" not in draft["text"]
+    assert draft["entities"][0]["type"] == "pre"

@@ -133,6 +133,10 @@ def test_nothing_that_was_written_vanishes_in_rendering(said: str) -> None:
         ("see [there][1]\n\n[1]: https://a.example", "text_link", "there"),
         ("the type is `List<String>`", "code", "List<String>"),
         ("a ||secret|| word", "spoiler", "secret"),
+        (r"so \(\alpha^2\) grows", "code", "α²"),
+        ("thus\n\n\\[\n\\frac{a}{b}\n\\]", "pre", "a/b"),
+        (r"a path `\(x\)` in code", "code", r"\(x\)"),
+        ("```\n\\[ -f x \\]\n```", "pre", "\\[ -f x \\]"),
     ],
 )
 def test_what_has_an_entity_is_shown_by_it(said: str, kind: str, what: str) -> None:
@@ -141,7 +145,24 @@ def test_what_has_an_entity_is_shown_by_it(said: str, kind: str, what: str) -> N
 
 
 TAGS = st.sampled_from(
-    ["<b>", "</i>", "<T>", "<!-- ", " -->", "[x]: ", "$$", "$", "<div>\n", "<br/>", "&lt;", "[", "]("]
+    [
+        "<b>",
+        "</i>",
+        "<T>",
+        "<!-- ",
+        " -->",
+        "[x]: ",
+        "$$",
+        "$",
+        "<div>\n",
+        "<br/>",
+        "&lt;",
+        "[",
+        "](",
+        "\\(",
+        "\\)",
+        "\\[",
+    ]
 )
 
 
