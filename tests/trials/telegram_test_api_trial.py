@@ -1,0 +1,185 @@
+"""`python -m tests.trials.telegram_test_api_trial FOLDER`: the README's conversation through a Bot API by others.
+
+FOLDER is where `npm install telegram-test-api` was run; node is needed. The real `mneme run` talks to that server, the
+model is scripted. What the server lacks of the Bot API is made up for in between, and listed at the end, with the
+methods that it does not know. The program fails where an answer is not what the README shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from bot.telegram.rendering import render
+from docs.record import LEARNED, SCRIPT
+from tests.support.processes import running_bot
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.web import Answer, WebServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.servers.web import Request
+
+TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+PERSON = 1001
+SECONDS = 60
+SERVER = """
+const TelegramServer = require('telegram-test-api');
+new TelegramServer({port: Number(process.argv[1]), host: '127.0.0.1', storeTimeout: 600}).start();
+"""
+
+
+class Between:
+    """Passes calls on to the server, and makes up for what its answers lack. lacks: what, and how often."""
+
+    def __init__(self, server: str) -> None:
+        self._client = httpx.AsyncClient(base_url=server, timeout=SECONDS)
+        self.lacks: Counter[str] = Counter()
+
+    async def pass_on(self, request: Request) -> Answer:
+        """One call of the bot."""
+        passed = await self._client.post(
+            request.target, content=request.body, headers={"content-type": request.content_type}
+        )
+        method = request.target.rpartition("/")[2]
+        answer = passed.json()
+        if not answer.get("ok"):
+            self.lacks[f"{method}: not known to it"] += 1
+            refused = {"ok": False, "error_code": 404, "description": "Not Found: method not found"}
+            return Answer(404, json.dumps(refused).encode())
+        return Answer(200, json.dumps(answer | {"result": self._completed(method, answer["result"])}).encode())
+
+    def _completed(self, method: str, result: Any) -> Any:  # as JSON has it
+        if method == "getMe" and "is_bot" not in result:
+            self.lacks["getMe: without is_bot"] += 1
+            return result | {"is_bot": True}
+        if method == "sendMessage":
+            self.lacks["sendMessage: echoes its parameters, and the date in milliseconds, instead of a message"] += 1
+            chat = {"id": PERSON, "type": "private", "first_name": "Ann"}
+            return {key: result[key] for key in ("message_id", "text")} | {"date": result["date"] // 1000, "chat": chat}
+        if result is None:
+            self.lacks[f"{method}: no result"] += 1
+            return True
+        return result
+
+    async def says(self, text: str) -> None:
+        """The person writes."""
+        person = {"id": PERSON, "is_bot": False, "first_name": "Ann"}
+        chat = {"id": PERSON, "type": "private", "first_name": "Ann"}
+        await self._client.post(
+            "/sendMessage",
+            json={
+                "botToken": TOKEN,
+                "from": person,
+                "chat": chat,
+                "message_id": time.monotonic_ns() % 10**9,
+                "date": int(time.time()),
+                "text": text,
+            },
+        )
+
+    async def answered(self) -> str:
+        """The text of the next message of the bot."""
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            found = (await self._client.post("/getUpdates", json={"token": TOKEN, "chatId": PERSON})).json()["result"]
+            if found:
+                return "\n\n".join(one["message"]["text"] for one in found)
+            await asyncio.sleep(0.1)
+        raise SystemExit("no: an answer came in time")
+
+    async def close(self) -> None:
+        """Done."""
+        await self._client.aclose()
+
+
+@contextlib.asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[str]:
+    """The server of the package in `folder`; its address."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = int(listening.getsockname()[1])
+    process = await asyncio.create_subprocess_exec("node", "-e", SERVER, str(port), cwd=folder)
+    try:
+        async with asyncio.timeout(SECONDS), httpx.AsyncClient() as client:
+            while True:
+                with contextlib.suppress(httpx.TransportError):
+                    await client.get(f"http://127.0.0.1:{port}/")
+                    break
+                await asyncio.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+async def tried(package: Path, data: Path) -> None:
+    """All of it, one after the other."""
+    async with serving(package) as server, ModelServer() as model:
+        model.consolidation = lambda _request: Says(LEARNED)
+        model.script(*(Says(said) for _asked, said in SCRIPT if said is not None))
+        between = Between(server)
+        web = WebServer(between.pass_on)
+        await web.start()
+        environment = os.environ | {
+            "TELEGRAM_BOT_TOKEN": TOKEN,
+            "TELEGRAM_API_URL": f"http://127.0.0.1:{web.port}",
+            "TELEGRAM_ALLOWED_IDS": str(PERSON),
+            "OPENAI_BASE_URL": model.url,
+            "LLM_MODEL": "scripted",
+            "MNEME_DATA_DIR": str(data),
+            "TIMEZONE": "UTC",
+        }
+        try:
+            async with running_bot(environment, data):
+                for asked, _said in SCRIPT:
+                    await between.says(asked)
+                    _check(asked, await between.answered())
+        finally:
+            await web.stop()
+            await between.close()
+    for what, times in sorted(between.lacks.items()):
+        print(f"made up for, {times} times: {what}")  # noqa: T201  # a command
+
+
+EXPECTED = {
+    "I live in Kyiv. I prefer short answers.": "Noted as a fact: I live in Kyiv.",
+    "/new": "Learned: The user lives in Kyiv.",
+    "I moved from Kyiv to Lviv yesterday.": "Noted: The user lives in Lviv. (was: The user lives in Kyiv.",
+    "Where do I live?": "In Lviv.",
+    "/memory why": "1 memory stood in the last request:",
+    "/undo": "The user lives in Kyiv.",
+}
+"""What each answer says, as it is in the README."""
+
+
+def _check(asked: str, answered: str) -> None:
+    expected = "\n".join(chunk.text for chunk in render(EXPECTED[asked]))
+    print(f"> {asked}\n{answered}\n", flush=True)  # noqa: T201  # a command
+    if expected not in answered:
+        raise SystemExit(f"no: {expected}")
+
+
+def main() -> None:
+    """Run it with a data directory that is thrown away."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", help="where telegram-test-api is installed")
+    with tempfile.TemporaryDirectory() as data:
+        asyncio.run(tried(Path(parser.parse_args().folder).absolute(), Path(data)))
+
+
+if __name__ == "__main__":
+    main()
