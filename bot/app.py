@@ -212,9 +212,10 @@ def _assemble(
         clock,
     )
     notices = memory.notices if tell else None
-    background = BackgroundConsolidation(consolidation, notices, talking.quiet)
+    languages = Languages(memory.preferences)
+    background = BackgroundConsolidation(consolidation, notices, languages, talking.quiet)
     weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
-    schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, clock, weekly)
+    schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, languages, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
     reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, clock) if enabled and tell else None)
@@ -235,7 +236,7 @@ def _assemble(
         ],
         observe=metrics.turn_finished if metrics is not None else None,
     )
-    lanes, languages = Lanes(memory.sessions), Languages(memory.preferences)
+    lanes = Lanes(memory.sessions)
     memory_report = MemoryReport(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )

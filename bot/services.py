@@ -110,6 +110,7 @@ def memory_services(
     )
     ledger = Ledger(database, files, clock, zone)
     reminders = Reminders(database, clock, zone)
+    preferences = PreferenceStore(database)
     vectors = Vectors(database)
     forgetting = Forgetting(database, files)
     nearness = _nearness(search, vectors, models)
@@ -148,9 +149,9 @@ def memory_services(
         daily_notes=DailyNotes(database, files, zone),
         media=MediaStore(database, clock),
         reminders=reminders,
-        telling=Telling(database, clock),
-        near_dates=NearDates(database, reminders, clock),
-        preferences=PreferenceStore(database),
+        telling=Telling(database, preferences.language, clock),
+        near_dates=NearDates(database, reminders, preferences.language, clock),
+        preferences=preferences,
     )
 
 

@@ -14,6 +14,7 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.secret_words import ANY_LINK, LANGUAGES, NEVER_IN_SEEDS, SEED_NAMES
+from config.texts import N_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ _DASHES = "[-\u2010-\u2015]{2,}"
 _KEY_BLOCK = rf"[A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES}"
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
-        "a private key",
+        N_("a private key"),
         re.compile(
             # the whole block; of one without an end, what follows of its headers and its characters, in JSON too
             rf"{_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
@@ -55,7 +56,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "a Telegram bot token",
+        N_("a Telegram bot token"),
         re.compile(
             # of any length in a path of the Bot API
             r"(?<!\d)\d{6,12}(?::|%3A)[A-Za-z0-9_-]{30,}|(?<=/bot)\d{5,12}(?::|%3A)[A-Za-z0-9_-]{10,}",
@@ -63,7 +64,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "an API key",
+        N_("an API key"),
         re.compile(
             # words joined by hyphens are no key: a digit belongs to it
             r"\b(?:sk|pk|rk)[-_](?:[a-z]{1,12}[-_]){0,4}(?=[\w-]{0,100}\d)[A-Za-z0-9_-]{16,}"
@@ -80,7 +81,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "an access token",
+        N_("an access token"),
         re.compile(
             r"(?<=\bbearer )(?=[\w.~+/-]{0,60}\d)[\w.~+/-]{16,}=*"
             r"|(?<=authorization: basic )[\w+/-]{8,}=*|(?<=authorization: bearer )[\w.~+/-]{8,}=*"
@@ -88,8 +89,9 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
-    ("a password", re.compile(r"(?<=://)[^\s/@:\"'\\]{0,100}:[^\s/@\"'\\]{3,100}(?=@)")),
+    (N_("a password"), re.compile(r"(?<=://)[^\s/@:\"'\\]{0,100}:[^\s/@\"'\\]{3,100}(?=@)")),
 )
+_ANY = N_("a secret")
 _BASIC = re.compile(r"(?<=\bbasic )[A-Za-z0-9+/]{8,200}={0,2}", re.IGNORECASE)
 _IN_LINES = re.compile(
     r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}=*"
@@ -175,7 +177,7 @@ def without_secrets(text: str) -> str:
 def without_shapes(line: str) -> str:
     """A line of a log without the secrets that are told by themselves or by a header's name; JSON stays JSON."""
     plain, places = _plain(line)
-    named = (_Found(*found.span("secret" if found["secret"] else 0), "a secret") for found in _IN_LINES.finditer(plain))
+    named = (_Found(*found.span("secret" if found["secret"] else 0), _ANY) for found in _IN_LINES.finditer(plain))
     return _masked(line, places, [*_shapes(plain), *named])
 
 
@@ -229,7 +231,7 @@ def _announced_at(start: int, small: str, text: str) -> Iterator[_Found]:
         name = None if inside and language.whole else names.match(small, start)
         said = following.match(text, name.end()) if name is not None else None
         if said is not None:
-            yield _Found(*said.span(said.lastgroup or 0), "a password")
+            yield _Found(*said.span(said.lastgroup or 0), N_("a password"))
             return
 
 
@@ -238,7 +240,7 @@ def _shapes(text: str) -> Iterator[_Found]:
         yield from (_Found(*found.span(), what) for found in pattern.finditer(text))
     for found in _BASIC.finditer(text):
         if _is_credentials(found.group()):
-            yield _Found(*found.span(), "an access token")
+            yield _Found(*found.span(), N_("an access token"))
     for found in _SEED.finditer(text):
         yield from _seed_in(found)
     for found in _DIGITS.finditer(text):
@@ -262,7 +264,7 @@ def _cards_in(found: re.Match[str]) -> Iterator[_Found]:
     for start, end, _ in (_Found(*found.span(), ""), *grouped):
         digits = [int(character) for character in found.string[start:end] if character.isdigit()]
         if _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits):
-            yield _Found(start, end, "a card number")
+            yield _Found(start, end, N_("a card number"))
 
 
 def _seed_in(found: re.Match[str]) -> Iterator[_Found]:
@@ -271,7 +273,7 @@ def _seed_in(found: re.Match[str]) -> Iterator[_Found]:
     until = next((at for at, word in enumerate(words) if word.group().lower() in NEVER_IN_SEEDS), len(words))
     length = max((length for length in _SEED_LENGTHS if length <= until), default=0)
     if length:
-        yield _Found(found.start("words"), found.start("words") + words[length - 1].end(), "a seed phrase")
+        yield _Found(found.start("words"), found.start("words") + words[length - 1].end(), N_("a seed phrase"))
 
 
 def _iban_in(found: re.Match[str]) -> Iterator[_Found]:
@@ -282,7 +284,7 @@ def _iban_in(found: re.Match[str]) -> Iterator[_Found]:
         count += number[end].isalnum()
         end += 1
     if length and count == length and not number[end : end + 1].isalnum() and _is_iban(number[:end]):
-        yield _Found(found.start(), found.start() + end, "an account number")
+        yield _Found(found.start(), found.start() + end, N_("an account number"))
 
 
 def _is_iban(account: str) -> bool:

@@ -74,6 +74,8 @@ def N_(text: str) -> str:  # noqa: N802  # gettext's name for it
 
 def number(value: int) -> str:
     """A whole number as it is written in the language that is spoken."""
+    if spoken() == SOURCE:
+        return f"{value:,}"
     from babel.numbers import format_decimal  # needs a tenth of a second, which no start should
 
     return format_decimal(value, locale=spoken())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from config.texts import _
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -58,12 +60,12 @@ PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
 
 def undo_button(change: int, about: str) -> Button:
     """Takes back the change of memory of that number."""
-    return Button("Undo", f"/undo_{change}", about)
+    return Button(_("Undo"), f"/undo_{change}", about)
 
 
 def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
     """Settles what is not confirmed: the entry of that number."""
-    return Button("Right", f"/confirm_{entry}", about), Button("Wrong", f"/forget_{entry}", about)
+    return Button(_("Right"), f"/confirm_{entry}", about), Button(_("Wrong"), f"/forget_{entry}", about)
 
 
 def rows_of(lines: Iterable[QuietLine]) -> Keyboard:
@@ -78,6 +80,5 @@ def _with_subject(button: Button) -> str:
     about = " ".join(button.about.split())
     if not about:
         return button.label
-    return (
-        f"{button.label}: {about}" if len(about) <= ABOUT_CHARACTERS else f"{button.label}: {about[:ABOUT_CHARACTERS]}…"
-    )
+    short = about if len(about) <= ABOUT_CHARACTERS else f"{about[:ABOUT_CHARACTERS]}…"
+    return _("{label}: {about}", label=button.label, about=short)

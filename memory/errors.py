@@ -7,6 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from config.secrets import without_shapes
+from config.texts import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,13 +51,17 @@ def explain(error: sqlite3.Error, path: object) -> StoreError:
     """The sentence for an error of SQLite on the database at `path`."""
     said = str(error)
     if "full" in said:
-        return StoreError(f"The disk with {path} is full: free some space; nothing that was saved is lost.")
+        return StoreError(
+            _("The disk with {path} is full: free some space; nothing that was saved is lost.", path=path)
+        )
     if "disk I/O" in said:
-        return StoreError(f"{path} can't be read or written: the disk is full or failing; free some space, check it.")
+        return StoreError(
+            _("{path} can't be read or written: the disk is full or failing; free some space, check it.", path=path)
+        )
     if "readonly" in said or "unable to open" in said:
-        return StoreError(f"{path} can't be written: check the owner and the mode of its folder.")
+        return StoreError(_("{path} can't be written: check the owner and the mode of its folder.", path=path))
     if "malformed" in said or "not a database" in said:
-        return StoreError(f"{path} is damaged: restore it from a backup; it is left as it is.")
+        return StoreError(_("{path} is damaged: restore it from a backup; it is left as it is.", path=path))
     if "locked" in said or "busy" in said:
-        return StoreError(f"{path} is kept busy by another program: stop that one, or try again.")
-    return StoreError(f"The database {path} answers: {said}.")
+        return StoreError(_("{path} is kept busy by another program: stop that one, or try again.", path=path))
+    return StoreError(_("The database {path} answers: {said}.", path=path, said=said))

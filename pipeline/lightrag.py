@@ -10,6 +10,7 @@ import httpx
 import structlog
 
 from config.secrets import without_secrets
+from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
 from pipeline.tls import tls_context
@@ -32,7 +33,7 @@ _OURS_ONCE = re.compile(r"\w+:\S+/\d+")
 """The sources of our documents, now and as earlier versions wrote them: session, turn, provenance."""
 
 
-_NOT_FORGOTTEN = "LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there."
+_NOT_FORGOTTEN = N_("LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there.")
 
 
 class LightRagError(MnemeError):
@@ -98,10 +99,10 @@ class LightRag:
             status = response.json().get("status")
         except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
             log.warning("lightrag_forget_failed", error=str(error) or type(error).__name__)
-            raise LightRagError(_NOT_FORGOTTEN) from error
+            raise LightRagError(_(_NOT_FORGOTTEN)) from error
         if status != "deletion_started":
             log.warning("lightrag_forget_failed", error=f"it answers {status}")
-            raise LightRagError(_NOT_FORGOTTEN)
+            raise LightRagError(_(_NOT_FORGOTTEN))
 
     async def documents(self) -> list[dict[str, object]]:
         """All documents that LightRAG has, each with its id and its source."""

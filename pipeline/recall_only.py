@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.retrieval.search import Filter
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ class RecallOnly:
 
     async def about(self, session: Session, question: str, reason: str) -> str:
         """Why no model answers, and the lines of memory that fit `question` best."""
-        head = f"No model answers, so I can only recall, not think. {reason}"
+        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
         hits = await self._recall.recall(question, session.owner, Filter(current=True), LINES + 1)
         found = [one for one in hits if one.hit.content != question][:LINES]
         if not found:
-            return f"{head}\n\nI noted your message; I remember nothing about it yet."
-        return "\n".join([head, "", "What I remember about that:", *(f"- {one.text}" for one in found)])
+            return f"{head}\n\n{_('I noted your message; I remember nothing about it yet.')}"
+        return "\n".join([head, "", _("What I remember about that:"), *(f"- {one.text}" for one in found)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import _
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
@@ -105,7 +106,7 @@ class Pipeline:
 
 
 def _unexpected(turn: Turn) -> str:
-    return f"Something went wrong on my side: send /retry, or look for turn {turn.id} in the log."
+    return _("Something went wrong on my side: send /retry, or look for turn {id} in the log.", id=turn.id)
 
 
 def _arranged(systems: list[System], order: Sequence[Place]) -> list[tuple[Place, System]]:

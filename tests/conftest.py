@@ -30,8 +30,9 @@ hypothesis.settings.load_profile("mneme")
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the settings, the .env or the proxy of the machine it runs on."""
-    for name in (*Settings.model_fields, "mneme_env_file", "http_proxy", "https_proxy", "all_proxy"):
+    """No test sees the settings, the .env, the proxy or the language of the machine it runs on."""
+    proxies, language = ("http_proxy", "https_proxy", "all_proxy"), ("lc_all", "lc_messages", "lang")
+    for name in (*Settings.model_fields, "mneme_env_file", *proxies, *language):
         monkeypatch.delenv(name.upper(), raising=False)
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "data"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -94,7 +95,12 @@ class ConsoleChannel:
 
 def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
     """A message that was typed at the console."""
-    return Arrival(address, _decodable(text), Provenance.TYPED, app.clock(), channel)
+    return Arrival(address, _decodable(text), Provenance.TYPED, app.clock(), channel, language=_own_language())
+
+
+async def spoken_at(app: App, address: Address) -> str:
+    """The language to speak at the terminal."""
+    return await app.languages.of(typed_arrival(app, address, "", ConsoleChannel()))
 
 
 async def chat_once(app: App, address: Address, text: str) -> int:
@@ -155,6 +161,11 @@ async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         await asyncio.gather(*stops)
+
+
+def _own_language() -> str | None:
+    """What the person at the terminal reads, as POSIX has it said."""
+    return next((tag for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (tag := os.environ.get(name))), None)
 
 
 def _decodable(text: str) -> str:

@@ -18,8 +18,9 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
 from bot.chat.commands import parse_command
-from bot.console.console import answer_plainly, typed_arrival
+from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
+from config.texts import _, speaking
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -33,14 +34,13 @@ if TYPE_CHECKING:
 
 PROMPT = "> "
 CONTINUATION = "  "
-HINT = "Ctrl-D leaves."
-KEYS = "/help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D leaves."
 
 
 async def chat_terminal(app: App, address: Address) -> int:
     """Talk at the terminal until end of file (Ctrl-D); the exit status."""
     app.begin_background_work()
-    return await _Chat(app, address).run()
+    with speaking(await spoken_at(app, address)):
+        return await _Chat(app, address).run()
 
 
 async def chat_redirected(app: App, address: Address) -> int:
@@ -87,7 +87,12 @@ class _Chat:
 
     async def run(self) -> int:
         """Ask and answer; the exit status."""
-        self._console.print(f"[bold]Mneme[/bold] with {self._app.model.name}. {KEYS}\n", highlight=False)
+        greeting = _(
+            "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
+            " leaves.",
+            model=self._app.model.name,
+        )
+        self._console.print(f"{greeting}\n", highlight=False)
         self._app.reminding.start(self._tell_due)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
@@ -95,7 +100,7 @@ class _Chat:
                 try:
                     text = await self._prompt.prompt_async(self._message)
                 except KeyboardInterrupt:
-                    self._print(HINT, style="dim")
+                    self._print(_("Ctrl-D leaves."), style="dim")
                     continue
                 except EOFError:
                     await self._leave()
@@ -210,6 +215,6 @@ class _Chat:
             buffer = self._prompt.default_buffer
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
-        stopped, _ = await self._app.lanes.stop(self._address.session_id)
+        stopped, _waiting = await self._app.lanes.stop(self._address.session_id)
         if not stopped:  # it has said all, and only tidies up
-            self._print(HINT, style="dim")
+            self._print(_("Ctrl-D leaves."), style="dim")

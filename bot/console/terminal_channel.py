@@ -13,6 +13,7 @@ from prompt_toolkit.application.current import get_app_or_none
 from bot.chat.commands import parse_command
 from bot.console.console import ConsoleChannel
 from bot.console.markdown_stream import MarkdownStream
+from config.texts import _
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
-UNFINISHED_NOTE = "(This was not finished.)"
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a terminal would obey instead of showing it; an answer may quote it from anywhere."""
@@ -84,7 +84,7 @@ class TerminalChannel(ConsoleChannel):
             return
         self._busy = True
         name = parse_command(arrival.text)[0]
-        self._wait = _Wait(f"/{name}" if name else "thinking")
+        self._wait = _Wait(f"/{name}" if name else _("thinking"))
         try:
             yield
         finally:
@@ -133,7 +133,7 @@ class TerminalChannel(ConsoleChannel):
         """What stands there is no part of what follows."""
         begun, self._stream = self._stream.begun, MarkdownStream()
         if begun:
-            self._print(_dim(UNFINISHED_NOTE))
+            self._print(_dim(_("(This was not finished.)")))
         self._follow()
 
     def _print_rest(self, text: str) -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import speaking
 from memory.errors import Postponed
 
 if TYPE_CHECKING:
+    from bot.chat.languages import Languages
     from memory.buttons import QuietLine
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
@@ -50,9 +52,16 @@ class BackgroundConsolidation:
     notices: where the users are told with their next reply what was learned; None: nobody is told.
     """
 
-    def __init__(self, consolidation: ConsolidationService, notices: PendingNotices | None, quiet: Quiet) -> None:
+    def __init__(
+        self,
+        consolidation: ConsolidationService,
+        notices: PendingNotices | None,
+        languages: Languages,
+        quiet: Quiet,
+    ) -> None:
         self._consolidation = consolidation
         self._notices = notices
+        self._languages = languages
         self._quiet = quiet
         self._due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -155,4 +164,6 @@ class BackgroundConsolidation:
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
         if done is not None and self._notices is not None:
-            await self._notices.add(owner, *done.told)
+            # in the language of the chat that it is the memory of; of a shared one nobody chose any
+            with speaking(await self._languages.of_chat(owner)):
+                await self._notices.add(owner, *done.told)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import speaking
 from memory.buttons import QuietLine
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
     from apscheduler.triggers.cron import CronTrigger
 
+    from bot.chat.languages import Languages
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.service.jobs import JobLog
@@ -54,11 +56,18 @@ class WeeklySchedule:
     """
 
     def __init__(
-        self, weekly: WeeklyConsolidation, jobs: JobLog, notices: PendingNotices | None, clock: Clock, at: WeeklyHour
+        self,
+        weekly: WeeklyConsolidation,
+        jobs: JobLog,
+        notices: PendingNotices | None,
+        languages: Languages,
+        clock: Clock,
+        at: WeeklyHour,
     ) -> None:
         self._weekly = weekly
         self._jobs = jobs
         self._notices = notices
+        self._languages = languages
         self._clock = clock
         self._at = at
         self._scheduler: AsyncIOScheduler | None = None
@@ -128,8 +137,9 @@ class WeeklySchedule:
         for owner in await self._weekly.owners():
             try:
                 done = await self._weekly.run(owner)
-                if done.summary and self._notices is not None:
-                    await self._notices.add(owner, QuietLine(done.summary))
+                with speaking(await self._languages.of_chat(owner)):
+                    if done.summary and self._notices is not None:
+                        await self._notices.add(owner, QuietLine(done.summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

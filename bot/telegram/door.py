@@ -15,7 +15,6 @@ from bot.chat.commands import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, send_chunk
 from bot.telegram.groups import added_to, group_move, introduction
-from bot.telegram.outbox import address_of
 from bot.telegram.rendering import render
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.buttons import Button
@@ -103,7 +102,7 @@ class Door:
 
     async def serves(self, session_id: str) -> bool:
         """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
-        chat = chat_of(address_of(session_id))
+        chat = chat_of(Address.of(session_id))
         # a person's own chat has the person's number
         return chat in self._allowed or (chat > 0 and await self._access.is_member(chat))
 

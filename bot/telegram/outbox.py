@@ -121,7 +121,7 @@ class OutboxSender:
             del self._tasks[session_id]
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> None:
-        address = address_of(item.session_id)
+        address = Address.of(item.session_id)
         sent = list(item.message_ids)
         with speaking(await self._languages.of_chat(address.owner)):
             parts = await laid_out(item.text)
@@ -184,9 +184,3 @@ class OutboxSender:
             else:
                 return item.preview_id
         return await send_part(self._bot, address, part, item.reply_to if number == 0 else None, markup)
-
-
-def address_of(session_id: str) -> Address:
-    """The address that a session id was made from."""
-    channel, chat_id, *thread = session_id.split(":")
-    return Address(channel, chat_id, thread[0] if thread else None)

@@ -12,9 +12,9 @@ from telegram.error import TelegramError
 from bot.chat.commands import GUARDED, parse_command
 from bot.telegram.calls import chat_of, markup_of
 from bot.telegram.door import GroupUnknown
-from bot.telegram.outbox import address_of
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.custody.access import Tally
+from memory.log.sessions import Address
 from memory.service.buttons import Pressed
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Presses:
             return
         arrival = replace(
             letter.arrival,
-            address=address_of(button.session_id),
+            address=Address.of(button.session_id),
             text=button.said,
             inbox_id=item.id,
             held=item.held,
@@ -124,7 +124,7 @@ class Presses:
         assert letter.press is not None, "only presses come here"  # noqa: S101  # states what Intake sees to
         button = await self._buttons.find(letter.press.button)
         here = chat_of(letter.arrival.address)
-        return button if button is not None and chat_of(address_of(button.session_id)) == here else None
+        return button if button is not None and chat_of(Address.of(button.session_id)) == here else None
 
     async def _refuse(self, item: InboxItem, letter: Letter, why: str) -> None:
         await self._mailbox.done([item.id])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from config.texts import _, ngettext
 from memory.buttons import QuietLine, right_or_wrong, undo_button
 from memory.ledger.changes import MEMORY_FILE
 
@@ -52,34 +53,67 @@ class Consolidated:
 
     @property
     def told(self) -> list[QuietLine]:
-        """What was learned, in a line or two for the user."""
-        sure = [one for one in self.learned if one.entry.unconfirmed is None]
-        told = []
-        if sure:
-            parts = [
-                f"{one.entry.content} (was: {one.superseded.content})" if one.superseded else one.entry.content
-                for one in sure
-            ]
-            told.append(f"Learned: {'; '.join(parts)}")
-        if self.forgotten:
-            told.append(f"Forgotten: {'; '.join(self.forgotten)}")
-        if told:
-            lines = [QuietLine(f"{'. '.join(told)} ({self._undo})", self._undo_buttons)]
+        """What was learned, in a line or two for the user, in the language that is spoken."""
+        if self._sure or self.forgotten:
+            lines = [QuietLine(self._changed, self._undo_buttons)]
         elif self.memory_changed:
-            lines = [QuietLine("MEMORY.md was updated (/undo takes it back).", self._undo_buttons)]
+            lines = [QuietLine(_("MEMORY.md was updated (/undo takes it back)."), self._undo_buttons)]
         else:
             lines = []
         if self.unsure:
-            shown = "; ".join(entry.content for entry in self.unsure[:UNSURE_SHOWN])
-            more = f" and {len(self.unsure) - UNSURE_SHOWN} more" if len(self.unsure) > UNSURE_SHOWN else ""
             rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:UNSURE_SHOWN])
-            lines.append(QuietLine(f"Not sure: {shown}{more} - /memory unsure", rows))
+            lines.append(QuietLine(self._doubted, rows))
         return lines
 
     @property
-    def _undo(self) -> str:
-        count = len(self.changes)
-        return "/undo takes it back" if count < 2 else f"/undo, sent {count} times, takes it back"
+    def _changed(self) -> str:
+        """What is known now and what no longer, with how it is taken back."""
+        count, learned, forgotten = max(1, len(self.changes)), "; ".join(self._sure), "; ".join(self.forgotten)
+        if not forgotten:
+            return ngettext(
+                "Learned: {learned} (/undo takes it back)",
+                "Learned: {learned} (/undo, sent {n} times, takes it back)",
+                count,
+                learned=learned,
+            )
+        if not learned:
+            return ngettext(
+                "Forgotten: {forgotten} (/undo takes it back)",
+                "Forgotten: {forgotten} (/undo, sent {n} times, takes it back)",
+                count,
+                forgotten=forgotten,
+            )
+        return ngettext(
+            "Learned: {learned}. Forgotten: {forgotten} (/undo takes it back)",
+            "Learned: {learned}. Forgotten: {forgotten} (/undo, sent {n} times, takes it back)",
+            count,
+            learned=learned,
+            forgotten=forgotten,
+        )
+
+    @property
+    def _sure(self) -> list[str]:
+        """What was learned and is confirmed, each with what it takes the place of."""
+        return [
+            _("{content} (was: {former})", content=one.entry.content, former=one.superseded.content)
+            if one.superseded
+            else one.entry.content
+            for one in self.learned
+            if one.entry.unconfirmed is None
+        ]
+
+    @property
+    def _doubted(self) -> str:
+        """What was learned and is not confirmed, of many the first."""
+        shown, more = "; ".join(entry.content for entry in self.unsure[:UNSURE_SHOWN]), len(self.unsure) - UNSURE_SHOWN
+        if more <= 0:
+            return _("Not sure: {facts} - /memory unsure", facts=shown)
+        return ngettext(
+            "Not sure: {facts} and {n} more - /memory unsure",
+            "Not sure: {facts} and {n} more - /memory unsure",
+            more,
+            facts=shown,
+        )
 
     @property
     def _undo_buttons(self) -> Keyboard:

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from config.texts import N_, _, ngettext
 from memory.consolidation.duplicates import duplicates
 from memory.learning.procedures import MOST_RECORDED
 from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
@@ -30,6 +31,9 @@ RECURRING = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 NAMES_TOLD = 3
 """Names of each kind of change that the report tells."""
 
+_MERGED = N_("merged as duplicates: {names}")
+_ARCHIVED = N_("archived as faded: {names}")
+_PROMOTED = N_("promoted as recurring: {names}")
 _KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
 # what somebody has taken back is not done again
 _TAKEN_BACK = (
@@ -82,18 +86,20 @@ class Plan:
 
     @property
     def summary(self) -> str:
-        """What was done, in one line; empty for nothing."""
+        """What was done, in one line in the language that is spoken; empty for nothing."""
         merged = [other.name for merge in self.merges for other in merge.others]
         parts = [
-            f"{what}: {_first_of(names)}"
+            _(what, names=_first_of(names))
             for what, names in (
-                ("merged as duplicates", merged),
-                ("archived as faded", [entry.name for entry in self.archived]),
-                ("promoted as recurring", [entry.name for entry, _ in self.promoted]),
+                (_MERGED, merged),
+                (_ARCHIVED, [entry.name for entry in self.archived]),
+                (_PROMOTED, [entry.name for entry, _priority in self.promoted]),
             )
             if names
         ]
-        return f"Memory tidied; {'; '.join(parts)}. Nothing was deleted (/undo takes it back)." if parts else ""
+        if not parts:
+            return ""
+        return _("Memory tidied; {what}. Nothing was deleted (/undo takes it back).", what="; ".join(parts))
 
 
 class WeeklyConsolidation:
@@ -165,8 +171,8 @@ async def _changed_since(change: Change, seen: Sequence[Row]) -> set[int]:
 
 
 def _first_of(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_TOLD:,} more" if len(names) > NAMES_TOLD else ""
-    return ", ".join(names[:NAMES_TOLD]) + more
+    shown, more = ", ".join(names[:NAMES_TOLD]), len(names) - NAMES_TOLD
+    return shown if more <= 0 else ngettext("{names} and {n} more", "{names} and {n} more", more, names=shown)
 
 
 def _is_baseline(entry: Entry) -> bool:

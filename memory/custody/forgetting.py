@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.errors import MnemeError, StoreError
 from memory.store.entry_rows import forget_entries
 from memory.store.index import leave_owner
@@ -88,10 +89,10 @@ class Forgetting:
         try:
             await asyncio.to_thread(_remove_folder, self._files.folder(owner))
         except OSError as error:
-            name = Path(error.filename or "its folder").name
-            left.append(f"{name} can't be deleted ({error.strerror}): delete it by hand.")
+            name = Path(error.filename or self._files.folder(owner)).name
+            left.append(_("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror))
         if left:
-            raise StoreError(f"The log and all entries are forgotten, but {' '.join(left)}")
+            raise StoreError(_("The log and all entries are forgotten, but {left}", left=" ".join(left)))
         return extent
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.changes import MEMORY_FILE, ChangeLog
 from memory.ledger.outcomes import Undone, outcome_of_entry, outcomes_of_file, telling
@@ -46,7 +47,7 @@ class Undo:
             if batch is None:
                 return None
             if number is not None and await self._changes.is_built_on(connection, owner_id, batch):
-                raise MemoryRefused("That was changed again since: /undo takes back the newest change first.")
+                raise MemoryRefused(_("That was changed again since: /undo takes back the newest change first."))
             outcomes = [await outcome_of_entry(connection, was) for was in batch.entries]
             names = await self._changes.take_back(connection, owner_id, batch)
             if batch.file is not None:
@@ -58,5 +59,5 @@ class Undo:
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not batch.entries:
-            raise MemoryRefused(f"{refused} The next /undo goes on with the change before.")
+            raise MemoryRefused(_("{why} The next /undo goes on with the change before.", why=refused))
         return Undone(batch.operation, batch.author, tuple(names), telling(outcomes), refused is not None)

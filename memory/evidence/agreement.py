@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.texts import N_
 from memory.evidence.about import given_to_another
 from memory.evidence.clauses import clause_of
 from memory.evidence.polarity import is_opposite, swaps_places, turned
@@ -32,17 +33,17 @@ ASKED_TURNED, ASKED_BARE = 0.4, 1
 
 
 class Doubt(StrEnum):
-    """Why a fact is not confirmed, in the words for a person."""
+    """Why a fact is not confirmed, in the words for a person, to be translated where they are shown."""
 
-    NO_SOURCE = "you did not say so in these words"
-    NOT_AFFIRMED = "I said so, and you did not confirm it"
-    NUMBER = "you did not say that number"
-    DATE = "the day does not fit what you said"
-    PERSON = "it may be about somebody else"
-    TURNED = "you may have said the opposite"
-    NAME = "you did not say that name"
-    MORE = "it says more than you said"
-    CONTRADICTED = "it seems to contradict what you said"
+    NO_SOURCE = N_("you did not say so in these words")
+    NOT_AFFIRMED = N_("I said so, and you did not confirm it")
+    NUMBER = N_("you did not say that number")
+    DATE = N_("the day does not fit what you said")
+    PERSON = N_("it may be about somebody else")
+    TURNED = N_("you may have said the opposite")
+    NAME = N_("you did not say that name")
+    MORE = N_("it says more than you said")
+    CONTRADICTED = N_("it seems to contradict what you said")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from config.secrets import without_secrets
+from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import append, locked, text_of
@@ -55,11 +56,15 @@ class HistoryFiles:
         Raises MemoryRefused for a pattern that is none, is too long or takes too long.
         """
         if not query.strip() or len(query) > LONGEST_PATTERN:
-            raise MemoryRefused(f"A search in the history takes a text of 1 to {LONGEST_PATTERN} characters.")
+            raise MemoryRefused(
+                _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_PATTERN)
+            )
         try:
             pattern = regex.compile(regex.escape(query) if literal else query, regex.IGNORECASE)
         except regex.error as error:
-            raise MemoryRefused(f"{query!r} is no regular expression ({error}): search for it literally.") from error
+            raise MemoryRefused(
+                _("{text!r} is no regular expression ({error}): search for it literally.", text=query, error=error)
+            ) from error
         return await asyncio.to_thread(_matching, self._files.folder(owner), pattern, limit)
 
     def _append(self, folder: Path, at: datetime, text: str, key: str) -> bool:
@@ -83,7 +88,7 @@ def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[Pas
         try:
             match = pattern.search(entry, timeout=max(end - time.monotonic(), _SHORTEST_TIMEOUT))
         except TimeoutError:
-            raise MemoryRefused("That pattern takes too long: use a simpler one, or search literally.") from None
+            raise MemoryRefused(_("That pattern takes too long: use a simpler one, or search literally.")) from None
         if match is not None:
             found.append(Passage(entry[:SHOWN_CHARACTERS], marked_in(entry)))
         if len(found) == limit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _, ngettext
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Author, Operation
@@ -40,12 +41,12 @@ class LongTermMemory:
         await self._change(owner, author, replacing(part, replacement))
 
     async def _change(self, owner: str, author: Author, edit: Callable[[str], str]) -> int | None:
-        for _ in range(TRIES):
+        for _try in range(TRIES):
             async with self._ledger.change(owner, Operation.EDIT, author) as change:
                 await change.edit_file(edit)
             if change.is_written:
                 return change.number
-        raise MemoryRefused("MEMORY.md is being edited again and again: try it once more in a moment.")
+        raise MemoryRefused(_("MEMORY.md is being edited again and again: try it once more in a moment."))
 
 
 def appending(part: str) -> Callable[[str], str]:
@@ -64,8 +65,16 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
     def replaced(text: str) -> str:
         found = text.count(part) if part.strip() else 0
         if found != 1:
-            where = "nowhere" if found == 0 else f"{found} times"
-            raise MemoryRefused(f"{_quoted(part)} stands {where} in MEMORY.md: give a part that stands there once.")
+            raise MemoryRefused(
+                ngettext(
+                    "{part} stands {n} time in MEMORY.md: give a part that stands there once.",
+                    "{part} stands {n} times in MEMORY.md: give a part that stands there once.",
+                    found,
+                    part=_quoted(part),
+                )
+                if found
+                else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quoted(part))
+            )
         before, after = text.split(part)
         if replacement or part.endswith("\n"):
             return before + storable(replacement) + after
@@ -76,7 +85,7 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
 
 def _without_emptied_line(before: str, after: str) -> str:
     start = before.rpartition("\n")[2]
-    end, _, rest = after.partition("\n")
+    end, _line_break, rest = after.partition("\n")
     return before + after if (start + end).strip() else before.removesuffix(start) + rest
 
 

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.secrets import secret_in
+from config.texts import _
 from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
 from memory.messages import storable
+from memory.store.entry_rows import looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,9 +89,11 @@ class MarkdownFiles:
         """Raises MemoryRefused for a secret, and when the file would grow too large."""
         size = _size(text)
         if size > max(self._cap, _size(former)):
-            raise MemoryRefused(f"MEMORY.md would grow to {size} bytes of {self._cap}: remove something first.")
+            raise MemoryRefused(
+                _("MEMORY.md would grow to {size} bytes of {most}: remove something first.", size=size, most=self._cap)
+            )
         if (secret := secret_in(text)) and not secret_in(former):
-            raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
+            raise looks_like(secret)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
         """Make MEMORY.md say `text` again. Raises MemoryRefused when it no longer says `expected`.
@@ -99,7 +103,7 @@ class MarkdownFiles:
         if await self.read_long_term(owner) == text:
             return
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
-            raise MemoryRefused("MEMORY.md was edited since that change: correct it by hand, nothing was undone.")
+            raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
 
     async def note_counts(self, owner: str, now: datetime) -> tuple[int, int]:
         """How many notes today has, and how many the recent days have together."""
@@ -120,7 +124,7 @@ class MarkdownFiles:
             except StoreError as error:
                 # one file that can't be read must not cost every answer
                 log.warning("memory_file_unreadable", file=name, reason=str(error))
-                unreadable.append(f"{name} can't be read and was left out: check what it is and whose.")
+                unreadable.append(_("{file} can't be read and was left out: check what it is and whose.", file=name))
                 return ""
 
         recent = [(day, shown(f"{day.isoformat()}.md")) for day in days]
@@ -226,7 +230,9 @@ def text_of(path: Path, errors: str = "replace") -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise StoreError(f"{path.name} can't be read ({error.strerror}): check what it is and whose.") from error
+        raise StoreError(
+            _("{file} can't be read ({reason}): check what it is and whose.", file=path.name, reason=error.strerror)
+        ) from error
 
 
 def _size(text: str) -> int:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.errors import MemoryRefused
 from memory.learning.capture import restated
 from memory.learning.facts import Learned
@@ -154,7 +155,7 @@ async def _known_again(change: Change, known: Entry, former: Entry | None, new: 
 async def _replaceable(change: Change, name: str) -> Entry:
     former = await change.find(name)
     if former.superseded_by is not None:
-        raise MemoryRefused(f"{former.name} was superseded already: replace the one that took its place.")
+        raise MemoryRefused(_("{name} was superseded already: replace the one that took its place.", name=former.name))
     if former.kind not in TYPED_KINDS:
         article = "an" if former.kind[0] in "aeiou" else "a"
         raise MemoryRefused(f"{former.name} is {article} {former.kind}, which no memory replaces: change it instead.")

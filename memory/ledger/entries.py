@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, find, holder, known_owner
@@ -67,7 +68,7 @@ class EntryStore:
         async with self._ledger.change(owner, Operation.CONFIRM, author) as change:
             entry = await change.find(name)
             if entry.unconfirmed is None:
-                raise MemoryRefused(f"{entry.name} is confirmed already: there is nothing to do.")
+                raise MemoryRefused(_("{name} is confirmed already: there is nothing to do.", name=entry.name))
             return await change.confirm(entry)
 
     async def unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
@@ -99,7 +100,9 @@ class EntryStore:
         if first in found or not found:
             return await self.get(first, name)
         if len(found) > 1:
-            raise MemoryRefused(f"Several owners have {name!r}: name one of {', '.join(sorted(found))}.")
+            raise MemoryRefused(
+                _("Several owners have {name!r}: name one of {owners}.", name=name, owners=", ".join(sorted(found)))
+            )
         return next(iter(found.values()))
 
     async def list(

@@ -9,6 +9,7 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.clock import to_text
 from memory.errors import StoreError
 from memory.ledger.change import Change, Pen
@@ -106,7 +107,10 @@ class Ledger:
                 return await self._put(connection, unwritten)
         except OSError as error:
             raise StoreError(
-                f"MEMORY.md can't be written ({error.strerror}): see to it, its next change makes up for it."
+                _(
+                    "MEMORY.md can't be written ({reason}): see to it, its next change makes up for it.",
+                    reason=error.strerror,
+                )
             ) from error
 
     async def _put(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:

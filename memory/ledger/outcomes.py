@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.texts import N_
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Effect(StrEnum):
-    """What an undo does to one thing, in the words for the person."""
+    """What an undo does to one thing, in the words for the person, to be translated where they are shown."""
 
-    TAKEN_BACK = "Taken back"
-    BROUGHT_BACK = "Brought back"
-    BACK_TO = "Back to"
-    BACK_TO_NAME = "Back to the name"
-    WITHOUT_NAME = "No longer also called"
-    AS_IT_WAS = "As it was before"
+    TAKEN_BACK = N_("Taken back")
+    BROUGHT_BACK = N_("Brought back")
+    BACK_TO = N_("Back to")
+    BACK_TO_NAME = N_("Back to the name")
+    WITHOUT_NAME = N_("No longer also called")
+    AS_IT_WAS = N_("As it was before")
 
 
 @dataclass(frozen=True, slots=True)

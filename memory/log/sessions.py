@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.messages import Message, Provenance, Role, ToolCall
@@ -56,6 +57,12 @@ class Address:
     channel: str
     chat_id: str
     thread_id: str | None = None
+
+    @classmethod
+    def of(cls, session_id: str) -> Address:
+        """The address of the session of that id."""
+        channel, chat_id, *thread = session_id.split(":")
+        return cls(channel, chat_id, thread[0] if thread else None)
 
     @property
     def session_id(self) -> str:
@@ -240,7 +247,12 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
     if not rows:
         sessions = list(await connection.execute_fetchall("SELECT owner FROM sessions WHERE id = ?", (session_id,)))
         if not sessions:
-            raise StoreError(f"There is no session {session_id}: it was deleted meanwhile; write again to begin anew.")
+            raise StoreError(
+                _(
+                    "There is no session {session}: it was deleted meanwhile; write again to begin anew.",
+                    session=session_id,
+                )
+            )
         owner_id = await owner_number(connection, sessions[0][0])
         await connection.execute(
             "INSERT INTO conversations (session_id, owner_id, started_at) VALUES (?, ?, ?)",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.messages import storable
 from memory.store.entry_rows import owner_number
@@ -46,6 +47,16 @@ class MediaKind(StrEnum):
         return self in (MediaKind.VOICE, MediaKind.VIDEO_NOTE)
 
 
+_NAMELESS = {
+    MediaKind.PHOTO: N_("this photo"),
+    MediaKind.DOCUMENT: N_("this document"),
+    MediaKind.VOICE: N_("this voice message"),
+    MediaKind.AUDIO: N_("this recording"),
+    MediaKind.VIDEO_NOTE: N_("this video note"),
+    MediaKind.OTHER: N_("this file"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class MediaFile:
     """A file as its channel knows it. file_id: what it is fetched by; unique_id: the same however often it is sent.
@@ -78,9 +89,9 @@ class Media:
 
     @property
     def name(self) -> str:
-        """Its name as it may be shown, or what it is."""
+        """Its name as it may be shown, or what it is in the language that is spoken."""
         plain = " ".join((self.file.name or "").translate(_SHOWN_AS_GAP).split())
-        return plain[:LONGEST_NAME] or f"this {self.file.kind}"
+        return plain[:LONGEST_NAME] or _(_NAMELESS[self.file.kind])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,22 @@ import asyncio
 import contextlib
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
+from config.texts import _, speaking
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
+from memory.log.sessions import Address
 from memory.reminders.recurrence import Repeat, Rule
 from memory.reminders.reminders import Offer
 from memory.reminders.wish import LONGEST_TEXT, Wish
+from memory.reminders.wording import day_of
 from memory.store.entry_rows import LIVE
 
 if TYPE_CHECKING:
     from memory.reminders.reminders import Reminders
+    from memory.reminders.wording import LanguageOf
     from memory.store.database import Database, Row
 
 NEAR = timedelta(days=30)
@@ -72,21 +76,29 @@ def yearly_day(text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """A memory whose date comes near, and the reminder that it could have."""
+    """A memory whose date comes near, and the reminder that it could have. ends: None for what comes every year."""
 
     entry_id: int
     owner: str
     session_id: str
-    why: str
+    ends: date | None
     wish: Wish
+
+    @property
+    def why(self) -> str:
+        """Why a reminder is offered, in the language that is spoken."""
+        if self.ends is None:
+            return _("A day that you told me of comes near.")
+        return _("This ends on {day}.", day=day_of(self.ends))
 
 
 class NearDates:
     """Offers a reminder for what comes near: one a day to an owner, and for each memory once."""
 
-    def __init__(self, database: Database, reminders: Reminders, clock: Clock) -> None:
+    def __init__(self, database: Database, reminders: Reminders, language_of: LanguageOf, clock: Clock) -> None:
         self._database = database
         self._reminders = reminders
+        self._language_of = language_of
         self._clock = clock
 
     async def offer(self) -> int:
@@ -109,7 +121,9 @@ class NearDates:
         return len(offered)
 
     async def _offer(self, near: _Near) -> None:
-        offer = Offer(near.why, trusted=True, entry_id=near.entry_id)
+        language = await self._language_of(Address.of(near.session_id).owner)
+        with speaking(language):
+            offer = Offer(near.why, language, trusted=True, entry_id=near.entry_id)
         with contextlib.suppress(MemoryRefused):  # too many are offered already
             await self._reminders.offer(near.owner, near.session_id, near.wish, offer)
 
@@ -123,9 +137,8 @@ class NearDates:
                 first = datetime.combine(ends - timedelta(days=days), HOUR)
                 at = first.replace(tzinfo=zone).astimezone(UTC)
                 if at > now:
-                    why = f"This ends on {ends:%A}, {ends.day} {ends:%B %Y}."
                     wish = Wish(text, Rule(Repeat.ONCE, first, zone), at)
-                    return _Near(row["id"], row["owner"], row["session_id"], why, wish)
+                    return _Near(row["id"], row["owner"], row["session_id"], ends, wish)
             return None
         day = yearly_day(text)
         if day is None:
@@ -139,4 +152,4 @@ class NearDates:
         if at_next is None or at_next - now > NEAR:
             return None
         wish = Wish(text, rule, at_next)
-        return _Near(row["id"], row["owner"], row["session_id"], "A day that you told me of comes near.", wish)
+        return _Near(row["id"], row["owner"], row["session_id"], None, wish)

@@ -13,6 +13,8 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.texts import SOURCE, _, spoken
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from zoneinfo import ZoneInfo
@@ -33,7 +35,7 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rhythm, in the words of a wall clock.
+    """A rhythm, in the words of a wall clock; as a text it is in the language that is spoken.
 
     first: the first time, without a zone; its day of the month and its month go for all. A month that has no such day
     takes its last one. days: of a week, Monday is 0; only for a weekly one.
@@ -82,15 +84,33 @@ class Rule:
 
     def __str__(self) -> str:
         match self.repeat:
+            case Repeat.ONCE:
+                return _("once")
+            case Repeat.DAILY:
+                return _("daily")
             case Repeat.WEEKLY:
-                days = self.days or (self.first.weekday(),)
-                return f"weekly on {', '.join(WEEKDAYS[day] for day in days)}"
+                return _("weekly on {days}", days=", ".join(_weekdays(self.days or (self.first.weekday(),))))
             case Repeat.MONTHLY:
-                return f"monthly on day {self.first.day}"
+                return _("monthly on day {day}", day=self.first.day)
             case Repeat.YEARLY:
-                return f"yearly on {self.first.day} {self.first:%B}"
-            case _:
-                return str(self.repeat)
+                return _("yearly on {day}", day=_day_and_month(self.first))
+
+
+def _weekdays(days: tuple[int, ...]) -> list[str]:
+    if spoken() == SOURCE:
+        return [WEEKDAYS[day] for day in days]
+    from babel.dates import get_day_names  # needs a tenth of a second, which no start should
+
+    names = get_day_names("wide", "format", locale=spoken())
+    return [names[day] for day in days]
+
+
+def _day_and_month(moment: datetime) -> str:
+    if spoken() == SOURCE:
+        return f"{moment.day} {moment:%B}"
+    from babel.dates import format_skeleton  # late, as above
+
+    return format_skeleton("MMMMd", moment, locale=spoken())
 
 
 def _day_of(year: int, month: int, day: int) -> date:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from config.texts import N_, _, ngettext, speaking
 from memory.buttons import Button, QuietLine
 from memory.clock import Clock, now_text, to_text
 from memory.errors import MemoryRefused
@@ -38,18 +39,29 @@ LONGEST_SNOOZE = timedelta(days=366)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(?P<number>\d{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
 
+_NOT_NOW = {
+    ReminderState.OFFERED: N_("Reminder {id} is offered: /reminders lists those that are not over."),
+    ReminderState.WAITING: N_("Reminder {id} is waiting: /reminders lists those that are not over."),
+    ReminderState.TELLING: N_("Reminder {id} is telling: /reminders lists those that are not over."),
+    ReminderState.TOLD: N_("Reminder {id} is told: /reminders lists those that are not over."),
+    ReminderState.FAILED: N_("Reminder {id} is failed: /reminders lists those that are not over."),
+    ReminderState.DONE: N_("Reminder {id} is done: /reminders lists those that are not over."),
+    ReminderState.CANCELLED: N_("Reminder {id} is cancelled: /reminders lists those that are not over."),
+}
+"""Why nothing can be done to a reminder that is in another state than it must be."""
 _OPEN = (ReminderState.WAITING, ReminderState.TELLING, ReminderState.TOLD, ReminderState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Why a reminder is only offered, in a sentence for a person.
+    """Why a reminder is only offered, in a sentence for a person, whom it is offered to in `language`.
 
     trusted: nothing foreign could speak through who worded it. entry_id: the memory whose date it is about, of which
     there is one offer ever.
     """
 
     why: str
+    language: str
     trusted: bool = False
     entry_id: int | None = None
 
@@ -102,9 +114,9 @@ class Reminders:
             )
             added = int(cursor.lastrowid or 0)
             if offer is not None:
-                asked = f"{offer.why} Shall I remind you on {_described(wish)}? /remind_{added} sets it."
-                yes = Button("Remind me", f"/remind_{added}", wish.text), Button("No", f"/cancel_{added}", wish.text)
-                await keep_notice(connection, number, QuietLine(asked, (yes,)), now_text(self._clock))
+                with speaking(offer.language):
+                    asked = _asked(wish, offer, added)
+                await keep_notice(connection, number, asked, now_text(self._clock))
             await keep_causes(connection, self._clock)
             return await _one(connection, owner, added)
 
@@ -128,7 +140,7 @@ class Reminders:
             if next_at is None or next_at <= self._clock():
                 next_at = reminder.rule.after(self._clock()) if reminder.is_recurring else None
             if next_at is None:
-                raise MemoryRefused("The hour of this reminder has passed meanwhile: ask for another one.")
+                raise MemoryRefused(_("The hour of this reminder has passed meanwhile: ask for another one."))
             await connection.execute("UPDATE reminders SET session_id = ? WHERE id = ?", (session_id, reminder.id))
             return await self._changed(connection, reminder, ReminderState.WAITING, next_at)
 
@@ -188,13 +200,32 @@ def snooze_length(text: str) -> timedelta:
     found = _SPAN.fullmatch(text.strip())
     length = timedelta(**{_UNITS[found["unit"].lower()]: int(found["number"])}) if found else timedelta()
     if not timedelta() < length <= LONGEST_SNOOZE:
-        raise MemoryRefused("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year.")
+        raise MemoryRefused(_("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."))
     return length
 
 
-def _described(wish: Wish) -> str:
-    again = "" if wish.rule.repeat is Repeat.ONCE else f", {wish.rule},"
-    return f"{day_and_hour(wish.at, wish.rule.zone)}{again} of: {wish.text}"
+def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:
+    """What is asked of the person, with the buttons to answer it."""
+    hour = day_and_hour(wish.at, wish.rule.zone)
+    if wish.rule.repeat is Repeat.ONCE:
+        asked = _(
+            "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.",
+            why=offer.why,
+            hour=hour,
+            text=wish.text,
+            id=number,
+        )
+    else:
+        asked = _(
+            "{why} Shall I remind you on {hour}, {rhythm}, of: {text}? /remind_{id} sets it.",
+            why=offer.why,
+            hour=hour,
+            rhythm=wish.rule,
+            text=wish.text,
+            id=number,
+        )
+    yes = Button(_("Remind me"), f"/remind_{number}", wish.text)
+    return QuietLine(asked, ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
 
 
 async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:
@@ -205,14 +236,26 @@ async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: 
         (owner_id, state, now),
     )
     if row[0] >= most:
-        raise MemoryRefused(f"{most} reminders are {state} already: cancel some first (/reminders lists them).")
+        raise MemoryRefused(
+            ngettext(
+                "{n} reminder is waiting already: cancel some first (/reminders lists them).",
+                "{n} reminders are waiting already: cancel some first (/reminders lists them).",
+                most,
+            )
+            if state is ReminderState.WAITING
+            else ngettext(
+                "{n} reminder is offered already: cancel some first (/reminders lists them).",
+                "{n} reminders are offered already: cancel some first (/reminders lists them).",
+                most,
+            )
+        )
 
 
 async def _one(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
         return reminder_of(row)
-    raise MemoryRefused(f"There is no reminder {number}: /reminders lists those there are.")
+    raise MemoryRefused(_("There is no reminder {id}: /reminders lists those there are.", id=number))
 
 
 async def _in_state(
@@ -221,8 +264,8 @@ async def _in_state(
     """The owner's reminder of that number, as `12` or `#12`. Raises MemoryRefused where it is in another state."""
     digits = number.strip().removeprefix("#")
     if not re.fullmatch(r"[0-9]{1,15}", digits):
-        raise MemoryRefused(f"{number.strip()[:40]!r} is no number of a reminder: /reminders lists them.")
+        raise MemoryRefused(_("{text!r} is no number of a reminder: /reminders lists them.", text=number.strip()[:40]))
     reminder = await _one(connection, owner, int(digits))
     if reminder.state not in states:
-        raise MemoryRefused(f"Reminder {reminder.id} is {reminder.state}: /reminders lists those that are not over.")
+        raise MemoryRefused(_(_NOT_NOW[reminder.state], id=reminder.id))
     return reminder

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from config.texts import speaking
 from memory.clock import Clock, now_text, to_text
+from memory.log.sessions import Address
 from memory.reminders.reminder import REMINDER_ROWS, due_of, reminder_of
 from memory.reminders.wording import buttons, message
 from memory.store.button_rows import place_buttons
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.reminders.reminder import Due
+    from memory.reminders.wording import LanguageOf
     from memory.store.database import Database
 
 Serves = Callable[[str], Awaitable[bool]]
@@ -31,10 +34,11 @@ _DUE = (
 
 
 class Telling:
-    """Tells what is due: through an outbox where a channel has one."""
+    """Tells what is due, each chat in its language: through an outbox where a channel has one."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, language_of: LanguageOf, clock: Clock) -> None:
         self._database = database
+        self._language_of = language_of
         self._clock = clock
 
     async def put_out(self, channel: str, serves: Serves) -> list[str]:
@@ -46,7 +50,7 @@ class Telling:
         asked: dict[str, object] = {"now": to_text(now), "place": f"{channel}:"}
         # looked at first without the lock: most of the time there is nothing
         waiting = {row["session_id"] for row in await self._database.rows(_DUE, asked)}
-        served = {session_id for session_id in waiting if await serves(session_id)}
+        served = {session_id: await self._language(session_id) for session_id in waiting if await serves(session_id)}
         if not served:
             return []
         sessions: list[str] = []
@@ -55,11 +59,12 @@ class Telling:
                 if row["session_id"] not in served:
                     continue
                 due = due_of(reminder_of(row), now)
+                with speaking(served[row["session_id"]]):
+                    text, keyboard = message(due, now), buttons(due.reminder)
                 cursor = await connection.execute(
                     "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
-                    (channel, due.reminder.session_id, message(due, now), now_text(self._clock)),
+                    (channel, due.reminder.session_id, text, now_text(self._clock)),
                 )
-                keyboard = buttons(due.reminder)
                 await place_buttons(connection, cursor.lastrowid, keyboard, asker=None, now=self._clock())
                 await self._go_on(connection, due, cursor.lastrowid)
                 sessions.append(due.reminder.session_id)
@@ -70,7 +75,8 @@ class Telling:
         now = self._clock()
         rows = await self._database.rows(_DUE, {"now": to_text(now), "place": session_id})
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] == session_id]
-        return [(due, message(due, now)) for due in dues]
+        with speaking(await self._language(session_id)):
+            return [(due, message(due, now)) for due in dues]
 
     async def shown(self, due: Due) -> None:
         """A message of `due_in` stands on the screen."""
@@ -81,6 +87,9 @@ class Telling:
                 " WHERE id = ? AND state IN ('telling', 'waiting')",
                 (now_text(self._clock), due.reminder.id),
             )
+
+    async def _language(self, session_id: str) -> str:
+        return await self._language_of(Address.of(session_id).owner)
 
     async def _go_on(self, connection: aiosqlite.Connection, due: Due, outbox_id: int | None) -> None:
         """A recurring one waits for its next time, any other for the confirmation.

@@ -1,40 +1,54 @@
-"""How moments and spans are told to people."""
+"""How moments and spans are told to people, in the language that is spoken."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from config.texts import SOURCE, _, ngettext, spoken
 from memory.buttons import Button
 
 if TYPE_CHECKING:
+    from datetime import date
     from zoneinfo import ZoneInfo
 
     from memory.buttons import Keyboard
     from memory.reminders.reminder import Due, Reminder
 
+LanguageOf = Callable[[str], Awaitable[str]]
+"""The language that a chat (`Address.owner`) is spoken to in."""
 LATE = timedelta(minutes=2)
 """From when on a reminder says that it is late."""
+
+
+def day_of(date: date) -> str:
+    """A day with its weekday: `Monday, 23 November 2026`."""
+    if spoken() == SOURCE:
+        return f"{date:%A}, {date.day} {date:%B %Y}"
+    from babel.dates import format_date  # needs a tenth of a second, which no start should
+
+    return format_date(date, "full", locale=spoken())
 
 
 def day_and_hour(moment: datetime, zone: ZoneInfo) -> str:
     """A moment with its weekday on the clock of a zone: `Monday, 23 November 2026, 09:00`."""
     local = moment.astimezone(zone)
-    return f"{local:%A}, {local.day} {local:%B %Y, %H:%M}"
+    return _("{day}, {hour}", day=day_of(local.date()), hour=f"{local:%H:%M}")
 
 
 def span(length: timedelta) -> str:
     """A length of time in its largest whole unit: `5 min`, `3 h`, `2 days`."""
     minutes = int(length.total_seconds() // 60)
     if minutes < 60:
-        return f"{minutes} min"
+        return ngettext("{n} min", "{n} min", minutes)
     if minutes < 48 * 60:
-        return f"{minutes // 60} h"
-    return f"{minutes // (24 * 60)} days"
+        return ngettext("{n} h", "{n} h", minutes // 60)
+    return ngettext("{n} day", "{n} days", minutes // (24 * 60))
 
 
 def line(reminder: Reminder) -> str:
-    """A reminder in one line, for people and models."""
+    """A reminder in one line, for models."""
     rule = reminder.rule
     again = f", {rule}" if reminder.is_recurring else ""
     at = reminder.next_at
@@ -46,21 +60,43 @@ def buttons(reminder: Reminder) -> Keyboard:
     """What can be pressed under a reminder that is told; one of it is enough."""
     number = reminder.id
     row = (
-        Button("Done", f"/done_{number}"),
-        Button("In an hour", f"/snooze_{number}"),
-        Button("Tomorrow", f"/snooze {number} 1d"),
+        Button(_("Done"), f"/done_{number}"),
+        Button(_("In an hour"), f"/snooze_{number}"),
+        Button(_("Tomorrow"), f"/snooze {number} 1d"),
     )
-    return ((*row, Button("No more", f"/cancel_{number}")) if reminder.is_recurring else row,)
+    return ((*row, Button(_("No more"), f"/cancel_{number}")) if reminder.is_recurring else row,)
 
 
 def message(due: Due, now: datetime) -> str:
     """What is told when a reminder is due, with what can be tapped."""
     reminder = due.reminder
-    facts: list[str] = []
-    if now - due.at >= LATE:
-        facts.append(f"due {span(now - due.at)} ago")
+    taps = (
+        _(
+            "/done_{id} or /snooze_{id} for an hour. /cancel_{id} ends it ({rhythm}).",
+            id=reminder.id,
+            rhythm=reminder.rule,
+        )
+        if reminder.is_recurring
+        else _("/done_{id} or /snooze_{id} for an hour.", id=reminder.id)
+    )
+    return "\n\n".join([_("**Reminder**: {text}", text=reminder.text), _hour(due, now), taps])
+
+
+def _hour(due: Due, now: datetime) -> str:
+    """When it was due, how late it comes, and how often it was missed before."""
+    hour, late = day_and_hour(due.at, due.reminder.rule.zone), now - due.at
+    if late >= LATE and due.missed:
+        return ngettext(
+            "{hour} (due {span} ago, missed once before that)",
+            "{hour} (due {span} ago, missed {n} times before that)",
+            due.missed,
+            hour=hour,
+            span=span(late),
+        )
+    if late >= LATE:
+        return _("{hour} (due {span} ago)", hour=hour, span=span(late))
     if due.missed:
-        facts.append(f"missed {'once' if due.missed == 1 else f'{due.missed} times'} before that")
-    hour = day_and_hour(due.at, reminder.rule.zone) + (f" ({', '.join(facts)})" if facts else "")
-    ends = f" /cancel_{reminder.id} ends it ({reminder.rule})." if reminder.is_recurring else ""
-    return f"**Reminder**: {reminder.text}\n\n{hour}\n\n/done_{reminder.id} or /snooze_{reminder.id} for an hour.{ends}"
+        return ngettext(
+            "{hour} (missed once before that)", "{hour} (missed {n} times before that)", due.missed, hour=hour
+        )
+    return hour

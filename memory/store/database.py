@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiosqlite
 
+from config.texts import _
 from memory.clock import now_text, system_clock
 from memory.errors import StoreError, explain, explained
 from memory.store.decay import decayed_score
@@ -163,7 +164,10 @@ class Database:
         await asyncio.to_thread(_remove_former, self.path)
         if emptied[0]:  # SQLite says so in its answer only
             raise StoreError(
-                "another program still reads the database, whose log keeps the words till then: end it and try again."
+                _(
+                    "another program still reads the database, whose log keeps the words till then: end it and try"
+                    " again."
+                )
             )
 
     @contextlib.asynccontextmanager

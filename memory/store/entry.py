@@ -6,24 +6,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from config.texts import N_
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
 
 class Kind(StrEnum):
-    """What an entry is: notes and archives (S1), typed memories (S4), episodes."""
+    """What an entry is: notes and archives (S1), typed memories (S4), episodes. To be translated where it is shown."""
 
-    NOTE = "note"
-    ARCHIVE = "archive"
-    POLICY = "policy"
-    WORKFLOW = "workflow"
-    PITFALL = "pitfall"
-    ARCHITECTURE = "architecture"
-    DECISION = "decision"
-    PREFERENCE = "preference"
-    FACT = "fact"
-    EPISODE = "episode"
+    NOTE = N_("note")
+    ARCHIVE = N_("archive")
+    POLICY = N_("policy")
+    WORKFLOW = N_("workflow")
+    PITFALL = N_("pitfall")
+    ARCHITECTURE = N_("architecture")
+    DECISION = N_("decision")
+    PREFERENCE = N_("preference")
+    FACT = N_("fact")
+    EPISODE = N_("episode")
 
 
 TYPED_KINDS = (

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from config.secrets import secret_in, without_secrets
+from config.texts import _, number
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
@@ -114,8 +115,10 @@ async def find(read: Read, owner_id: int | None, name: str) -> Entry:
     if found is not None:
         return found
     near = await _nearest_names(read, owner_id, name)
-    hint = f"did you mean {', '.join(near)}?" if near else "see /memory for what there is."
-    raise MemoryRefused(f"Nothing is called {name.strip()[:LONGEST_NAME]!r}: {hint}")
+    called = name.strip()[:LONGEST_NAME]
+    if near:
+        raise MemoryRefused(_("Nothing is called {name!r}: did you mean {near}?", name=called, near=", ".join(near)))
+    raise MemoryRefused(_("Nothing is called {name!r}: see /memory for what there is.", name=called))
 
 
 async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:
@@ -187,8 +190,20 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
     )
     for row in rows:
         if row["entry_id"] != but:
-            holder = f"an alias of the {row['kind']} {row['name']!r}" if row["is_alias"] else f"a {row['kind']}"
-            raise MemoryRefused(f"The name {name!r} is taken by {holder}: choose another, or change that one.")
+            kind = _(row["kind"])
+            raise MemoryRefused(
+                _(
+                    "The name {name!r} is taken by an alias of the {kind} {holder!r}: choose another, or change that"
+                    " one.",
+                    name=name,
+                    kind=kind,
+                    holder=row["name"],
+                )
+                if row["is_alias"]
+                else _(
+                    "The name {name!r} is taken by a {kind}: choose another, or change that one.", name=name, kind=kind
+                )
+            )
 
 
 async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
@@ -211,9 +226,15 @@ def usable_name(name: str) -> str:
     """`name` as it is stored. Raises MemoryRefused for one that can't be a name."""
     usable = plain_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
-        raise MemoryRefused("A name can't be empty: give it at least one character that is seen.")
+        raise MemoryRefused(_("A name can't be empty: give it at least one character that is seen."))
     if len(usable) > LONGEST_NAME:
-        raise MemoryRefused(f"A name can't be longer than {LONGEST_NAME} characters, and this one has {len(usable)}.")
+        raise MemoryRefused(
+            _(
+                "A name can't be longer than {most} characters, and this one has {has}.",
+                most=LONGEST_NAME,
+                has=len(usable),
+            )
+        )
     refuse_secret(usable)
     return usable
 
@@ -222,10 +243,14 @@ def usable_content(content: str) -> str:
     """`content` as it is stored. Raises MemoryRefused for what may not be stored."""
     usable = storable(content).replace("\x00", "").strip()
     if not usable:
-        raise MemoryRefused("There is nothing to remember in an empty text: say what it should hold.")
+        raise MemoryRefused(_("There is nothing to remember in an empty text: say what it should hold."))
     if len(usable) > LONGEST_CONTENT:
         raise MemoryRefused(
-            f"An entry holds at most {LONGEST_CONTENT:,} characters, and this has {len(usable):,}: shorten it."
+            _(
+                "An entry holds at most {most} characters, and this has {has}: shorten it.",
+                most=number(LONGEST_CONTENT),
+                has=number(len(usable)),
+            )
         )
     refuse_secret(usable)
     return usable
@@ -233,9 +258,15 @@ def usable_content(content: str) -> str:
 
 def refuse_secret(text: str) -> None:
     """Raises MemoryRefused for a text that holds a key, a token, a password or a card number."""
-    secret = secret_in(text)
-    if secret is not None:
-        raise MemoryRefused(f"This looks like {secret}, which I never store: leave it out and try again.")
+    if (secret := secret_in(text)) is not None:
+        raise looks_like(secret)
+
+
+def looks_like(secret: str) -> MemoryRefused:
+    """Why a text with a secret, such as `a password`, is not stored."""
+    return MemoryRefused(
+        _("This looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
+    )
 
 
 async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:

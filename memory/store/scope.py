@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from config.secrets import secret_in
+from config.texts import _, number
 from memory.errors import MemoryRefused
 from memory.messages import storable
 
@@ -20,11 +21,21 @@ def usable_scope(scope: str | None) -> str | None:
     if not pattern:
         return None
     if len(pattern) > LONGEST_SCOPE:
-        raise MemoryRefused(f"A scope has at most {LONGEST_SCOPE} characters, and this one has {len(pattern):,}.")
+        raise MemoryRefused(
+            _(
+                "A scope has at most {most} characters, and this one has {has}.",
+                most=LONGEST_SCOPE,
+                has=number(len(pattern)),
+            )
+        )
     if not pattern.isprintable() or not _is_closed(pattern):
-        raise MemoryRefused(f"{pattern!r} is no pattern of paths: write one such as src/api/** or docs/*.md.")
+        raise MemoryRefused(
+            _("{text!r} is no pattern of paths: write one such as src/api/** or docs/*.md.", text=pattern)
+        )
     if (secret := secret_in(pattern)) is not None:
-        raise MemoryRefused(f"This scope looks like {secret}, which I never store: leave it out and try again.")
+        raise MemoryRefused(
+            _("This scope looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
+        )
     return pattern
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from pipeline.models.model import ContextOverflow, ModelError
 
 if TYPE_CHECKING:
@@ -53,28 +54,55 @@ def explained(error: Exception, model: str, where: str, timeout: float) -> Model
     import openai
 
     if means_overflow(error):
-        return ContextOverflow(f"This conversation is larger than the model {model} can read: try /compact.")
+        return ContextOverflow(
+            _("This conversation is larger than the model {model} can read: try /compact.", model=model)
+        )
     if isinstance(error, openai.APITimeoutError | TimeoutError):
-        return ModelError(f"The model {model} did not answer within {round(timeout, 1):g} seconds: try /retry.")
+        return ModelError(
+            _(
+                "The model {model} did not answer within {seconds} seconds: try /retry.",
+                model=model,
+                seconds=f"{round(timeout, 1):g}",
+            )
+        )
     if isinstance(error, openai.APIConnectionError):
         return ModelError(
-            f"The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network."
+            _(
+                "The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network.",
+                where=where,
+            )
         )
     if isinstance(error, openai.APIStatusError):
         return _explained_status(error, model, where)
     if isinstance(error, openai.APIError):  # said in the middle of the stream
         code = loggable(error)["code"]
-        return ModelError(f"The model {model} failed in its answer{f' ({code})' if code else ''}: try /retry.")
-    return ModelError(f"The model {model} sent something that can't be read: try /retry.")
+        return ModelError(
+            _("The model {model} failed in its answer ({code}): try /retry.", model=model, code=code)
+            if code
+            else _("The model {model} failed in its answer: try /retry.", model=model)
+        )
+    return ModelError(_("The model {model} sent something that can't be read: try /retry.", model=model))
 
 
 def _explained_status(error: openai.APIStatusError, model: str, where: str) -> ModelError:
     if error.status_code in (401, 403):
-        return ModelError(f"The model at {where} refuses the key: check OPENAI_API_KEY.")
+        return ModelError(_("The model at {where} refuses the key: check OPENAI_API_KEY.", where=where))
     if error.status_code == 404:
-        return ModelError(f"The model {model} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.")
+        return ModelError(
+            _(
+                "The model {model} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.",
+                model=model,
+                where=where,
+            )
+        )
     if error.status_code == 402 or error.code == "insufficient_quota":
-        return ModelError(f"The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.")
+        return ModelError(
+            _("The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.", where=where)
+        )
     if error.status_code == 429:
-        return ModelError(f"The model at {where} takes no more requests for now: wait a moment, then /retry.")
-    return ModelError(f"The model at {where} answered with error {error.status_code}: try /retry later.")
+        return ModelError(
+            _("The model at {where} takes no more requests for now: wait a moment, then /retry.", where=where)
+        )
+    return ModelError(
+        _("The model at {where} answered with error {status}: try /retry later.", where=where, status=error.status_code)
+    )

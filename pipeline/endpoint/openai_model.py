@@ -11,6 +11,7 @@ import httpx
 import structlog
 
 from config.handles import connections
+from config.texts import _
 from pipeline.endpoint.answer_stream import AnswerStream
 from pipeline.endpoint.client import client_of
 from pipeline.endpoint.known_endpoint import KnownEndpoint
@@ -145,7 +146,7 @@ class OpenAIModel:
             ):
                 unseen = Part.IMAGES in begun.without
                 if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
-                    await request.on_wait("thinking")
+                    await request.on_wait(_("thinking"))
                 async for chunk in begun:
                     heard()
                     piece = answer.take(chunk)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import N_, _
 from pipeline.endpoint.client import client_of
 from pipeline.endpoint.model_errors import loggable
 from pipeline.media.fetching import MediaUnreadable
@@ -70,7 +71,7 @@ class Transcriber:
             raise MediaUnreadable(_explained(error, media, self._model)) from None
         text = str(getattr(said, "text", None) or "").strip()  # nothing checks what arrives
         if not text:
-            raise MediaUnreadable(f"I heard no words in {media.name}: say it again, or write it.")
+            raise MediaUnreadable(_("I heard no words in {name}: say it again, or write it.", name=media.name))
         return text
 
     async def close(self) -> None:
@@ -89,12 +90,14 @@ def _explained(error: Exception, media: Media, model: str) -> str:
     import openai
 
     if isinstance(error, openai.APITimeoutError):
-        return f"I could not listen to {media.name}: {model} took too long; send /retry, or write it."
-    if isinstance(error, openai.APIConnectionError):
-        return f"I could not listen to {media.name}: what hears for me can't be reached; send /retry, or write it."
-    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
-        return (
-            f"I could not listen to {media.name}: {model} is refused there; check LLM_TRANSCRIPTION_MODEL, "
-            "LLM_TRANSCRIPTION_BASE_URL and the key."
+        said = N_("I could not listen to {name}: {model} took too long; send /retry, or write it.")
+    elif isinstance(error, openai.APIConnectionError):
+        said = N_("I could not listen to {name}: what hears for me can't be reached; send /retry, or write it.")
+    elif isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
+        said = N_(
+            "I could not listen to {name}: {model} is refused there; check LLM_TRANSCRIPTION_MODEL,"
+            " LLM_TRANSCRIPTION_BASE_URL and the key."
         )
-    return f"I could not listen to {media.name}: {model} did not take it; send /retry, or write it."
+    else:
+        said = N_("I could not listen to {name}: {model} did not take it; send /retry, or write it.")
+    return _(said, name=media.name, model=model)

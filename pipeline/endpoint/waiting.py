@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from config.texts import _, ngettext
 from memory.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ async def while_loading(connecting: Awaitable[Awaited], on_wait: OnWait | None) 
     """The endpoint that is being connected to; whoever waits longer than a moment for it is told."""
     if on_wait is None:
         return await connecting
-    saying = asyncio.create_task(_say_late(on_wait, "loading the model"))
+    saying = asyncio.create_task(_say_late(on_wait, _("loading the model")))
     try:
         return await connecting
     finally:
@@ -34,7 +35,7 @@ def reading(request: ModelRequest) -> str:
     counter = TokenCounter()
     tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
     tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))
-    return f"reading {tokens:,} tokens"
+    return ngettext("reading {n} token", "reading {n} tokens", tokens)
 
 
 async def _say_late(on_wait: OnWait, what: str) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from config.models import LocalModel, chat_template
+from config.texts import _
 from pipeline.local.engine import EmbeddedModelError, check_package, engine_failure
 from pipeline.local.prompt_state import PromptState
 
@@ -153,12 +154,12 @@ class EmbeddedServer:
         """Why a request got no answer, in one sentence: what became of the model's process."""
         child = self._child
         if child is None:
-            return f"{self.model.name} was stopped while it was at work: try /retry."
+            return _("{model} was stopped while it was at work: try /retry.", model=self.model.name)
         with contextlib.suppress(subprocess.TimeoutExpired):  # its connections end a moment before it does
             await asyncio.to_thread(child.process.wait, _DEATH_SECONDS)
         status = child.process.returncode
         if status is None:
-            return f"{self.model.name} hung up without an answer, but still runs: try /retry."
+            return _("{model} hung up without an answer, but still runs: try /retry.", model=self.model.name)
         if lacking := engine_failure(status, ""):
             return lacking
         if status == -signal.SIGKILL and _killed_for_memory() > child.killed_for_memory:
@@ -166,11 +167,13 @@ class EmbeddedServer:
         if _OUT_OF_MEMORY.search(child.log_tail()):
             return self._no_memory()
         if status == -signal.SIGKILL:
-            return f"The process of {self.model.name} was killed from outside: /retry starts it again."
-        how = signal.strsignal(-status) if status < 0 else f"status {status}"
-        return (
-            f"{self.model.name} crashed ({how}): /retry starts it again; if that happens often, choose another "
-            "model with `mneme setup`."
+            return _("The process of {model} was killed from outside: /retry starts it again.", model=self.model.name)
+        how = signal.strsignal(-status) if status < 0 else _("status {status}", status=status)
+        return _(
+            "{model} crashed ({how}): /retry starts it again; if that happens often, choose another model with"
+            " `mneme setup`.",
+            model=self.model.name,
+            how=how,
         )
 
     async def stop(self) -> None:
@@ -199,12 +202,24 @@ class EmbeddedServer:
         check_package()
         name, path = self.model.name, self.weights
         if not path.is_file():
-            raise EmbeddedModelError(f"The weights of {name} are not at {path}: fetch them with `mneme model pull`.")
+            raise EmbeddedModelError(
+                _(
+                    "The weights of {model} are not at {path}: fetch them with `mneme model pull`.",
+                    model=name,
+                    path=path,
+                )
+            )
         size = path.stat().st_size
         if size != self.model.size_bytes:
             raise EmbeddedModelError(
-                f"{path} has {size} bytes instead of the {self.model.size_bytes} of {name}: "
-                "fetch it afresh with `mneme model pull`."
+                _(
+                    "{path} has {size} bytes instead of the {wanted} of {model}: fetch it afresh with"
+                    " `mneme model pull`.",
+                    path=path,
+                    size=size,
+                    wanted=self.model.size_bytes,
+                    model=name,
+                )
             )
 
     async def _load(self) -> tuple[_Child, str]:
@@ -220,15 +235,21 @@ class EmbeddedServer:
             child.end()
             if isinstance(error, TimeoutError):
                 raise EmbeddedModelError(
-                    f"{self.model.name} was not loaded within {self._load_seconds:g} seconds: try again when "
-                    "the machine is less busy, or choose a smaller model with `mneme setup`."
+                    _(
+                        "{model} was not loaded within {seconds} seconds: try again when the machine is less busy, or"
+                        " choose a smaller model with `mneme setup`.",
+                        model=self.model.name,
+                        seconds=f"{self._load_seconds:g}",
+                    )
                 ) from None
             raise
 
     def _no_memory(self) -> str:
-        return (
-            f"There is not enough memory for {self.model.name}, which takes about "
-            f"{self.model.resident_bytes / 1e9:.1f} GB: free some, or choose a smaller model with `mneme setup`."
+        return _(
+            "There is not enough memory for {model}, which takes about {size} GB: free some, or choose a smaller model"
+            " with `mneme setup`.",
+            model=self.model.name,
+            size=f"{self.model.resident_bytes / 1e9:.1f}",
         )
 
     def _settings(self) -> dict[str, str | int | None]:
@@ -251,8 +272,11 @@ class EmbeddedServer:
         if status == -signal.SIGKILL or _OUT_OF_MEMORY.search(log):
             return self._no_memory()
         logged = _LOGGED_ERROR.search(log)
-        reason = logged.group(1) if logged else error or f"its process ended with status {status}"
-        return (
-            f"{self.model.name} could not be loaded from {self.weights} ({reason.strip().rstrip('.')}): "
-            "check the file, and fetch it afresh if it is damaged, with `mneme model pull`."
+        reason = logged.group(1) if logged else error or _("its process ended with status {status}", status=status)
+        return _(
+            "{model} could not be loaded from {path} ({reason}): check the file, and fetch it afresh if it is damaged,"
+            " with `mneme model pull`.",
+            model=self.model.name,
+            path=self.weights,
+            reason=reason.strip().rstrip("."),
         )

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from config.texts import _
 from pipeline.models.model import ModelError
 
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -39,7 +40,6 @@ _CPU_FLAGS = {"AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "F16C": "f16c",
 
 GET_ENGINE = "`make local` in the checkout, or on a server `sudo deploy/install.sh --local`"
 """How the packages that only the embedded model needs come here."""
-_ANOTHER_MODEL = "connect a model server with `mneme setup`"
 
 
 class EmbeddedModelError(ModelError):
@@ -50,7 +50,10 @@ def check_package() -> None:
     """EmbeddedModelError if the Python package with the engine is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise EmbeddedModelError(
-            f"The embedded model needs the package xllamacpp: run {GET_ENGINE}, or {_ANOTHER_MODEL}."
+            _(
+                "The embedded model needs the package xllamacpp: run `make local` in the checkout, or on a server"
+                " `sudo deploy/install.sh --local`, or connect a model server with `mneme setup`."
+            )
         )
 
 
@@ -69,8 +72,11 @@ def check_engine() -> None:
         )
     except subprocess.TimeoutExpired:
         raise EmbeddedModelError(
-            f"The embedded model's engine did not load within {_PROBE_SECONDS:g} seconds: try again when the machine "
-            f"is less busy, or {_ANOTHER_MODEL}."
+            _(
+                "The embedded model's engine did not load within {seconds} seconds: try again when the machine is less"
+                " busy, or connect a model server with `mneme setup`.",
+                seconds=f"{_PROBE_SECONDS:g}",
+            )
         ) from None
     if tried.returncode != 0:
         lacking = engine_failure(tried.returncode, tried.stderr)
@@ -82,29 +88,43 @@ def check_engine() -> None:
 def engine_failure(status: int | None, said: str) -> str | None:
     """The sentence for what made the engine fail, by its process's exit status and last words; None: something else."""
     if status == -signal.SIGILL:
-        return _processor_lacks("instructions")
+        return _processor_lacks(_("instructions"))
     if missing := _NO_LIBRARY.search(said):
         library = missing[1]
         package = _DEBIAN_PACKAGES.get(library)
         if package is None:
-            return (
-                f"The embedded model needs the shared library {library}: install the package of your system that "
-                "brings it, then make chat again."
+            return _(
+                "The embedded model needs the shared library {library}: install the package of your system that brings"
+                " it, then make chat again.",
+                library=library,
             )
-        return f"The embedded model needs {package}: run apt-get install {package}, then make chat again."
+        return _(
+            "The embedded model needs {package}: run apt-get install {package}, then make chat again.", package=package
+        )
     if old := _TOO_OLD.search(said):
-        return f"The embedded model needs a newer system, one with {old[1]}: upgrade it, or {_ANOTHER_MODEL}."
+        return _(
+            "The embedded model needs a newer system, one with {version}: upgrade it, or connect a model server with"
+            " `mneme setup`.",
+            version=old[1],
+        )
     return None
 
 
 def _unknown(status: int, said: str) -> str:
     last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-    reason = last.rstrip(".") or f"its process ended with status {status}"
-    return f"The embedded model's engine can't be loaded ({reason}): {_ANOTHER_MODEL}."
+    reason = last.rstrip(".") or _("its process ended with status {status}", status=status)
+    return _(
+        "The embedded model's engine can't be loaded ({reason}): connect a model server with `mneme setup`.",
+        reason=reason,
+    )
 
 
 def _processor_lacks(what: str) -> str:
-    return f"This machine's processor lacks {what} that the embedded model's engine needs: {_ANOTHER_MODEL}."
+    return _(
+        "This machine's processor lacks {what} that the embedded model's engine needs: connect a model server with"
+        " `mneme setup`.",
+        what=what,
+    )
 
 
 def _lacking_instructions(system_info: str) -> list[str]:

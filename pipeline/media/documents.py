@@ -10,6 +10,7 @@ from pathlib import Path
 
 import structlog
 
+from config.texts import _
 from memory.media.media import Part
 from pipeline.media.fetching import MediaUnreadable
 from pipeline.media.images import is_other_image
@@ -51,7 +52,7 @@ class DocumentReader:
     async def read(self, name: str, content: bytes) -> Document:
         """The document in a file called `name`. Raises MediaUnreadable."""
         if not content.strip():
-            raise MediaUnreadable(f"{name} is empty.")
+            raise MediaUnreadable(_("{name} is empty.", name=name))
         if b"%PDF-" in content[:1024]:
             async with self._free:
                 pages, count = await self._pages(name, content)
@@ -72,10 +73,14 @@ class DocumentReader:
         )
         try:
             async with asyncio.timeout(self._seconds):
-                said, _ = await child.communicate(content)
+                said, _errors = await child.communicate(content)
         except TimeoutError:
             raise MediaUnreadable(
-                f"{name} took longer than {self._seconds:g} seconds to read: send the pages that matter."
+                _(
+                    "{name} took longer than {seconds} seconds to read: send the pages that matter.",
+                    name=name,
+                    seconds=f"{self._seconds:g}",
+                )
             ) from None
         finally:
             if child.returncode is None:
@@ -87,9 +92,13 @@ class DocumentReader:
             log.warning("pdf_not_read", status=child.returncode)
             answer = {"error": "broken"}
         if answer.get("error") == "locked":
-            raise MediaUnreadable(f"{name} opens with a password only, so I can't read it; send it without one.")
+            raise MediaUnreadable(
+                _("{name} opens with a password only, so I can't read it; send it without one.", name=name)
+            )
         if "error" in answer:
-            raise MediaUnreadable(f"{name} is damaged, or too large to read: save it anew as PDF and send that.")
+            raise MediaUnreadable(
+                _("{name} is damaged, or too large to read: save it anew as PDF and send that.", name=name)
+            )
         return answer["pages"], answer["count"]
 
 
@@ -100,7 +109,9 @@ def _of_pages(name: str, pages: list[str], count: int) -> Document:
         for at, text in enumerate(cut, 1):
             parts.append(Part(f"page {number}" if len(cut) == 1 else f"page {number}, {at} of {len(cut)}", text))
     if not parts:
-        raise MediaUnreadable(f"{name} has pictures of its pages and no text in it: send the pages as photos.")
+        raise MediaUnreadable(
+            _("{name} has pictures of its pages and no text in it: send the pages as photos.", name=name)
+        )
     about = "1 page" if count == 1 else f"{count:,} pages"
     return Document(about if len(pages) == count else f"{about}, of which I read {len(pages):,}", tuple(parts))
 
@@ -109,8 +120,10 @@ def _of_text(name: str, content: bytes) -> Document:
     text = _decoded(content)
     if text is None:
         if is_other_image(content):
-            raise MediaUnreadable(f"{name} is no picture that I can look at: send it as a photo, not as a file.")
-        raise MediaUnreadable(f"I can't read {name}: of documents I read text of every kind, and PDF.")
+            raise MediaUnreadable(
+                _("{name} is no picture that I can look at: send it as a photo, not as a file.", name=name)
+            )
+        raise MediaUnreadable(_("I can't read {name}: of documents I read text of every kind, and PDF.", name=name))
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     lines = text.count("\n") + 1
     about = "1 line" if lines == 1 else f"{lines:,} lines"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -35,5 +36,11 @@ class MediaSources:
         """The bytes. Raises MediaUnreadable."""
         fetch = self._sources.get(media.file.channel)
         if fetch is None:
-            raise MediaUnreadable(f"{media.name} was sent over {media.file.channel}, which does not run here.")
+            raise MediaUnreadable(
+                _(
+                    "{name} was sent over {channel}, which does not run here.",
+                    name=media.name,
+                    channel=media.file.channel,
+                )
+            )
         return await fetch(media)

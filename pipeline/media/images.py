@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.messages import Image
 from pipeline.media.fetching import MediaUnreadable
 
@@ -28,11 +29,19 @@ def is_other_image(content: bytes) -> bool:
     return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])
 
 
-def blind(model: str, what: str) -> str:
-    """What is said where a model does not see."""
-    return (
-        f"The model {model} does not see pictures, so I could not look at {what}: say what is in it, or have LLM_MODEL "
-        "set to a model that sees."
+def blind(model: str, name: str | None = None) -> str:
+    """What is said where a model does not see. name: of the picture, where one is meant."""
+    if name is None:
+        return _(
+            "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"
+            " LLM_MODEL set to a model that sees.",
+            model=model,
+        )
+    return _(
+        "The model {model} does not see pictures, so I could not look at {name}: say what is in it, or have LLM_MODEL"
+        " set to a model that sees.",
+        model=model,
+        name=name,
     )
 
 
@@ -40,10 +49,17 @@ def image_of(media: Media, content: bytes) -> Image:
     """The picture for a model. Raises MediaUnreadable."""
     mime_type = image_type(content)
     if mime_type is None:
-        raise MediaUnreadable(f"{media.name} is no picture that I can look at: send it as a photo, not as a file.")
+        raise MediaUnreadable(
+            _("{name} is no picture that I can look at: send it as a photo, not as a file.", name=media.name)
+        )
     if len(content) > LARGEST_IMAGE:
         raise MediaUnreadable(
-            f"{media.name} is a picture of {len(content) / 1e6:.1f} MB, and models take {LARGEST_IMAGE / 1e6:.1f}: "
-            "send it as a photo, which Telegram makes smaller."
+            _(
+                "{name} is a picture of {size} MB, and models take {most}: send it as a photo, which Telegram makes"
+                " smaller.",
+                name=media.name,
+                size=f"{len(content) / 1e6:.1f}",
+                most=f"{LARGEST_IMAGE / 1e6:.1f}",
+            )
         )
     return Image(mime_type, content)

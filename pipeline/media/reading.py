@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from config.texts import _, ngettext
 from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
@@ -138,7 +139,7 @@ class MediaReader:
             if one.refused is None:
                 read.understood += one.image is None or len(pictures) < room
                 if one.heard and one.is_own_voice:
-                    read.heard.append(f"Heard: {shorten(one.text, HEARD, placeholder=' ...')}")
+                    read.heard.append(_("Heard: {words}", words=shorten(one.text, HEARD, placeholder=" ...")))
             else:
                 read.refused.append(one.refused)
             if one.image is not None and len(pictures) < room:
@@ -153,8 +154,20 @@ class MediaReader:
                 read.messages.insert(0, _message(some[0][1], [one for one, _ in some], marks))
         seen = sum(one.image is not None for one in ones)
         if seen > room:
-            how = f"at {room} of {seen} pictures" if room else "at no more pictures"
-            read.refused.append(f"I could look {how} at once, which is what {budget.model} has room for: send fewer.")
+            read.refused.append(
+                ngettext(
+                    "I could look at {seen} of {n} picture at once, which is what {model} has room for: send fewer.",
+                    "I could look at {seen} of {n} pictures at once, which is what {model} has room for: send fewer.",
+                    seen,
+                    seen=room,
+                    model=budget.model,
+                )
+                if room
+                else _(
+                    "I could look at no more pictures at once, which is what {model} has room for: send fewer.",
+                    model=budget.model,
+                )
+            )
         read.refused = list(dict.fromkeys(read.refused))
         return read
 
@@ -179,13 +192,20 @@ class MediaReader:
         except MediaUnreadable as error:
             why = str(error)
         except TimeoutError:
-            why = f"{media.name} took longer than {SECONDS} seconds to fetch and to read: try /retry."
+            why = ngettext(
+                "{name} took longer than {n} second to fetch and to read: try /retry.",
+                "{name} took longer than {n} seconds to fetch and to read: try /retry.",
+                SECONDS,
+                name=media.name,
+            )
         return _One(media, f"{media.shown}; it could not be read", refused=why)
 
     async def _look_at(self, media: Media, budget: Budget) -> _One:
         kind = media.file.kind
         if kind is MediaKind.OTHER:
-            raise MediaUnreadable(f"I can't watch or open {media.name}: send a photo of it, or say what is in it.")
+            raise MediaUnreadable(
+                _("I can't watch or open {name}: send a photo of it, or say what is in it.", name=media.name)
+            )
         if kind.is_spoken:
             return await self._heard(media, budget)
         if media.about is not None:
@@ -221,8 +241,11 @@ class MediaReader:
         if not parts:
             if not self._hears.hears:
                 raise MediaUnreadable(
-                    f"I can't listen to {media.name}, since no model for that is set: write it, "
-                    "or have LLM_TRANSCRIPTION_MODEL set."
+                    _(
+                        "I can't listen to {name}, since no model for that is set: write it, or have"
+                        " LLM_TRANSCRIPTION_MODEL set.",
+                        name=media.name,
+                    )
                 )
             said = await self._hears.transcribe(media, await self._sources.fetch(media))
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(said), 1)]

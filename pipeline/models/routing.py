@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from config.texts import ngettext
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage
@@ -126,8 +127,11 @@ class ModelRouter:
     async def _check_limit(self) -> None:
         if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
             raise LimitReached(
-                f"Today's limit of {self._daily_limit:,} tokens is used up: I answer again tomorrow, "
-                "or raise DAILY_TOKEN_LIMIT."
+                ngettext(
+                    "Today's limit of {n} token is used up: I answer again tomorrow, or raise DAILY_TOKEN_LIMIT.",
+                    "Today's limit of {n} tokens is used up: I answer again tomorrow, or raise DAILY_TOKEN_LIMIT.",
+                    self._daily_limit,
+                )
             )
 
     async def _meter_call(self, request: ModelRequest, answer: ModelAnswer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.buttons import QuietLine, undo_button
 from memory.errors import MemoryRefused
 from memory.learning.capture import Captured, captured, restated
@@ -74,7 +75,7 @@ class AutoCapture:
                 try:
                     told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:
-                    told = QuietLine(f"Not noted: {error}")
+                    told = QuietLine(_("Not noted: {why}", why=error))
                 if told and self._tell:
                     turn.notices.append(told)
 
@@ -88,9 +89,11 @@ class AutoCapture:
         try:
             change = await self._memory.append(owner, line, Author.CAPTURE)
         except MemoryRefused as error:
-            turn.notices.append(QuietLine(f"Not noted: {error}"))
+            turn.notices.append(QuietLine(_("Not noted: {why}", why=error)))
         else:
-            turn.notices.append(_undoable(f"Noted in MEMORY.md: {what} (/undo takes it back)", change, what))
+            turn.notices.append(
+                _undoable(_("Noted in MEMORY.md: {content} (/undo takes it back)", content=what), change, what)
+            )
 
     async def _learn(self, turn: Turn, found: Captured, speaker: str | None) -> QuietLine | None:
         """Make a memory of what was captured; the line that says so, None for what was known."""
@@ -104,9 +107,13 @@ class AutoCapture:
             turn.written_entries.append(learned.entry.id)
         if learned.superseded is None and learned.known:
             return None
-        said = f"Noted as a {new.kind}: {new.content} (/undo takes it back)"
-        if learned.superseded is not None:
-            said = f"Noted: {new.content} (was: {learned.superseded.content}; /undo takes it back)"
+        if learned.superseded is None:
+            said = _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(new.kind), content=new.content)
+        else:
+            former_content = learned.superseded.content
+            said = _(
+                "Noted: {content} (was: {former}; /undo takes it back)", content=new.content, former=former_content
+            )
         return _undoable(said, learned.change, new.content)
 
     async def _former(self, owner: str, found: Captured, speaker: str | None) -> Entry | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from config.texts import ngettext
 from memory.buttons import QuietLine
 
 if TYPE_CHECKING:
@@ -47,7 +48,13 @@ class AutoCompaction:
         if not done.summarized:
             turn.notices.append(
                 QuietLine(
-                    f"The conversation grew long and no summary could be made: {done.removed} earlier messages "
-                    f"left my view and are kept as {done.archive_name}."
+                    ngettext(
+                        "The conversation grew long and no summary could be made: {n} earlier message left my view and"
+                        " is kept as {name}.",
+                        "The conversation grew long and no summary could be made: {n} earlier messages left my view and"
+                        " are kept as {name}.",
+                        done.removed,
+                        name=done.archive_name,
+                    )
                 )
             )

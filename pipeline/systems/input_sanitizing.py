@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.buttons import QuietLine
 from memory.errors import MnemeError
 from memory.messages import Message, Role
@@ -54,7 +55,7 @@ class InputSanitizing:
         # before anything is fetched: it is kept, also where the turn is stopped meanwhile
         turn.user_messages = _in_order(said)
         if not turn.user_messages:
-            raise EmptyMessage("There is no text in that message: write me something.")
+            raise EmptyMessage(_("There is no text in that message: write me something."))
         understood, refused = sum(len(one.texts) for one in said), list[str]()
         for one in said:
             if one.brought:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import _
 from memory.buttons import THIS_TURN, Button, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Role
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
-
-STOPPED_NOTE = "(stopped)"
 
 
 class ReplyDelivery:
@@ -36,7 +35,7 @@ class ReplyDelivery:
     async def process(self, turn: Turn) -> None:
         """Commit, then deliver. What the turn had said when it was stopped is kept and marked."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
-            text = f"{turn.partial.strip()} {STOPPED_NOTE}"
+            text = f"{turn.partial.strip()} {_('(stopped)')}"
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         waiting = await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.line for notice in waiting]
@@ -78,4 +77,4 @@ def _keyboard(turn: Turn) -> Keyboard:
     rows = rows_of(turn.notices)
     if turn.outcome is not Outcome.FAILED or not turn.user_messages:
         return rows
-    return ((Button("Try again", f"/retry_{THIS_TURN}"),), *rows)
+    return ((Button(_("Try again"), f"/retry_{THIS_TURN}"),), *rows)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import _, ngettext
 from memory.buttons import QuietLine
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
@@ -29,7 +30,6 @@ log = structlog.get_logger(__name__)
 
 SAME_CALL_LIMIT = 3
 """The same tool with the same arguments this many times in a row ends the loop."""
-CUT_OFF_NOTE = "(The answer was cut off here.)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,11 @@ class ToolLoop:
             raise ModelError(await self._recall_only.about(turn.session, asked, str(error))) from error
         except TimeoutError:
             raise LimitReached(
-                f"This took longer than {self._limits.seconds:g} seconds and was ended: "
-                "ask for less at a time, or raise TURN_MAX_SECONDS."
+                _(
+                    "This took longer than {seconds} seconds and was ended: ask for less at a time, or raise"
+                    " TURN_MAX_SECONDS.",
+                    seconds=f"{self._limits.seconds:g}",
+                )
             ) from None
 
     async def _loop(self, turn: Turn) -> None:
@@ -104,8 +107,8 @@ class ToolLoop:
     async def _why_unseen(self) -> str:
         """Why the answer was given without the pictures."""
         if await self._model.sees():
-            return "The model could not take the picture: send it as a photo, or say what is in it."
-        return blind(self._model.name, "the picture")
+            return _("The model could not take the picture: send it as a photo, or say what is in it.")
+        return blind(self._model.name)
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
@@ -120,7 +123,9 @@ class ToolLoop:
             log.warning("unusable_answer", finish=str(answer.finish), characters=len(answer.text))
             answer = await self._ask_again(turn, messages, used, answer)
         if not _says_something(answer):
-            raise EmptyAnswer(f"The model {answer.model} gave an empty answer twice: send /retry or rephrase.")
+            raise EmptyAnswer(
+                _("The model {model} gave an empty answer twice: send /retry or rephrase.", model=answer.model)
+            )
         return answer
 
     async def _ask_again(self, turn: Turn, messages: list[Message], used: _Used, first: ModelAnswer) -> ModelAnswer:
@@ -135,8 +140,13 @@ class ToolLoop:
     async def _ask(self, turn: Turn, messages: list[Message], used: _Used) -> ModelAnswer:
         if used.model_calls >= self._limits.model_calls:
             raise LimitReached(
-                f"I called the model {self._limits.model_calls} times without coming to an end: "
-                "ask in smaller steps, or raise TURN_MAX_MODEL_CALLS."
+                ngettext(
+                    "I called the model {n} time without coming to an end: ask in smaller steps, or raise"
+                    " TURN_MAX_MODEL_CALLS.",
+                    "I called the model {n} times without coming to an end: ask in smaller steps, or raise"
+                    " TURN_MAX_MODEL_CALLS.",
+                    self._limits.model_calls,
+                )
             )
         used.model_calls += 1
         turn.partial = ""
@@ -158,11 +168,18 @@ class ToolLoop:
             used.repeats = used.repeats + 1 if same else 1
             used.last_call = (call.name, call.arguments)
             if used.repeats >= SAME_CALL_LIMIT:
-                raise LimitReached(f"I went in circles, calling {call.name} with the same words: rephrase, or /retry.")
+                raise LimitReached(
+                    _("I went in circles, calling {tool} with the same words: rephrase, or /retry.", tool=call.name)
+                )
         if used.tool_calls > self._limits.tool_calls:
             raise LimitReached(
-                f"This needed more than {self._limits.tool_calls} tool calls and was ended: "
-                "ask in smaller steps, or raise TURN_MAX_TOOL_CALLS."
+                ngettext(
+                    "This needed more than {n} tool call and was ended: ask in smaller steps, or raise"
+                    " TURN_MAX_TOOL_CALLS.",
+                    "This needed more than {n} tool calls and was ended: ask in smaller steps, or raise"
+                    " TURN_MAX_TOOL_CALLS.",
+                    self._limits.tool_calls,
+                )
             )
 
     async def _execute(self, turn: Turn, budget: Budget, answer: ModelAnswer) -> None:
@@ -203,7 +220,7 @@ class ToolLoop:
     def _finish(self, turn: Turn, answer: ModelAnswer) -> None:
         text = answer.text.strip()
         if not answer.is_whole:
-            text = f"{text}\n\n{CUT_OFF_NOTE}"
+            text = f"{text}\n\n{_('(The answer was cut off here.)')}"
         turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         turn.partial = ""
 

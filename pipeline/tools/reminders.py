@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from config.texts import N_, _, speaking
 from memory.messages import Passage, Provenance
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Offer
@@ -23,6 +24,14 @@ Days = Annotated[
     Field(description="with weekly: mon, fri"),
 ]
 
+_WHY = {
+    Provenance.FILE: N_("You did not write all of what I have just read (file), so I ask first."),
+    Provenance.WEB: N_("You did not write all of what I have just read (web), so I ask first."),
+    Provenance.FORWARDED: N_("You did not write all of what I have just read (forwarded), so I ask first."),
+    Provenance.FOREIGN: N_("You did not write all of what I have just read (foreign), so I ask first."),
+}
+"""Why a reminder is only offered, by what the model had read."""
+
 
 def reminder_tools(reminders: Reminders) -> list[Tool]:
     """The tools over the reminders of the calling session's owner, who is told in that session."""
@@ -37,8 +46,9 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
         """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
         wish = reminders.read(text, when, Repeat(repeat), days)
         if not context.trusted:
-            why = f"You did not write all of what I have just read ({context.provenance}), so I ask first."
-            offered = await reminders.offer(context.owner, context.session_id, wish, Offer(why))
+            with speaking(context.language):
+                offer = Offer(_(_WHY[context.provenance]), context.language)
+            offered = await reminders.offer(context.owner, context.session_id, wish, offer)
             return (
                 f"not set yet: {context.provenance} text is in view, so the user is asked under your answer, and taps "
                 f"/remind_{offered.id} to have it set: {line(offered)}"

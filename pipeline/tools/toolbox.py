@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
+from config.texts import SOURCE, speaking, spoken
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance
 from pipeline.models.model import ToolSpec
@@ -50,7 +51,8 @@ class ToolContext:
     typed: the person typed something in this turn; without that no tool may write memory. provenance: the worst of all
     that the model reads, such as of a forwarded text that could speak through it. written: the entries that
     the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has recalled
-    already, since each counts once a turn. inbox_ids: the updates that the turn answers.
+    already, since each counts once a turn. inbox_ids: the updates that the turn answers. language: of what a tool
+    leaves for the person to read; what it answers is for the model, and English.
     """
 
     owner: str
@@ -60,6 +62,7 @@ class ToolContext:
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
     inbox_ids: tuple[int, ...] = ()
+    language: str = field(default_factory=spoken)
 
     @property
     def trusted(self) -> bool:
@@ -182,7 +185,7 @@ class Toolbox:
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
                 "stands; look at it, and call again only if something is missing."
             )
-        with self._effects.caused_by(causes):
+        with self._effects.caused_by(causes), speaking(SOURCE):
             result = await tool.run(context, call.arguments)
         return result if isinstance(result, Passage) else Passage(result)
 

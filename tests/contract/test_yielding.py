@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot.jobs.background
+from bot.chat.languages import Languages
 from bot.jobs.background import BackgroundConsolidation
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
+from memory.service.preferences import PreferenceStore
 from pipeline.endpoint.known_endpoint import Endpoint
 from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.models.model import ModelRequest
@@ -98,7 +100,9 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
         return (await yielding.complete(request(text, background=True))).completion
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)
-    background = BackgroundConsolidation(bench.service, bench.notices, yielding.quiet)
+    background = BackgroundConsolidation(
+        bench.service, bench.notices, Languages(PreferenceStore(database)), yielding.quiet
+    )
     session = await bench.store.session()
     await bench.store.exchange(session, "I live in Kyiv.", "I see.")
     assert await bench.service.mark_current_due(session) is not None

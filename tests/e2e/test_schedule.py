@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from apscheduler.triggers.cron import CronTrigger
 
+from bot.chat.languages import Languages
 from bot.jobs.schedule import WEEKLY, WeeklyHour, WeeklySchedule, next_hour
 from bot.services import memory_services
 from config.settings import Settings
@@ -34,7 +35,9 @@ OWNER = "console:local"
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = memory_services(Settings(), database, TokenCounter(), clock)
-    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, clock, WeeklyHour(day, hour, ZoneInfo("UTC")))
+    at = WeeklyHour(day, hour, ZoneInfo("UTC"))
+    languages = Languages(memory.preferences)
+    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
 
 
 @pytest.fixture

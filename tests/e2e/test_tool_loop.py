@@ -182,7 +182,7 @@ async def test_repeated_questions_count_as_calls_of_the_model_too(start: OpenApp
     model.otherwise = lambda _: Says("")
     async with start(turn_max_model_calls=1) as app:
         said = await Person(app).says("Hello")
-    assert said.startswith("I called the model 1 times")
+    assert said.startswith("I called the model 1 time without")
     assert len(model.requests) == 1
 
 
