@@ -1,0 +1,134 @@
+"""What a person reads is in the language of the chat, and what a model reads is English, whatever is spoken there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+import config.texts
+from memory.messages import Provenance
+from memory.store.entry import Kind, NewEntry
+from tests.support.consolidating import answered
+from tests.support.fakes import Person
+from tests.support.reminding import is_set, memory_of
+from tests.support.servers.model import Calls, Says
+from tests.support.tool_use import OWNER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+
+GERMAN = {
+    "You did not write all of what I have just read (forwarded), so I ask first.": "Nicht alles schriebst du selbst.",
+    "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.": "{why} Am {hour} erinnern an {text}?",
+    "Nothing is called {name!r}: see /memory for what there is.": "Nichts heißt {name!r}.",
+    "Learned: {learned} (/undo takes it back)": "Gelernt: {learned}",
+    "**Reminder**: {text}": "**Erinnerung**: {text}",
+    "This ends on {day}.": "Das endet am {day}.",
+    "Memory tidied; {what}. Nothing was deleted (/undo takes it back).": "Aufgeräumt; {what}.",
+    "merged as duplicates: {names}": "gleich waren {names}",
+    "The model {model} gave an empty answer twice: send /retry or rephrase.": "{model} schwieg zweimal.",
+}
+
+
+@pytest.fixture
+def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A catalogue of the few texts that are looked for."""
+    plural = 'msgid_plural "Learned: {learned} (/undo, sent {n} times, takes it back)"\nmsgstr[0] "'
+    lines = ['msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n']
+    for text, said in GERMAN.items():
+        given = f'{plural}{said}"\nmsgstr[1] "{said}"' if text.startswith("Learned") else f'msgstr "{said}"'
+        lines.append(f'msgid "{text}"\n{given}\n')
+    (tmp_path / "de.po").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr(config.texts, "LOCALES", tmp_path)
+    kept = config.texts._catalogue  # noqa: SLF001  # what was read is kept as long as the process
+    kept.cache_clear()
+    yield
+    kept.cache_clear()
+
+
+@pytest.fixture
+async def person(app: App, german: None) -> Person:
+    """Somebody who has asked for German."""
+    await memory_of(app).preferences.change(OWNER, language="de")
+    return Person(app)
+
+
+async def test_a_tool_answers_in_english_and_what_it_leaves_for_the_person_is_in_their_language(
+    person: Person, model: ModelServer
+) -> None:
+    await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
+    arguments = {"text": "party", "when": "2026-02-08T17:00"}
+    model.script(Calls((("reminder_set", arguments),)), Says("Fine."))
+    said = await person.says("Remind me of that an hour before")
+    assert said == "Fine.\n\n_Nicht alles schriebst du selbst. Am Sonntag, 8. Februar 2026, 17:00 erinnern an party?_"
+    answer = str(model.requests[-1].last)
+    assert answer.startswith("not set yet: forwarded text is in view")
+    assert answer.endswith(": #1, Sunday, 8 February 2026, 17:00 (UTC): party")
+
+
+async def test_the_same_refusal_is_english_for_a_model_and_translated_for_a_person(
+    person: Person, model: ModelServer
+) -> None:
+    model.script(Calls((("note_write", {"name": "tea", "content": "green"}),)), Says("It is not there."))
+    await person.says("Change the note on tea")
+    assert "error: Nothing is called 'tea': see /memory for what there is." in str(model.requests[-1].last)
+    assert await person.says("/memory tea") == "Nichts heißt 'tea'."
+
+
+async def test_why_a_turn_failed_is_said_in_the_language_of_the_chat(person: Person, model: ModelServer) -> None:
+    model.otherwise = lambda _: Says("")
+    assert await person.says("Hello") == f"{person.app.model.name} schwieg zweimal."
+
+
+async def test_what_is_learned_in_the_background_is_told_in_the_language_of_the_chat(
+    person: Person, model: ModelServer
+) -> None:
+    model.consolidation = lambda _: Says("garbage")
+    await person.says("I live in Kyiv.")
+    await person.says("/new")
+    lives = ("home city", "The user lives in Kyiv.")
+    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, lives))
+    await person.app.background.run_pending()
+    assert "_Gelernt: The user lives in Kyiv._" in await person.says("And now?")
+
+
+async def test_a_reminder_and_the_offer_of_one_come_in_the_language_of_the_chat(
+    app: App, person: Person, clock: FakeClock
+) -> None:
+    await person.says("hello")
+    ends = datetime(2026, 3, 1, tzinfo=UTC)
+    passport = NewEntry("The passport ends", name="passport", kind=Kind.FACT, valid_until=ends)
+    await memory_of(app).entries.add(OWNER, passport)
+    await memory_of(app).near_dates.offer()
+    assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
+    await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
+    clock.forward(hours=1)
+    ((_due, told),) = await app.telling.due_in(OWNER)
+    assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
+
+
+async def test_what_the_weekly_tidying_did_is_told_in_the_language_of_each_chat(
+    start: OpenApp, german: None, clock: FakeClock
+) -> None:
+    async with start() as app:
+        memory = memory_of(app)
+        await memory.preferences.change(OWNER, language="de")
+        for owner in (OWNER, "console:other"):
+            for name in ("tea", "green tea"):
+                await memory.entries.add(owner, NewEntry("I like green tea", name=name, kind=Kind.FACT))
+        await app.schedule.run_if_due()
+        clock.forward(days=7)
+        assert await app.schedule.run_if_due()
+        told = [(await memory.notices.waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
+    assert told == [
+        "Aufgeräumt; gleich waren green tea.",
+        "Memory tidied; merged as duplicates: green tea. Nothing was deleted (/undo takes it back).",
+    ]
