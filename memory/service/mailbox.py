@@ -80,10 +80,12 @@ class Mailbox:
                 rows,
             )
 
-    async def waiting(self) -> list[InboxItem]:
-        """Updates that no turn has finished, oldest first."""
+    async def waiting(self, but: Iterable[int] = ()) -> list[InboxItem]:
+        """Updates that no turn has finished, oldest first. but: without those of these ids."""
         rows = await self._database.rows(
-            "SELECT * FROM inbox WHERE channel = ? AND state <> 'done' ORDER BY id", (self._channel,)
+            "SELECT * FROM inbox WHERE channel = ? AND state <> 'done'"
+            " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (self._channel, json.dumps(list(but))),
         )
         return [
             InboxItem(
