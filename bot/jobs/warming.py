@@ -8,7 +8,7 @@ from memory.learning.capture import captured
 from pipeline.endpoint.client import load_sdk
 
 _GREETING = "Hello."
-"""What reads the phrases of the languages that are written in Latin letters; the others are read at their first word."""
+"""Has the phrases of the languages in Latin letters read; those of others are read at their first word."""
 
 
 async def warm_up() -> None:

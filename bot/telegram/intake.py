@@ -100,6 +100,7 @@ class Intake:
             letter = alone or self._of_album(read)
             if letter is None:
                 await self._door.see_group(read)
+                await self._hold_of_album(update, read)
             elif await self._door.admits(letter):
                 arrival = letter.arrival
                 kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
@@ -122,8 +123,17 @@ class Intake:
                 continue
             if letter is not None and not letter.private:
                 self._albums.add(letter.arrival.album)
+                found += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
             found.append((update, read, letter))
         return found
+
+    async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
+        """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
+        letter = self._letters.if_meant(read)
+        if letter is None or letter.private or letter.edited or letter.arrival.album is None:
+            return
+        if await self._door.admits(letter):
+            self._albums.hold(letter.arrival.album, update)
 
     def _of_album(self, read: Update) -> Letter | None:
         """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
@@ -136,7 +146,12 @@ class Intake:
         # not the error's own words: they may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
         sender = sender_of(update, self._channel)
-        if sender is not None and sender.private and await self._door.admits(sender):
+        if sender is None:
+            return
+        admitted = await self._door.admits(sender)
+        if sender.press is not None:  # nothing of it is lost: it is pressed again, or typed
+            self._presses.refuse_unread(sender, admitted=admitted)
+        elif sender.private and admitted:
             session_id = sender.arrival.address.session_id
             with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
                 told = _(_UNREADABLE, number=update.id)
@@ -155,6 +170,7 @@ class Intake:
         """Take whatever waits in the inbox and is in nobody's hands. What goes wrong here is tried again."""
         try:
             await self._finish_shown()
+            self._albums.let_go()
             # asked before the inbox is read: what is finished in between is then in neither
             in_hand = self._runner.in_hand() | self._presses.in_hand() | self._channel.shown
             in_hand = in_hand.union(*(ids for _, ids in self._handing.values()))

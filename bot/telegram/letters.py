@@ -50,6 +50,10 @@ class Letters:
         payload, letter = self._at_hand.pop(item.update_id, ("", None))
         return letter if payload == item.payload else self.kept(item.payload)
 
+    def if_meant(self, update: Update) -> Letter | None:
+        """The letter that an update would be if it were meant for us."""
+        return letter_of(update, self._me, self._channel, self._known, kept=True)
+
     def kept(self, payload: str) -> Letter | None:
         """The letter in an update that was found to be meant for us when it came."""
-        return letter_of(read_update(payload, self._bot), self._me, self._channel, self._known, kept=True)
+        return self.if_meant(read_update(payload, self._bot))
