@@ -135,6 +135,7 @@ async def run_telegram(app: App) -> None:
             await app.reminding.close()
             await intake.close()
             await app.runner.close()
+            await channel.close()
             await outbox.close()
 
 

@@ -190,6 +190,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
         speaker=None if private else plain_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
         message_id=str(message.message_id),
+        pressed=True,
         language=query.from_user.language_code,
     )
     return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))

@@ -146,6 +146,27 @@ class Mailbox:
             (self._channel, session_id, message_id),
         )
 
+    async def reactions(self) -> list[tuple[str, str]]:
+        """The messages that a reaction of ours may stand at, by session and the channel's id."""
+        rows = await self._database.rows(
+            "SELECT session_id, message_id FROM reactions WHERE channel = ?", (self._channel,)
+        )
+        return [(row["session_id"], row["message_id"]) for row in rows]
+
+    async def keep_reaction(self, session_id: str, message_id: str) -> None:
+        """Remember that a message is to get a reaction, until it is taken away."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO reactions (channel, session_id, message_id) VALUES (?, ?, ?)",
+            (self._channel, session_id, message_id),
+        )
+
+    async def drop_reaction(self, session_id: str, message_id: str) -> None:
+        """There is no reaction of ours at a message any more."""
+        await self._database.write(
+            "DELETE FROM reactions WHERE channel = ? AND session_id = ? AND message_id = ?",
+            (self._channel, session_id, message_id),
+        )
+
     async def hold(self, ids: Iterable[int]) -> None:
         """Let updates wait for the user's next message, also over a restart."""
         await self._set_state(ids, "held")
