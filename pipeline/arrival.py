@@ -25,8 +25,9 @@ class Arrival:
     message that it answers, for the model to read and not to be kept. files: what came with it; album: what the
     messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of what
     is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
-    answer takes, since a button under it was pressed. language: what its sender reads, as a tag of their program's; one
-    of ours once a session has taken it.
+    answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
+    of the message with the button. language: what its sender reads, as a tag of their program's; one of ours once a
+    session has taken it.
     """
 
     address: Address
@@ -45,6 +46,7 @@ class Arrival:
     origin: str | None = None
     media: tuple[int, ...] = ()
     replaces: str | None = None
+    pressed: bool = False
     language: str | None = None
 
     @property
@@ -77,6 +79,12 @@ class Channel(Protocol):
 
     async def is_owner(self, arrival: Arrival) -> bool:
         """Whether the bot belongs to who sent it."""
+
+    def waits(self, arrival: Arrival) -> None:
+        """An arrival waits behind a running turn."""
+
+    def begins(self, arrival: Arrival) -> None:
+        """The turn of an arrival begins, whether or not it has waited."""
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message, also over a restart."""

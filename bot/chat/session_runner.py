@@ -101,6 +101,8 @@ class SessionRunner:
                 refused.append(arrival)
             else:
                 lane.waiting.append(arrival)
+                if lane.turn is not None and not arrival.held:
+                    arrival.channel.waits(arrival)
         return refused
 
     def in_hand(self) -> set[int]:
@@ -158,6 +160,8 @@ class SessionRunner:
 
     async def _next_step(self, lane: Lane, session: Session) -> None:
         merged = lane.working = self._next(lane)
+        for arrival in merged:
+            arrival.channel.begins(arrival)
         first = merged[0]
         command = self._commands.called_by(first)
         if command is not None:

@@ -60,6 +60,12 @@ class ConsoleChannel:
         """Who sits at the machine has it all."""
         return True
 
+    def waits(self, arrival: Arrival) -> None:
+        """Show nothing: what was typed stands on the screen."""
+
+    def begins(self, arrival: Arrival) -> None:
+        """Show nothing."""
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Nothing to keep: what was typed is in memory and on the screen."""
 

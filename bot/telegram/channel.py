@@ -16,6 +16,7 @@ from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send
 from bot.telegram.layout import laid_out
 from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
+from bot.telegram.reactions import Reactions
 from bot.telegram.rendering import Chunk, render
 from config.texts import N_, SOURCE, _, speaking
 from memory.errors import StoreError
@@ -54,6 +55,7 @@ class TelegramChannel:
         self._outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
         self._pace = Pace()
+        self._reactions = Reactions(bot, mailbox, self._pace)
         self._left: dict[str, str] = {}
         self.shown: set[int] = set()
         """Inbox ids whose answer was shown and could not be committed: they are only still to be marked as done."""
@@ -61,6 +63,11 @@ class TelegramChannel:
     async def start(self) -> None:
         """Learn of the previews that an earlier run left in the chats: its turns' new answers grow out of them."""
         self._left = await self._mailbox.previews()
+        await self._reactions.start()
+
+    async def close(self) -> None:
+        """Show nothing more."""
+        await self._reactions.close()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """Where a turn's reply goes."""
@@ -96,6 +103,14 @@ class TelegramChannel:
     async def is_owner(self, arrival: Arrival) -> bool:
         """Who has claimed the bot, or stands in TELEGRAM_ALLOWED_IDS."""
         return await self._door.is_owner(int(arrival.speaker_id or 0))
+
+    def waits(self, arrival: Arrival) -> None:
+        """Show that a message is seen which waits for its turn."""
+        self._reactions.waits(arrival)
+
+    def begins(self, arrival: Arrival) -> None:
+        """That its turn begins, the typing shows."""
+        self._reactions.begins(arrival)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message."""

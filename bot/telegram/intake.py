@@ -12,8 +12,9 @@ import structlog
 
 from bot.chat.commands import parse_command
 from bot.chat.conversation_commands import STOP
+from bot.telegram.letters import Letters
 from bot.telegram.presses import Presses
-from bot.telegram.updates import as_new, letter_of, read_update, sender_of
+from bot.telegram.updates import as_new, sender_of
 from config.texts import N_, _, speaking
 from memory.errors import StoreError
 from memory.messages import Provenance
@@ -61,13 +62,12 @@ class Intake:
         self, channel: TelegramChannel, me: User, mailbox: Mailbox, door: Door, runner: SessionRunner, albums: Albums
     ) -> None:
         self._channel = channel
-        self._bot = me.get_bot()
-        self._me = me
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
         self._albums = albums
-        self._presses = Presses(self._bot, mailbox, door, runner)
+        self._letters = Letters(me, channel, runner.commands, albums)
+        self._presses = Presses(me.get_bot(), mailbox, door, runner)
         self._next_look = SWEEP_PAUSE
         self._arrived = asyncio.Event()
         self._tries: dict[int, _Tries] = {}
@@ -100,9 +100,11 @@ class Intake:
             letter = alone or self._of_album(read)
             if letter is None:
                 await self._door.see_group(read)
+                await self._hold_of_album(update, read)
             elif await self._door.admits(letter):
                 arrival = letter.arrival
                 kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
+                self._letters.keep(update, letter)
             elif letter.press is not None:
                 self._presses.turn_away(letter)
             else:
@@ -115,28 +117,41 @@ class Intake:
         found = []
         for update in updates:
             try:
-                read = read_update(update.payload, self._bot)
-                letter = letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
+                read, letter = self._letters.read(update)
             except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
                 await self._set_aside(update, error)
                 continue
             if letter is not None and not letter.private:
                 self._albums.add(letter.arrival.album)
+                found += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
             found.append((update, read, letter))
         return found
+
+    async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
+        """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
+        letter = self._letters.if_meant(read)
+        if letter is None or letter.private or letter.edited or letter.arrival.album is None:
+            return
+        if await self._door.admits(letter):
+            self._albums.hold(letter.arrival.album, update)
 
     def _of_album(self, read: Update) -> Letter | None:
         """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
         message = read.message or read.edited_message
         if message is None or message.media_group_id not in self._albums:
             return None
-        return letter_of(read, self._me, self._channel, self._runner.commands, self._albums)
+        return self._letters.in_update(read)
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
         # not the error's own words: they may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
         sender = sender_of(update, self._channel)
-        if sender is not None and sender.private and await self._door.admits(sender):
+        if sender is None:
+            return
+        admitted = await self._door.admits(sender)
+        if sender.press is not None:  # nothing of it is lost: it is pressed again, or typed
+            self._presses.refuse_unread(sender, admitted=admitted)
+        elif sender.private and admitted:
             session_id = sender.arrival.address.session_id
             with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
                 told = _(_UNREADABLE, number=update.id)
@@ -155,16 +170,17 @@ class Intake:
         """Take whatever waits in the inbox and is in nobody's hands. What goes wrong here is tried again."""
         try:
             await self._finish_shown()
+            self._albums.let_go()
             # asked before the inbox is read: what is finished in between is then in neither
-            in_hand = self._runner.in_hand() | self._presses.in_hand()
+            in_hand = self._runner.in_hand() | self._presses.in_hand() | self._channel.shown
             in_hand = in_hand.union(*(ids for _, ids in self._handing.values()))
-            waiting = await self._mailbox.waiting()
+            waiting = await self._mailbox.waiting(but=in_hand)
         except Exception:
             log.exception("inbox_unreadable")
             return
-        self._tries = {item.id: self._tries[item.id] for item in waiting if item.id in self._tries}
-        in_hand |= self._channel.shown
-        free = [item for item in waiting if item.id not in in_hand and self._may_be_taken(item)]
+        known = in_hand.union(item.id for item in waiting)
+        self._tries = {inbox_id: tries for inbox_id, tries in self._tries.items() if inbox_id in known}
+        free = [item for item in waiting if self._may_be_taken(item)]
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
@@ -226,7 +242,7 @@ class Intake:
         arrivals: dict[int, Arrival] = {}
         for item in items:
             try:
-                letter = self._letter(item.payload)
+                letter = self._letters.of_item(item)
                 # who was let in then may have been shut out since
                 if letter is None or not await self._door.admits(letter):
                     await self._mailbox.done([item.id])
@@ -269,15 +285,10 @@ class Intake:
                 await self._channel.say(edit, _(_TOO_LATE))
         return None
 
-    def _letter(self, payload: str) -> Letter | None:
-        """What is meant for us in an update that was kept."""
-        read = read_update(payload, self._bot)
-        return letter_of(read, self._me, self._channel, self._runner.commands, kept=True)
-
     def _arrival_of(self, payload: str) -> Arrival | None:
         """What an earlier update said; None for one that was emptied since."""
         with contextlib.suppress(Exception):
-            letter = self._letter(payload)
+            letter = self._letters.kept(payload)
             return letter.arrival if letter is not None else None
         return None
 

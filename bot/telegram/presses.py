@@ -39,6 +39,7 @@ _TOO_LATE = N_("The time for that button is over: ask again.")
 _BEFORE = N_("That was pressed already.")
 _NOT_YOURS = N_("In a group such a button is for its administrators, or for whoever asked.")
 _NOT_LET_IN = N_("This bot is private.")
+_UNREAD = N_("I could not read that press: send the command instead, /help shows them all.")
 
 
 class Presses:
@@ -60,8 +61,19 @@ class Presses:
     def turn_away(self, letter: Letter) -> None:
         """Answer the press of somebody who may not come in; nothing of it is kept."""
         if self._turned_away.add(letter.user_id) <= MOST_TURNED_AWAY:
-            with speaking(known_language(letter.arrival.language) or SOURCE):
-                self._begin(self._answer(letter, _(_NOT_LET_IN)))
+            self._tell(letter, _NOT_LET_IN)
+
+    def refuse_unread(self, letter: Letter, *, admitted: bool) -> None:
+        """Answer a press that can't be read, which would be shown as awaited for long; nothing of it is kept."""
+        if admitted:
+            self._tell(letter, _UNREAD)
+        else:
+            self.turn_away(letter)
+
+    def _tell(self, letter: Letter, text: str) -> None:
+        """Answer a press that is not taken, in the language that its sender's program is set to."""
+        with speaking(known_language(letter.arrival.language) or SOURCE):
+            self._begin(self._answer(letter, _(text)))
 
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 from telegram.request import HTTPXRequest
 
+from bot.jobs.warming import warm_up
 from bot.telegram import CHANNEL
 from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.channel import TelegramChannel
@@ -100,6 +102,7 @@ async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses the token."""
     bot = telegram_bot(app.settings)
     pulse = app.health.updates
+    warming = asyncio.create_task(warm_up(), name="warming")
     async with _introduced(bot, pulse) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
@@ -128,9 +131,11 @@ async def run_telegram(app: App) -> None:
         except InvalidToken as error:
             raise _wrong_token() from error
         finally:
+            warming.cancel()
             await app.reminding.close()
             await intake.close()
             await app.runner.close()
+            await channel.close()
             await outbox.close()
 
 

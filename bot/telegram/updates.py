@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -85,16 +85,40 @@ def as_new(payload: str) -> str:
 
 
 def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
-    """An empty letter that tells whose message an unreadable update is; None where not even that can be read."""
+    """An empty letter that tells whose an unreadable update is; None where not even that can be read.
+
+    A press can be answered as soon as its number can be read; whose it is, or where, may then be unknown: 0.
+    """
     said = json.loads(update.payload)
+    if isinstance(query := said.get("callback_query"), dict):
+        return _press_of(query, channel)
     message = said.get("message") or said.get("edited_message")
     try:
-        chat, sender = message["chat"], message["from"]
-        address = Address(CHANNEL, str(int(chat["id"])))
-        arrival = Arrival(address, "", Provenance.TYPED, datetime.now(UTC), channel)
-        return Letter(arrival, int(sender["id"]), chat["type"] == ChatType.PRIVATE, edited=False)
+        chat, user = int(message["chat"]["id"]), int(message["from"]["id"])
+        private = message["chat"]["type"] == ChatType.PRIVATE
+        return Letter(_unread(chat, channel), user, private, edited=False)
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _press_of(query: dict[str, Any], channel: Channel) -> Letter | None:
+    if not isinstance(query.get("id"), str):
+        return None
+    sender, message = query.get("from"), query.get("message")
+    user, chat = _number(sender), _number(message.get("chat") if isinstance(message, dict) else None)
+    language = sender.get("language_code") if isinstance(sender, dict) else None
+    arrival = replace(_unread(chat, channel), language=language if isinstance(language, str) else None)
+    return Letter(arrival, user, private=user == chat, edited=False, press=Press(query["id"], ""))
+
+
+def _unread(chat: int, channel: Channel) -> Arrival:
+    return Arrival(Address(CHANNEL, str(chat)), "", Provenance.TYPED, datetime.now(UTC), channel)
+
+
+def _number(of: object) -> int:
+    """The id of a chat or of a person in Telegram's JSON; 0 where there is none."""
+    number = of.get("id") if isinstance(of, dict) else None
+    return number if isinstance(number, int) else 0
 
 
 def letter_of(
@@ -166,6 +190,7 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
         speaker=None if private else plain_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
         message_id=str(message.message_id),
+        pressed=True,
         language=query.from_user.language_code,
     )
     return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))

@@ -80,10 +80,12 @@ class Mailbox:
                 rows,
             )
 
-    async def waiting(self) -> list[InboxItem]:
-        """Updates that no turn has finished, oldest first."""
+    async def waiting(self, but: Iterable[int] = ()) -> list[InboxItem]:
+        """Updates that no turn has finished, oldest first. but: without those of these ids."""
         rows = await self._database.rows(
-            "SELECT * FROM inbox WHERE channel = ? AND state <> 'done' ORDER BY id", (self._channel,)
+            "SELECT * FROM inbox WHERE channel = ? AND state <> 'done'"
+            " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (self._channel, json.dumps(list(but))),
         )
         return [
             InboxItem(
@@ -141,6 +143,27 @@ class Mailbox:
         """Remember the message that is to become the reply, until a turn of the session is committed with it."""
         await self._database.write(
             "INSERT OR REPLACE INTO previews (channel, session_id, message_id) VALUES (?, ?, ?)",
+            (self._channel, session_id, message_id),
+        )
+
+    async def reactions(self) -> list[tuple[str, str]]:
+        """The messages that a reaction of ours may stand at, by session and the channel's id."""
+        rows = await self._database.rows(
+            "SELECT session_id, message_id FROM reactions WHERE channel = ?", (self._channel,)
+        )
+        return [(row["session_id"], row["message_id"]) for row in rows]
+
+    async def keep_reaction(self, session_id: str, message_id: str) -> None:
+        """Remember that a message is to get a reaction, until it is taken away."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO reactions (channel, session_id, message_id) VALUES (?, ?, ?)",
+            (self._channel, session_id, message_id),
+        )
+
+    async def drop_reaction(self, session_id: str, message_id: str) -> None:
+        """There is no reaction of ours at a message any more."""
+        await self._database.write(
+            "DELETE FROM reactions WHERE channel = ? AND session_id = ? AND message_id = ?",
             (self._channel, session_id, message_id),
         )
 

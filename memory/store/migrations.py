@@ -637,6 +637,18 @@ PREFERENCES: Migration = (
     """,
 )
 
+REACTIONS: Migration = (
+    # the messages that a reaction of ours may stand at while they wait for their turn
+    """
+    CREATE TABLE reactions (
+        channel TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        PRIMARY KEY (channel, session_id, message_id)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -662,4 +674,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     STRANGERS,
     REMINDERS,
     PREFERENCES,
+    REACTIONS,
 )

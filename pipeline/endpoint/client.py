@@ -16,6 +16,11 @@ CONNECTING = 5.0
 """Seconds that a connection may take where nothing else is said."""
 
 
+def load_sdk() -> None:
+    """Import the SDK, which takes a second: a program that stays does it before anybody waits for an answer."""
+    import openai  # noqa: F401  # for those that use it
+
+
 def client_of(
     endpoint: Endpoint,
     *,

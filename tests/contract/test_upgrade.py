@@ -78,6 +78,8 @@ WRITTEN = {
             VALUES (1, 1, 'telegram:1', 'Feed the bees', 'daily', '2026-03-01T09:00', 'Europe/Kyiv', 'waiting', 'NOW',
                 'NOW')
     """,
+    24: "INSERT INTO preferences (chat, language) VALUES ('telegram:1', 'de')",
+    25: "INSERT INTO reactions VALUES ('telegram', 'telegram:1', '9')",
 }
 """What was written with each format, in the words of that time."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.telegram.presses import MOST_TURNED_AWAY
 from memory.buttons import Button, QuietLine, rows_of
 from memory.custody.access import ASKED_PER_HOUR, AccessList
 from memory.service.notices import PendingNotices
@@ -476,3 +477,37 @@ async def test_start_has_two_buttons_to_try_it(serve: Serve, telegram: BotApiSer
         await shows(telegram, "What do you know of me?")
         press(telegram, "What do you know of me?")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+
+
+@pytest.mark.parametrize(
+    "spoilt", [{"message": {"message_id": 1, "chat": {"id": ANN}}}, {"message": 7}, {"from": {"id": ANN}}]
+)
+async def test_a_press_that_can_not_be_read_is_answered_all_the_same(
+    serve: Serve, telegram: BotApiServer, spoilt: dict[str, object]
+) -> None:
+    async with serve() as app:
+        await noted(telegram)
+        ((field, value),) = spoilt.items()
+        telegram.spoil(press(telegram, "Undo"), field, value)
+        await telegram.wait_for(lambda: toasts(telegram))
+        press(telegram, "Undo")
+        await said(telegram, "Taken back")
+        assert await app.database.value("SELECT count(*) FROM set_aside") == 0
+    assert toasts(telegram)[0] in (
+        "I could not read that press: send the command instead, /help shows them all.",
+        "This bot is private.",  # where it can't be read who presses, or where
+    )
+
+
+async def test_presses_of_strangers_that_can_not_be_read_are_answered_a_few_times_only(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve():
+        await noted(telegram)
+        for _ in range(MOST_TURNED_AWAY + 2):
+            message = telegram.sent(ANN)[0].message_id
+            telegram.spoil(telegram.user_presses("x", message, ANN, STRANGER), "message", 7)
+        telegram.user_says("hi", chat_id=ANN)
+        await said(telegram, "You said: hi")
+        await telegram.wait_for(lambda: len(toasts(telegram)) == MOST_TURNED_AWAY)
+    assert set(toasts(telegram)) == {"This bot is private."}

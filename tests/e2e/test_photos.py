@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -114,6 +114,66 @@ async def test_in_a_group_the_whole_album_counts_whose_caption_names_the_bot(
     (request,) = seeing.requests
     assert request.pictures == [shown("sea"), shown("hill")]
     assert questions(request) == ["Ann: [file] [photo 1] [photo 2]", "Ann: look"]
+
+
+async def received(telegram: BotApiServer) -> None:
+    """Wait until all that was told to the bot so far is received."""
+    await telegram.wait_for(lambda: not telegram.pending_update_ids)
+
+
+IN_GROUP: dict[str, Any] = {"chat_id": GROUP, "user_id": ANN, "chat_type": "supergroup"}
+NAMED = "@mneme_test_bot look"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_in_a_group_what_came_in_earlier_polls_counts_with_the_photo_that_names_the_bot(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        for label, album in (("sea", "77"), ("not meant", "66"), ("town", "77")):
+            telegram.user_says(**IN_GROUP, sends=photo(label), album=album)
+            await received(telegram)
+        assert await app.database.value("SELECT count(*) FROM inbox") == 0
+        telegram.user_says(**IN_GROUP, sends=photo("hill"), album="77", caption=NAMED)
+        await received(telegram)
+        clock.forward(seconds=5)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        await settled(app, GROUP)
+        assert await app.database.value("SELECT count(*) FROM media") == 3
+        assert await app.database.value("SELECT count(*) FROM inbox") == 3
+    (request,) = seeing.requests
+    assert request.pictures == [shown("sea"), shown("town"), shown("hill")]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_photo_in_a_group_is_not_held_for_longer_than_an_album_takes_to_come(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        telegram.user_says(**IN_GROUP, sends=photo("sea"), album="77")
+        await received(telegram)
+        clock.forward(seconds=6)
+        telegram.user_says(**IN_GROUP, sends=photo("hill"), album="77", caption=NAMED)
+        await received(telegram)
+        clock.forward(seconds=5)
+        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        await settled(app, GROUP)
+    assert seeing.requests[0].pictures == [shown("hill")]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_an_album_in_a_group_that_is_not_let_in_is_not_held(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        telegram.user_says(**IN_GROUP, sends=photo("sea"), album="77")
+        await received(telegram)
+        telegram.user_says(**IN_GROUP, sends=photo("hill"), album="77", caption=NAMED)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert await app.database.value("SELECT count(*) FROM inbox") == 1
+    assert telegram.sent(GROUP) == []
+    assert not seeing.requests[0].pictures
 
 
 async def test_history_keeps_the_number_of_a_photo_and_not_the_photo_and_the_model_can_look_again(

@@ -44,6 +44,8 @@ class FakeChannel:
     tools: list[str] = field(default_factory=list)
     awaited: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    waited: list[str] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -57,6 +59,12 @@ class FakeChannel:
 
     async def is_owner(self, arrival: Arrival) -> bool:
         return True
+
+    def waits(self, arrival: Arrival) -> None:
+        self.waited.append(arrival.text)
+
+    def begins(self, arrival: Arrival) -> None:
+        self.begun.append(arrival.text)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]

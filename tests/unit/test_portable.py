@@ -162,6 +162,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "endpoints",
         "jobs",
         "previews",
+        "reactions",
         "refused",
         "set_aside",
         "vectors",

@@ -175,6 +175,13 @@ class BotApiServer:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
 
+    def forbid_reactions(self, chat_id: int) -> None:
+        """Let nobody react in a chat the bot knows."""
+        chat = self._methods.chats.get(chat_id)
+        if chat is None:
+            raise KeyError(chat_id)
+        chat.takes_reactions = False
+
     def owns(self, user_id: int, chat_id: int) -> None:
         """Have a person own a group."""
         self._methods.owners.add((chat_id, user_id))
@@ -212,6 +219,11 @@ class BotApiServer:
         """The texts the bot streamed into the chat, in order."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else list(chat.drafts)
+
+    def reactions(self, chat_id: int) -> dict[int, str]:
+        """The bot's reactions in the chat as they stand now, by the number of the message."""
+        chat = self._methods.chats.get(chat_id)
+        return {} if chat is None else dict(chat.reactions)
 
     def calls_to(self, method: str) -> list[Call]:
         """The calls of one method, in order."""

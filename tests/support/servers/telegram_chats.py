@@ -38,6 +38,8 @@ class Chat:
     drafts: list[str] = field(default_factory=list)
     last_message_id: int = 0
     moved_to: int | None = None
+    reactions: dict[int, str] = field(default_factory=dict)
+    takes_reactions: bool = True
 
     def as_json(self) -> JsonObject:
         """The chat as the Bot API writes it."""

@@ -34,6 +34,12 @@ _ACTIONS = frozenset(
         "upload_video_note",
     ]
 )
+_REACTIONS = frozenset(
+    "❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤\u200d🔥 🌚 🌭 💯 🤣 "
+    "⚡ 🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨\u200d💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 "
+    "🦄 😘 💊 🙊 😎 👾 🤷\u200d♂ 🤷 🤷\u200d♀ 😡".split()
+)
+"""The emoji that bots may react with: https://core.telegram.org/bots/api#reactiontypeemoji"""
 _NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a "
     "current content and reply markup of the message"
@@ -80,6 +86,7 @@ class Methods:
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
             "sendMessageDraft": self._send_message_draft,
+            "setMessageReaction": self._set_message_reaction,
             "setMyCommands": self._set_my_commands,
             "setMyDescription": lambda params: self._set_about("description", 512, params),
             "setMyShortDescription": lambda params: self._set_about("short_description", 120, params),
@@ -172,6 +179,24 @@ class Methods:
         if chat.chat_type != "private" and not message["from"]["is_bot"]:
             raise bad_request("message can't be deleted")
         del chat.messages[message["message_id"]]
+        return True
+
+    def _set_message_reaction(self, params: JsonObject) -> bool:
+        wanted = params.get("reaction", [])
+        if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
+            raise bad_request("can't parse reaction types JSON object")
+        if any(one.get("type") != "emoji" for one in wanted):
+            raise bad_request("can't parse reaction types JSON object: unsupported type")
+        chat = self.chats.named_by(params)
+        message = chat.message(params.get("message_id"), "message to react")
+        if len(wanted) > 1:  # a bot is not premium
+            raise bad_request("REACTIONS_TOO_MANY")
+        for emoji in (one.get("emoji") for one in wanted):
+            if emoji not in _REACTIONS or not chat.takes_reactions:
+                raise bad_request("REACTION_INVALID")
+            chat.reactions[message["message_id"]] = emoji
+        if not wanted:
+            chat.reactions.pop(message["message_id"], None)
         return True
 
     def _send_chat_action(self, params: JsonObject) -> bool:

@@ -36,6 +36,7 @@ _FLAGS = frozenset(
         "allow_sending_without_reply",
         "drop_pending_updates",
         "show_alert",
+        "is_big",
         "disable_web_page_preview",
     ]
 )
@@ -48,6 +49,7 @@ _JSON = frozenset(
         "commands",
         "scope",
         "link_preview_options",
+        "reaction",
     ]
 )
 
