@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 LANGUAGES = {
     "en": "English",
@@ -58,13 +58,41 @@ def speaking(language: str) -> Iterator[None]:
 
 def _(text: str, /, **values: object) -> str:
     """`text` in the language that is spoken, with `values` in the place of `{name}`."""
-    translated = _catalogue(spoken()).gettext(text) if text else ""  # the empty id is a catalogue's own header
-    return translated.format(**values) if values else translated
+    if spoken() == SOURCE or not text:  # the empty id is a catalogue's own header
+        return text.format(**values) if values else text
+    translated = _catalogue(spoken()).gettext(text)
+    return _Said(translated.format(**values), text.format(**_in_english(values))) if values else _Said(translated, text)
 
 
 def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
     """The form for `n` of a text in the language that is spoken; `{n}` is the number as it is written there."""
-    return _catalogue(spoken()).ngettext(one, many, n).format(n=number(n), **values)
+    text = one if n == 1 else many
+    if spoken() == SOURCE:
+        return text.format(n=number(n), **values)
+    translated = _catalogue(spoken()).ngettext(one, many, n).format(n=number(n), **values)
+    return _Said(translated, text.format(n=f"{n:,}", **_in_english(values)))
+
+
+class _Said(str):
+    """A translated text. source: the same in English, for the log."""
+
+    __slots__ = ("source",)
+    source: str
+
+    def __new__(cls, text: str, source: str = "") -> _Said:  # a copy is made without it, and given it then
+        said = super().__new__(cls, text)
+        said.source = source
+        return said
+
+
+def in_english(said: object) -> str:
+    """What `_` or `ngettext` gave, or what holds such a text as its `source`, in English; anything else as it is."""
+    source = getattr(said, "source", None)
+    return source if isinstance(source, str) else str(said)
+
+
+def _in_english(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: in_english(value) if hasattr(value, "source") else value for name, value in values.items()}
 
 
 def N_(text: str) -> str:  # noqa: N802  # gettext's name for it

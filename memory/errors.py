@@ -7,7 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from config.secrets import without_shapes
-from config.texts import _
+from config.texts import _, in_english
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,16 @@ class MnemeError(Exception):
 
     def __str__(self) -> str:
         return without_shapes(super().__str__())
+
+    @property
+    def source(self) -> str:
+        """The sentence in English, whatever is spoken."""
+        return without_shapes(in_english(self.args[0])) if len(self.args) == 1 else str(self)
+
+    @property
+    def loggable(self) -> str:
+        """What the log may hold of it, in English."""
+        return type(self).__name__ if self.is_private else self.source
 
 
 class StoreError(MnemeError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import _
+from config.texts import _, in_english
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
@@ -93,10 +93,11 @@ class Pipeline:
             await system.process(turn)
         except Exception as error:  # the order table decides what a failure means
             if isinstance(error, MnemeError):
-                said, loggable = str(error), type(error).__name__ if error.is_private else str(error)
+                said, loggable = str(error), error.loggable
                 log.warning("system_failed", system=place.system, error=loggable)
             else:
-                said = loggable = _unexpected(turn)
+                said = _unexpected(turn)
+                loggable = in_english(said)
                 log.exception("system_failed", system=place.system)
             if place.on_failure is OnFailure.ABORT:
                 turn.outcome = Outcome.FAILED

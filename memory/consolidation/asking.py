@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import in_english
 from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation.consolidation_prompt import Asked, consolidation_prompt
 from memory.consolidation.transcript import typed
@@ -102,7 +103,7 @@ class Asking:
         except Postponed:
             raise
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
-            log.warning("consolidation_failed", error=str(error) or type(error).__name__)
+            log.warning("consolidation_failed", error=in_english(error) or type(error).__name__)
             return None
         answer = parse_answer(completion)
         if answer is None:

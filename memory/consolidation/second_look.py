@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import in_english
 from memory.consolidation.parts import shortened
 from memory.consolidation.transcript import one_line, transcript
 from memory.errors import Postponed
@@ -63,7 +64,7 @@ async def look_again(
     except Postponed:
         raise
     except Exception as error:  # noqa: BLE001  # whatever stops the model, the checks of the code stand
-        log.info("second_look_left_out", error=str(error) or type(error).__name__)
+        log.info("second_look_left_out", error=in_english(error) or type(error).__name__)
         return list(weighed)
     verdicts = {int(found["number"]): found["verdict"].casefold() for found in _VERDICT.finditer(answer.text)}
     return [

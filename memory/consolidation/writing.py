@@ -144,6 +144,6 @@ class Writing:
         try:
             await change.edit_file(edit)
         except MemoryRefused as error:
-            log.warning("memory_update_refused", reason=str(error))
+            log.warning("memory_update_refused", reason=error.loggable)
             return False
         return True

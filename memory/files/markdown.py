@@ -123,7 +123,7 @@ class MarkdownFiles:
                 return text_of(folder / name)
             except StoreError as error:
                 # one file that can't be read must not cost every answer
-                log.warning("memory_file_unreadable", file=name, reason=str(error))
+                log.warning("memory_file_unreadable", file=name, reason=error.loggable)
                 unreadable.append(_("{file} can't be read and was left out: check what it is and whose.", file=name))
                 return ""
 

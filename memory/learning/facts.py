@@ -76,7 +76,7 @@ class FactStore:
             try:
                 one = await _Learning(change, weighed, self._zone, source_message_id, learned).result()
             except MemoryRefused as refusal:
-                log.info("fact_refused", reason=str(refusal))
+                log.info("fact_refused", reason=refusal.loggable)
                 continue
             if one is not None:
                 learned[one.entry.id] = one

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from config.secrets import without_secrets
+from config.texts import in_english
 from memory.log.sessions import Marker, insert_marker
 from memory.messages import Message, Role, storable, worst
 from memory.store.entry import Author, Kind, NewEntry
@@ -201,7 +202,7 @@ class CompactionService:
             async with asyncio.timeout(seconds):
                 summary = await self._summarizer.summarize(earlier, format_transcript(removed), seconds)
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the extract takes its place
-            log.warning("summary_failed", error=str(error) or type(error).__name__)
+            log.warning("summary_failed", error=in_english(error) or type(error).__name__)
             return None
         if not summary.is_whole:  # what it lacks is the newest part, and nothing would show that it does
             log.warning("summary_cut_off", characters=len(summary.text))

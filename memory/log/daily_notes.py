@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from config.texts import in_english
 from memory.errors import MnemeError
 from memory.files.notes import exchange_notes
 from memory.log.sessions import message_of
@@ -53,7 +54,7 @@ class DailyNotes:
                     else:
                         await self._files.take_out_note(owner, messages[-1].created_at, note)
             except (OSError, MnemeError) as error:
-                log.warning("Failed to append memory entry", reason=str(error))
+                log.warning("Failed to append memory entry", reason=in_english(error))
                 return
             async with self._database.transaction() as connection:
                 state = "written" if answered else None

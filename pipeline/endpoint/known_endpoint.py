@@ -110,7 +110,7 @@ class KnownEndpoint:
             try:
                 self._facts = await self._keeping.store.read(url, self._model)
             except StoreError as error:
-                log.warning("endpoint_facts_not_read", error=str(error))
+                log.warning("endpoint_facts_not_read", error=error.loggable)
         self._url = url
 
     async def learn_refused(self, refused: frozenset[Part]) -> None:
@@ -142,7 +142,7 @@ class KnownEndpoint:
         try:
             await learn(self._keeping.store, self._url)
         except StoreError as error:  # such as a full disk: then it is learned again after a restart
-            log.warning("endpoint_facts_not_kept", error=str(error))
+            log.warning("endpoint_facts_not_kept", error=error.loggable)
 
     def _is_time(self, now: datetime) -> bool:
         if self._silent_until is not None and now < self._silent_until:

@@ -110,7 +110,7 @@ class OpenAIModel:
         try:
             self._sees = names_the_colour(await self._complete(sight_test(), None))
         except ModelError as error:
-            log.warning("sight_not_tested", model=self.name, error=str(error))
+            log.warning("sight_not_tested", model=self.name, error=error.loggable)
         if self._sees is False:
             await self._known.learn_refused(self._known.refused | {Part.IMAGES})
 

@@ -125,6 +125,8 @@ def _of_text(name: str, content: bytes) -> Document:
             )
         raise MediaUnreadable(_("I can't read {name}: of documents I read text of every kind, and PDF.", name=name))
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    if not text:  # such as a mark of the byte order alone
+        raise MediaUnreadable(_("{name} is empty.", name=name))
     lines = text.count("\n") + 1
     about = "1 line" if lines == 1 else f"{lines:,} lines"
     if len(text) > MOST_CHARACTERS:

@@ -112,7 +112,7 @@ class ModelRouter:
                 failure = failure or error
                 if not error.elsewhere:
                     break
-                log.warning("model_failed", model=model.name, error=str(error))
+                log.warning("model_failed", model=model.name, error=error.loggable)
                 continue
             await self._meter_call(request, answer)
             if answer.finish is not Finish.CUT_OFF or not request.whole:

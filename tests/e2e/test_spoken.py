@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 import config.texts
 from memory.messages import Provenance
@@ -83,9 +84,14 @@ async def test_the_same_refusal_is_english_for_a_model_and_translated_for_a_pers
     assert await person.says("/memory tea") == "Nichts heißt 'tea'."
 
 
-async def test_why_a_turn_failed_is_said_in_the_language_of_the_chat(person: Person, model: ModelServer) -> None:
+async def test_why_a_turn_failed_is_said_in_the_language_of_the_chat_and_logged_in_english(
+    person: Person, model: ModelServer
+) -> None:
     model.otherwise = lambda _: Says("")
-    assert await person.says("Hello") == f"{person.app.model.name} schwieg zweimal."
+    with capture_logs() as logged:
+        assert await person.says("Hello") == f"{person.app.model.name} schwieg zweimal."
+    (finished,) = (one for one in logged if one["event"] == "turn_finished")
+    assert str(finished["failure"]).endswith(" gave an empty answer twice: send /retry or rephrase.")
 
 
 async def test_what_is_learned_in_the_background_is_told_in_the_language_of_the_chat(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.media import documents
@@ -34,6 +34,7 @@ async def test_parts_say_which_lines_they_are() -> None:
 
 
 @given(st.binary(max_size=3_000))
+@example(b"\xfe\xff")
 @settings(max_examples=100)
 async def test_any_bytes_are_read_or_refused_in_a_sentence(content: bytes) -> None:
     try:
