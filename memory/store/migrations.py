@@ -649,6 +649,11 @@ REACTIONS: Migration = (
     """,
 )
 
+COSTS: Migration = (
+    # US dollars, by the prices of the day on which the call was made; NULL where they were not known
+    "ALTER TABLE usage ADD COLUMN cost REAL",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -675,4 +680,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     REMINDERS,
     PREFERENCES,
     REACTIONS,
+    COSTS,
 )
