@@ -13,6 +13,7 @@ from bot.chat.access_commands import AccessCommands
 from bot.chat.command_runner import CommandRunner
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
+from bot.chat.export_command import ExportCommand
 from bot.chat.greeting import greeting
 from bot.chat.lanes import Lanes
 from bot.chat.languages import Languages
@@ -252,7 +253,8 @@ def _assemble(
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
-    groups = (conversation, looking, changing, asked, letting_in)
+    taking = ExportCommand(memory.portable, memory.forgetting, clock, zone)
+    groups = (conversation, looking, changing, taking, asked, letting_in)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(

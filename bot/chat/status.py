@@ -155,16 +155,15 @@ class MemoryReport:
     async def summary(self, session: Session) -> str:
         """What there is of memory, for the middle of a sentence."""
         if self.files is None:
-            return "nothing, since memory is off (MEMORY_ENABLED)"
+            return _("nothing, since memory is off (MEMORY_ENABLED)")
         amounts = await self._amounts(session, self.files)
-        parts = [f"a MEMORY.md of {counted(amounts.size, 'byte')}"] if amounts.size else []
-        others = [
-            (amounts.today, "note of today", "notes of today"),
-            (amounts.recent, "note of recent days", "notes of recent days"),
-            (amounts.archives, "archive", ""),
-        ]
-        parts += [counted(*one) for one in others if one[0]]
-        return ", ".join(parts) or "no notes yet"
+        parts = (
+            (amounts.size, ngettext("a MEMORY.md of {n} byte", "a MEMORY.md of {n} bytes", amounts.size)),
+            (amounts.today, ngettext("{n} note of today", "{n} notes of today", amounts.today)),
+            (amounts.recent, ngettext("{n} note of recent days", "{n} notes of recent days", amounts.recent)),
+            (amounts.archives, ngettext("{n} archive", "{n} archives", amounts.archives)),
+        )
+        return ", ".join(said for amount, said in parts if amount) or _("no notes yet")
 
     async def _amounts(self, session: Session, files: MarkdownFiles) -> _Amounts:
         today, recent = await files.note_counts(session.owner, self.clock())
@@ -243,11 +242,6 @@ def _part_of(part: int, whole: int) -> str:
 
 def _estimate_of(part: int, whole: int) -> str:
     return f"≈ {_part_of(part, whole)}"
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 note`, `2 notes`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
 def _format_duration(seconds: int) -> str:

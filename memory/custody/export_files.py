@@ -14,6 +14,7 @@ from memory.files.zipped import BROKEN, entry_of, is_plain, stays_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Self
 
 Source = Path | zipfile.Path
 """A folder of an export, and what is in it."""
@@ -61,13 +62,13 @@ class FolderTarget:
 
 
 class ZipTarget:
-    """Writes a zip file of at most so many bytes; `close` ends it."""
+    """Writes a zip file of at most so many bytes; it ends with the context."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file = file
         self._most = most
         self._archive = zipfile.ZipFile(file, "w")
-        self._name: str | None = None
+        self._name = ""
         self._entry: IO[bytes] | None = None
 
     def append(self, name: str, lines: Iterable[str]) -> None:
@@ -85,11 +86,16 @@ class ZipTarget:
         self._archive.writestr(entry_of(name), content)
         self._check()
 
-    def close(self) -> None:
-        """Write the file's end. Raises TooLarge."""
+    def __enter__(self) -> Self:
+        """Begin the file."""
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        """Write the file's end, whatever there is of it. Raises TooLarge."""
         self._finish()
         self._archive.close()
-        self._check()
+        if failure is None:
+            self._check()
 
     def _finish(self) -> None:
         if self._entry is not None:

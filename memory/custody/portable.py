@@ -92,14 +92,13 @@ class Portable:
         It is never on the disk. Raises TooLarge for more than `most` bytes, and StoreError for what can't be read.
         """
         file = io.BytesIO()
-        target = ZipTarget(file, most)
         try:
-            await self._write(target, owner, with_secrets=False)
+            with ZipTarget(file, most) as target:
+                await self._write(target, owner, with_secrets=False)
         except OSError as error:
             raise StoreError(
                 f"A file of memory can't be read ({error.strerror}): see to its owner and mode."
             ) from error
-        await asyncio.to_thread(target.close)
         return file.getvalue()
 
     async def _write(self, target: Target, owner: str | None, *, with_secrets: bool) -> int:

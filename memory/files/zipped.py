@@ -30,5 +30,5 @@ def is_plain(entry: zipfile.ZipInfo) -> bool:
 def stays_inside(name: str) -> bool:
     """Whether a name leads to where it is unpacked and nowhere else, on any system."""
     parts = PurePosixPath(name).parts
-    plain = bool(parts) and "/".join(parts) == name
+    plain = bool(parts) and "/".join(parts) == name and not name.startswith("/")
     return plain and not any(part == ".." or "\\" in part or "\0" in part for part in parts)

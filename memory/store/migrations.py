@@ -654,6 +654,22 @@ COSTS: Migration = (
     "ALTER TABLE usage ADD COLUMN cost REAL",
 )
 
+DOCUMENTS: Migration = (
+    # in the transaction of its message, so that neither is ever without the other, and gone with its delivery
+    """
+    CREATE TABLE documents (
+        outbox_id INTEGER PRIMARY KEY REFERENCES outbox (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        content BLOB NOT NULL
+    )
+    """,
+    """
+    CREATE TRIGGER document_is_settled AFTER UPDATE OF state ON outbox WHEN new.state <> 'waiting' BEGIN
+        DELETE FROM documents WHERE outbox_id = new.id;
+    END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -681,4 +697,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     PREFERENCES,
     REACTIONS,
     COSTS,
+    DOCUMENTS,
 )
