@@ -13,6 +13,7 @@ from bot.chat.access_commands import AccessCommands
 from bot.chat.command_runner import CommandRunner
 from bot.chat.commands import Command, command_table
 from bot.chat.conversation_commands import ConversationCommands
+from bot.chat.export_command import ExportCommand
 from bot.chat.greeting import greeting
 from bot.chat.lanes import Lanes
 from bot.chat.languages import Languages
@@ -20,7 +21,7 @@ from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
-from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, ModelReport, Status
+from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
 from bot.cli.start import DATABASE_NAME
 from bot.embedding import meaning_models
 from bot.jobs.background import BackgroundConsolidation
@@ -32,7 +33,7 @@ from bot.jobs.schedule import WeeklyHour, WeeklySchedule
 from bot.media import media_reader
 from bot.monitoring.health import Health
 from bot.services import MemoryServices, memory_services
-from bot.talking import Talking, models_of, talking_of
+from bot.talking import Talking, models_of, prices_of, talking_of
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
 from config.errors import ConfigurationError
@@ -150,8 +151,8 @@ async def open_app(
             await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
         await housekeeping.begin()
-        usage = UsageLog(database, clock, settings.zone)
         catalogue = catalogue or load_catalogue()
+        usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue))
         models = models_of(settings, catalogue, memory, clock, stack)
         metrics, meter = _metered(settings, usage)
         router = ModelRouter(
@@ -242,7 +243,7 @@ def _assemble(
     )
     status = Status(
         ConversationReport(memory.sessions, builder, compaction, model),
-        ModelReport(usage, model),
+        SpendingReport(usage),
         memory_report,
         meaning,
         ActivityReport(lanes, clock),
@@ -252,7 +253,8 @@ def _assemble(
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
-    groups = (conversation, looking, changing, asked, letting_in)
+    taking = ExportCommand(memory.portable, memory.forgetting, clock, zone)
+    groups = (conversation, looking, changing, taking, asked, letting_in)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(

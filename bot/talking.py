@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bot.endpoints import endpoint_at
 from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
-from config.models import CatalogueError
+from config.models import FREE, CatalogueError
 from memory.consolidation.asking import Contract
 from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import Defaults, OpenAIModel
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from bot.services import MemoryServices
-    from config.models import ModelCatalogue
+    from config.models import ModelCatalogue, Price
     from config.settings import Settings
     from memory.clock import Clock
+    from memory.service.usage import PriceOf
 
 
 PART_TOKENS = 8_000
@@ -98,6 +100,16 @@ def models_of(
         fast=model(settings.llm_fast_model or name, Tier.FAST),
         fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
     )
+
+
+def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
+    """What models cost at the endpoint that the settings name; what runs on this machine is free."""
+    host = urlsplit(endpoint_of(settings).address).hostname
+
+    def price_of(name: str) -> Price | None:
+        return catalogue.price(name, host) if settings.has_endpoint else FREE
+
+    return price_of
 
 
 def talking_of(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:

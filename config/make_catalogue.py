@@ -1,10 +1,11 @@
-"""Makes the table of hosted models in models.json anew from LiteLLM's list of models (a command, for developers).
+"""Makes the tables of hosted models in models.json anew from LiteLLM's list of models (a command, for developers).
 
     python -m config.make_catalogue model_prices_and_context_window.json
 
 The list is maintained with every release of that project (MIT licence): the PyPI package ``litellm`` holds it as
-``litellm/model_prices_and_context_window_backup.json``. Of it only the sizes of the windows are taken, and which
-models see pictures: what it does not call seeing may be all the same, so that is found out by asking. Names are
+``litellm/model_prices_and_context_window_backup.json``. Of it the sizes of the windows are taken, what models cost
+(list_prices.py), and which see pictures: what it does not call seeing may be all the same, so that is found out by
+asking. Names are
 folded into patterns, so that a new version of a known family needs no entry, but never gets more than three quarters
 of that family have. No known model gets a larger window than the source gives it, which --check shows.
 """
@@ -20,6 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from config.list_prices import Prices, make_prices, price_lines, read_prices, wrong_prices
 from config.models import CatalogueError, HostedModel, ModelCatalogue, ModelWindow, load_catalogue
 
 if TYPE_CHECKING:
@@ -110,17 +112,22 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="only say how the present table compares")
     arguments = parser.parse_args()
     source = read_source(arguments.source)
+    prices = read_prices(arguments.source, TALKING)
     if not arguments.check:
-        _write(make_table(source), make_seeing(source, read_seeing(arguments.source)))
+        offered = make_prices(prices, load_catalogue().vendors)
+        _write(make_table(source), make_seeing(source, read_seeing(arguments.source)), offered)
     catalogue = load_catalogue()
     wrong = too_large(catalogue, source)
     same = sum(catalogue.window(name).max_input_tokens == window.max_input_tokens for name, window in source.items())
     sys.stdout.write(
         f"{len(source)} models in the source, {len(catalogue.models)} patterns here: {len(wrong)} windows too large, "
         f"{same} the same.\n"
+        f"{len(prices)} prices in the source, {len(catalogue.prices)} here.\n"
     )
     if wrong:
         raise SystemExit(f"Too large: {', '.join(wrong[:10])}")
+    if mistaken := wrong_prices(catalogue, prices):
+        raise SystemExit(f"Other prices: {', '.join(mistaken[:10])}")
 
 
 @dataclass(slots=True)
@@ -188,20 +195,25 @@ def _tokens(said: object) -> int:
     return said if isinstance(said, int) and not isinstance(said, bool) and said > 1 else 0
 
 
-def _write(table: list[HostedModel], seeing: list[str]) -> None:
-    """Put both in their place in models.json, a line for each pattern; the rest of the file stays as it is."""
-    text = CATALOGUE.read_text(encoding="utf-8")
-    found = re.search(r'^  "models": \[\n.*?^  \],\n  "seeing": \[\n.*?^  \],\n', text, re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise CatalogueError(f"{CATALOGUE} has no table of models.")
+def _write(table: list[HostedModel], seeing: list[str], prices: Prices) -> None:
+    """Put all in their place in models.json, a line for each; the rest of the file stays as it is."""
     lines = (
         f'    {{"pattern": {json.dumps(model.pattern)}, "max_input_tokens": {model.max_input_tokens}, '
         f'"max_output_tokens": {model.max_output_tokens}}}'
         for model in table
     )
-    made = '  "models": [\n' + ",\n".join(lines) + "\n  ],\n"
-    made += '  "seeing": [\n' + ",\n".join(f"    {json.dumps(name)}" for name in seeing) + "\n  ],\n"
-    CATALOGUE.write_text(text[: found.start()] + made + text[found.end() :], encoding="utf-8")
+    parts = {
+        "models": '  "models": [\n' + ",\n".join(lines) + "\n  ],\n",
+        "seeing": '  "seeing": [\n' + ",\n".join(f"    {json.dumps(name)}" for name in seeing) + "\n  ],\n",
+        "prices": price_lines(prices),
+    }
+    text = CATALOGUE.read_text(encoding="utf-8")
+    for name, made in parts.items():
+        found = re.search(rf'^  "{name}": [\[{{]\n.*?^  [\]}}],\n', text, re.MULTILINE | re.DOTALL)
+        if found is None:
+            raise CatalogueError(f"{CATALOGUE} has no table of {name}.")
+        text = text[: found.start()] + made + text[found.end() :]
+    CATALOGUE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The catalogue of models: how much a model takes in and gives out, and the models that run on this machine.
+"""The catalogue of models: how much a model takes in, gives out and costs, and the models that run on this machine.
 
 It is read from ``models.json`` beside this file. A hosted model is found by pattern, so that a new version of
 a known family needs no entry; what is unknown gets a cautious default.
@@ -6,7 +6,7 @@ a known family needs no entry; what is unknown gets a cautious default.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
@@ -49,6 +49,43 @@ class HostedModel(_Strict):
     pattern: Annotated[str, Field(min_length=1)]
     max_input_tokens: Tokens
     max_output_tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Rates(_Strict):
+    """What a million tokens cost, in US dollars, in a call whose prompt has more than `above` tokens.
+
+    cached: those of the prompt that the provider had cached; None: they cost what the others do.
+    """
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cached: Annotated[float, Field(ge=0)] | None = None
+    above: Annotated[int, Field(ge=0)] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs. steps: those for longer prompts come later."""
+
+    steps: tuple[Rates, ...]
+
+    @property
+    def usual(self) -> Rates:
+        """The rates of a short prompt."""
+        return self.steps[0]
+
+    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """US dollars for one call; cached_tokens are part of prompt_tokens."""
+        rates = next((step for step in reversed(self.steps) if prompt_tokens > step.above), self.usual)
+        cached = min(cached_tokens, prompt_tokens)
+        prompt = (prompt_tokens - cached) * rates.input
+        prompt += cached * (rates.input if rates.cached is None else rates.cached)
+        return (prompt + completion_tokens * rates.output) / 1_000_000
+
+
+FREE = Price((Rates(input=0, output=0),))
+"""A model that runs on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +145,11 @@ class LocalModel(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class ModelCatalogue(_Strict):
-    """Everything that is known of models. seeing: patterns for the names of those that see pictures."""
+    """Everything that is known of models.
+
+    seeing: patterns for the names of those that see pictures. prices: by whole names only, since a new version of a
+    family costs something else; of a vendor's own where they differ from the maker's. vendors: by their hosts.
+    """
 
     models: tuple[HostedModel, ...]
     default: ModelWindow
@@ -116,6 +157,8 @@ class ModelCatalogue(_Strict):
     default_local: str
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
     seeing: tuple[str, ...] = ()
+    vendors: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, Annotated[tuple[Rates, ...], Field(min_length=1)]] = field(default_factory=dict)
 
     def window(self, model_name: str) -> ModelWindow:
         """The window of a model by its provider's name for it, in any case, with or without vendor prefix.
@@ -141,6 +184,14 @@ class ModelCatalogue(_Strict):
             return False
         names = list(_spellings(model_name))
         return True if any(fnmatchcase(name, pattern) for pattern in self.seeing for name in names) else None
+
+    def price(self, model_name: str, host: str | None = None) -> Price | None:
+        """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
+        names = list(_spellings(model_name))
+        vendor = next((v for known, v in self.vendors.items() if f".{host or ''}".endswith(f".{known}")), None)
+        if vendor is not None:
+            names.insert(0, f"{vendor}/{names[0]}")
+        return next((Price(self.prices[name]) for name in names if name in self.prices), None)
 
     def known_local(self, model_name: str) -> LocalModel | None:
         """The local model of that name, wherever it is served; None for all others."""

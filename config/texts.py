@@ -109,6 +109,13 @@ def number(value: int) -> str:
     return format_decimal(value, locale=spoken())
 
 
+def dollars(amount: float) -> str:
+    """Money in US dollars as it is written in the language that is spoken, with cents."""
+    from babel.numbers import format_currency
+
+    return format_currency(amount, "USD", locale=spoken())
+
+
 @lru_cache(maxsize=len(LANGUAGES))
 def _catalogue(language: str) -> gettext.NullTranslations:
     if language == SOURCE:

@@ -162,3 +162,11 @@ def complete_groups(messages: list[Message]) -> list[Message]:
 def _is_complete(first: Message, *results: Message) -> bool:
     called, answered = (call.id for call in first.tool_calls), (result.tool_call_id for result in results)
     return first.role is not Role.TOOL and Counter[str | None](called) == Counter(answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that is sent with a text."""
+
+    name: str
+    content: bytes

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Address
     from memory.log.turn_log import OutgoingReply
     from memory.media.media import MediaFile
-    from memory.messages import Passage, Provenance
+    from memory.messages import Document, Passage, Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,11 @@ class Channel(Protocol):
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         """Where the reply to a turn of these arrivals goes; it answers the last one."""
 
-    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
-        """Answer an arrival without a turn, and finish it. keyboard: where buttons can be shown, those under it."""
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
+        """Answer an arrival without a turn, and finish it. keyboard: where buttons can be shown, those under it.
+
+        document: a file that goes with the text; it is kept until it has arrived.
+        """
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from memory.log.sessions import Session
-    from memory.messages import Message
+    from memory.messages import Document, Message
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
 
@@ -54,10 +54,14 @@ def to_try() -> Keyboard:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A command's answer with buttons under it, where the channel can show them; the text says enough without."""
+    """A command's answer with buttons under it, where the channel can show them; the text says enough without.
+
+    document: a file that goes with it.
+    """
 
     text: str
-    keyboard: Keyboard
+    keyboard: Keyboard = ()
+    document: Document | None = None
 
 
 CommandResult = str | Answer | RunAgain

@@ -49,7 +49,12 @@ class ConversationCommands:
                 "[N]",
                 repeatable=True,
             ),
-            Command("status", N_("Conversation, memory and model"), self.status, immediate=True),
+            Command(
+                "status",
+                N_("Context, what today has cost, what I remember"),
+                self.status,
+                immediate=True,
+            ),
             Command(STOP, N_("Stop the answer that is being written"), self.stop, immediate=True),
             Command("retry", N_("Answer the last message again"), self.retry),
         ]

@@ -241,7 +241,7 @@ class SessionRunner:
             with speaking(_language(arrival)):
                 await self._run_turn(turn, arrival)
         elif isinstance(result, Answer):
-            await arrival.channel.say(arrival, result.text, result.keyboard)
+            await arrival.channel.say(arrival, result.text, result.keyboard, result.document)
         else:
             await arrival.channel.say(arrival, result)
 

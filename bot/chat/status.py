@@ -6,6 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.chat.figures import Group
+from config.texts import _, ngettext, number
+from config.texts import dollars as in_dollars
 from memory.retrieval.activation import Layer
 from memory.store.entry import Kind
 
@@ -20,11 +23,11 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session, SessionService
     from memory.retrieval.activation import Activation
     from memory.retrieval.activation_log import ActivationLog
-    from memory.service.usage import UsageLog
+    from memory.service.usage import Spent, UsageLog
     from pipeline.models.model import ChatModel
     from pipeline.prompt.prompt_builder import PromptBuilder
 
-BAR_WIDTH = 20
+CENT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,16 @@ class Status:
     """The reports of /status, in the order in which they are shown."""
 
     conversation: ConversationReport
-    model: ModelReport
+    spending: SpendingReport
     memory: MemoryReport
     meaning: MeaningReport
     activity: ActivityReport
 
     async def text(self, session: Session) -> str:
         """The text of /status."""
-        reports = (self.conversation, self.model, self.memory, self.meaning, self.activity)
-        found = [line for report in reports for line in await report.lines(session)]
-        return "\n".join(f"- **{name}**: {said}" for name, said in found)
+        reports = (self.conversation, self.spending, self.memory, self.meaning, self.activity)
+        groups = [group for report in reports for group in await report.groups(session)]
+        return "\n\n".join(map(str, groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +56,76 @@ class ConversationReport:
     compaction: CompactionService
     model: ChatModel
 
-    async def lines(self, session: Session) -> list[tuple[str, str]]:
-        """What there is to say, each with its heading."""
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
         transcript = await self.sessions.transcript(session.id)
         messages = await self.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
         window = self.model.window.max_input_tokens
         tokens = await self.builder.stable_tokens(session, transcript)
-        share = min(1.0, tokens / max(1, window))
-        filled = round(share * BAR_WIDTH)
-        bar = "█" * filled + "░" * (BAR_WIDTH - filled)
-        progress = self.compaction.progress(transcript, self.model.name, window)
-        return [
-            ("Conversation", counted(messages, "message") + (f", {compacted} of them compacted" if compacted else "")),
-            ("Context", f"`{bar}` {share:.0%}, about {tokens:,} of {window:,} tokens"),
-            ("Compaction", format_progress(progress)),
+        rows = [
+            (_("model"), self.model.name),
+            (_("tokens"), _estimate_of(tokens, window)),
+            (_("messages"), number(messages)),
         ]
+        rows += [(_("summarised"), number(compacted))] if compacted else []
+        share = min(1.0, tokens / max(1, window))
+        return [
+            Group(_("Context"), tuple(rows), share),
+            self._next_summary(self.compaction.progress(transcript, self.model.name, window)),
+        ]
+
+    def _next_summary(self, progress: Progress | None) -> Group:
+        title = _("Until the next summary")
+        if progress is None:
+            return Group(title, notes=(_("It is off (COMPACTION_ENABLED)."),))
+        rows = (
+            (_("tokens"), _estimate_of(progress.tokens, progress.threshold)),
+            (_("messages"), _part_of(progress.messages, progress.window)),
+        )
+        return Group(title, rows)
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReport:
-    """Which model talks, and what all models have cost today."""
+class SpendingReport:
+    """What all models have cost today, in all chats together."""
 
     usage: UsageLog
-    model: ChatModel
 
-    async def lines(self, session: Session) -> list[tuple[str, str]]:
-        """What there is to say, each with its heading."""
-        return [("Tokens today", f"{await self.usage.tokens_today():,}"), ("Model", self.model.name)]
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
+        spent = await self.usage.today()
+        rows = [(_("tokens"), number(spent.tokens))]
+        rows += [(_("cost"), format_cost(spent.cost))] if spent.priced else []
+        return [Group(_("Today, in all chats"), tuple(rows), notes=_unpriced(spent))]
+
+
+def format_cost(cost: float) -> str:
+    """What calls have cost, from US dollars; what a provider charges may differ by taxes and discounts."""
+    if cost <= 0:
+        return _("free")
+    return _("about {cost}", cost=in_dollars(cost)) if cost >= CENT else _("under {cost}", cost=in_dollars(CENT))
+
+
+def _unpriced(spent: Spent) -> tuple[str, ...]:
+    if not spent.unpriced:
+        return ()
+    models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)
+    if spent.priced:
+        said = ngettext(
+            "The cost is without {models}, whose price I don't know.",
+            "The cost is without {models}, whose prices I don't know.",
+            many,
+            models=models,
+        )
+    else:
+        said = ngettext(
+            "I don't know the price of {models}.",
+            "I don't know the prices of {models}.",
+            many,
+            models=models,
+        )
+    return (said,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,49 +138,64 @@ class MemoryReport:
     activation_log: ActivationLog
     clock: Clock
 
-    async def lines(self, session: Session) -> list[tuple[str, str]]:
-        """What there is to say, each with its heading."""
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
         if self.files is None:
-            return [("Memory", "off (MEMORY_ENABLED)")]
-        size, *others = await self._amounts(session, self.files)
-        memory = ", ".join(counted(*one) for one in others)
-        return [
-            ("Memory", f"{counted(*size)} of long-term memory, {memory}"),
-            ("Activated", await self._activated(session)),
-        ]
+            return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
+        amounts = await self._amounts(session, self.files)
+        rows = (
+            ("MEMORY.md", ngettext("{n} byte", "{n} bytes", amounts.size)),
+            (_("memories"), number(amounts.memories)),
+            (_("notes of today"), number(amounts.today)),
+            (_("notes of recent days"), number(amounts.recent)),
+            (_("archives"), number(amounts.archives)),
+        )
+        return [Group(_("Memory"), rows), await self._activated(session)]
 
     async def summary(self, session: Session) -> str:
         """What there is of memory, for the middle of a sentence."""
         if self.files is None:
-            return "nothing, since memory is off (MEMORY_ENABLED)"
-        size, *others = await self._amounts(session, self.files)
-        parts = [f"a MEMORY.md of {counted(*size)}"] if size[0] else []
-        parts += [counted(*one) for one in others if one[0]]
-        return ", ".join(parts) or "no notes yet"
+            return _("nothing, since memory is off (MEMORY_ENABLED)")
+        amounts = await self._amounts(session, self.files)
+        parts = (
+            (amounts.size, ngettext("a MEMORY.md of {n} byte", "a MEMORY.md of {n} bytes", amounts.size)),
+            (amounts.today, ngettext("{n} note of today", "{n} notes of today", amounts.today)),
+            (amounts.recent, ngettext("{n} note of recent days", "{n} notes of recent days", amounts.recent)),
+            (amounts.archives, ngettext("{n} archive", "{n} archives", amounts.archives)),
+        )
+        return ", ".join(said for amount, said in parts if amount) or _("no notes yet")
 
-    async def _amounts(self, session: Session, files: MarkdownFiles) -> list[tuple[int, str, str]]:
+    async def _amounts(self, session: Session, files: MarkdownFiles) -> _Amounts:
         today, recent = await files.note_counts(session.owner, self.clock())
-        return [
-            (len((await files.read_long_term(session.owner)).encode()), "byte", ""),
-            (today, "note of today", "notes of today"),
-            (recent, "note of recent days", "notes of recent days"),
-            ((await self.entries.counts(session.owner)).get(Kind.ARCHIVE, 0), "archive", ""),
-        ]
+        counts = await self.entries.counts(session.owner)
+        archives = counts.pop(Kind.ARCHIVE, 0)
+        size = len((await files.read_long_term(session.owner)).encode())
+        return _Amounts(size, sum(counts.values()), today, recent, archives)
 
-    async def _activated(self, session: Session) -> str:
+    async def _activated(self, session: Session) -> Group:
         """The memories in the last request: how many of each layer, of layer A of how many, and what they cost."""
         reasons = await self.activation_log.last(session.id)
         baseline = await self.activation.baseline_count(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
-        of_all = f" of {baseline:,}" if baseline > rules else ""
-        parts = (
-            f"{rules:,}{of_all} {'rule' if rules == 1 and not of_all else 'rules'}",
-            counted(layers[Layer.CONTEXT], "memory", "memories"),
-            counted(layers[Layer.PROCEDURES], "workflow"),
+        rows = (
+            (_("rules"), _part_of(rules, baseline) if baseline > rules else number(rules)),
+            (_("memories"), number(layers[Layer.CONTEXT])),
+            (_("workflows"), number(layers[Layer.PROCEDURES])),
+            (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
         )
-        cost = counted(sum(reason.tokens for reason in reasons), "token")
-        return f"{', '.join(parts)} in the last request, about {cost} (/memory why)"
+        return Group(_("Activated for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """How much is remembered: bytes of MEMORY.md, entries but archives, lines of daily notes, archives."""
+
+    size: int
+    memories: int
+    today: int
+    recent: int
+    archives: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +210,14 @@ class MeaningReport:
         if self.background is not None:
             self.background.wake()
 
-    async def lines(self, session: Session) -> list[tuple[str, str]]:
-        """What there is to say, each with its heading."""
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
+        title = _("Found by meaning")
         if self.background is None or self.models.embedder is None:
-            return [("Meaning", self.models.trouble)] if self.models.trouble is not None else []
+            return [Group(title, notes=(self.models.trouble,))] if self.models.trouble is not None else []
         made = await self.background.progress(session.owner)
-        said = f"{made.done:,} of {counted(made.of, 'text')} compared by {self.models.embedder.name}"
-        return [("Meaning", f"{said}; {self.background.trouble}" if self.background.trouble else said)]
+        rows = ((_("model"), self.models.embedder.name), (_("texts"), _part_of(made.done, made.of)))
+        return [Group(title, rows, notes=(self.background.trouble,) if self.background.trouble else ())]
 
 
 class ActivityReport:
@@ -167,34 +228,30 @@ class ActivityReport:
         self._clock = clock
         self._started = clock()
 
-    async def lines(self, session: Session) -> list[tuple[str, str]]:
-        """What there is to say, each with its heading."""
-        waiting = self._lanes.waiting(session.id)
-        queue = f"{waiting} waiting" if waiting else "nothing waiting"
-        queue += ", an answer is being written" if self._lanes.running(session.id) else ""
+    async def groups(self, session: Session) -> list[Group]:
+        """What there is to say."""
         uptime = int((self._clock() - self._started).total_seconds())
-        return [("Queue", queue), ("Uptime", _format_duration(uptime))]
+        rows = ((_("waiting"), number(self._lanes.waiting(session.id))), (_("uptime"), _format_duration(uptime)))
+        writes = self._lanes.running(session.id)
+        return [Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())]
 
 
-def format_progress(progress: Progress | None) -> str:
-    """How far compaction is, in one line."""
-    if progress is None:
-        return "off (COMPACTION_ENABLED)"
-    return (
-        f"about {progress.tokens:,} of {progress.threshold:,} tokens, "
-        f"{progress.messages:,} of {counted(progress.window, 'message')}"
-    )
+def _part_of(part: int, whole: int) -> str:
+    return _("{part} of {whole}", part=number(part), whole=number(whole))
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 note`, `2 notes`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
+def _estimate_of(part: int, whole: int) -> str:
+    return f"≈ {_part_of(part, whole)}"
 
 
 def _format_duration(seconds: int) -> str:
     days, rest = divmod(max(0, seconds), 86_400)
     hours, rest = divmod(rest, 3_600)
     minutes, left = divmod(rest, 60)
-    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (left, "s")]
-    shown = [f"{value} {unit}" for value, unit in parts if value]
-    return " ".join(shown[:2]) or "0 s"
+    parts = (
+        (days, _("{n} d", n=days)),
+        (hours, _("{n} h", n=hours)),
+        (minutes, _("{n} min", n=minutes)),
+        (left, _("{n} s", n=left)),
+    )
+    return " ".join([said for amount, said in parts if amount][:2]) or _("{n} s", n=0)

@@ -279,12 +279,12 @@ def export_memory(
     _with_shelf(work)
 
 
-def import_memory(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
-    """Restore an export into an empty installation."""
+def import_memory(path: Annotated[Path, typer.Argument(metavar="DIR|ZIP")]) -> None:
+    """Restore an export, a folder or the file that /export sends, into an empty installation."""
 
     async def work(shelf: Shelf) -> None:
-        rows = await shelf.memory.portable.restore(folder)
-        typer.echo(f"{rows} rows and the Markdown files were restored from {folder}.")
+        rows = await shelf.memory.portable.restore(path)
+        typer.echo(f"{rows} rows and the Markdown files were restored from {path}.")
 
     _with_shelf(work)
 

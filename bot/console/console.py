@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import parse_command
+from config.texts import SOURCE, _, speaking
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from bot.app import App
     from memory.buttons import Keyboard
     from memory.log.turn_log import OutgoingReply
+    from memory.messages import Document
     from pipeline.arrival import ReplyChannel
 
 CHANNEL = "console"
@@ -48,9 +52,15 @@ class ConsoleChannel:
         """The console itself: there is one conversation on it."""
         return self
 
-    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
-        """Answer without a turn."""
-        await self.deliver(text)
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
+        """Answer without a turn. A file is written where the program was started."""
+        with speaking(arrival.language or SOURCE):
+            where = [] if document is None else [await asyncio.to_thread(_saved, document)]
+        self.show_beside("\n\n".join([text, *where]))
+
+    def show_beside(self, text: str) -> None:
+        """Collect what is no answer of the model."""
+        self.replies.append(text)
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Who sits here may."""
@@ -97,6 +107,23 @@ class ConsoleChannel:
     async def deliver(self, text: str) -> None:
         """Collect the final reply."""
         self.replies.append(text)
+
+
+def _saved(document: Document) -> str:
+    """Write a file, readable for its owner only and in nobody's place; the sentence that says where it is."""
+    wanted = Path.cwd() / document.name
+    others = (wanted.with_stem(f"{wanted.stem}-{number}") for number in itertools.count(2))
+    for path in itertools.chain([wanted], others):
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+            path.write_bytes(document.content)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            return _("It can't be written to {path} ({reason}).", path=path, reason=error.strerror)
+        return _("It is in {path}.", path=path)
+    raise AssertionError("there is always another name")
 
 
 def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from memory.buttons import Keyboard
     from pipeline.arrival import Arrival
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -120,10 +119,6 @@ class TerminalChannel(ConsoleChannel):
         if not self._stream.continues(text):
             self._give_up()
         self._print_rest(self._stream.rest(text))
-
-    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
-        """Answer without a turn."""
-        self.show_beside(text)
 
     def show_beside(self, text: str) -> None:
         """Print a text without touching the answer that may be written meanwhile."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+FILE_SECONDS = 60.0
+"""How long Telegram may take to store a file that it has been sent."""
 MOST_INSTEAD = 5
 """Messages at most that stand for a file that a chat does not take."""
 
@@ -72,21 +74,28 @@ async def send_part(
     """Send one part of a reply, a message or a file; its id. Raises SendFailed."""
     if isinstance(part, Chunk):
         return await send_chunk(bot, address, part, reply_to, markup)
-    try:
+
+    async def send(caption: Chunk) -> str:
         message = await bot.send_document(
             chat_of(address),
-            InputFile(part.text.encode(), filename=part.name),
+            InputFile(part.content, filename=part.name),
+            caption=caption.text or None,
+            caption_entities=caption.entities,
             message_thread_id=thread_of(address),
             reply_parameters=_reply(reply_to),
             reply_markup=markup,
+            read_timeout=FILE_SECONDS,
         )
+        return str(message.message_id)
+
+    try:
+        return await _entities_or_plain(send, part.caption)
     except BadRequest as error:
         # a group may let nobody send files: better the beginning as messages than nothing
         log.warning("file_refused", reason=error.message)
-        return [await send_chunk(bot, address, chunk) for chunk in unrendered(part.text)[:MOST_INSTEAD]][-1]
+        return [await send_chunk(bot, address, chunk) for chunk in unrendered(part.instead)[:MOST_INSTEAD]][-1]
     except TelegramError as error:
         raise explained(error) from error
-    return str(message.message_id)
 
 
 async def send_chunk(

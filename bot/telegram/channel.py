@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.telegram.door import Door
     from bot.telegram.outbox import OutboxSender
     from memory.buttons import Keyboard
+    from memory.messages import Document
     from memory.service.mailbox import Mailbox
     from pipeline.arrival import Arrival, ReplyChannel
 
@@ -84,7 +85,7 @@ class TelegramChannel:
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
-    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn, through the outbox."""
         await self._outbox.answer(
             arrival.address.session_id,
@@ -94,6 +95,7 @@ class TelegramChannel:
             replaces=arrival.replaces,
             keyboard=keyboard,
             asker=arrival.asker,
+            document=document,
         )
 
     async def may_manage(self, arrival: Arrival) -> bool:

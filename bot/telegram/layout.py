@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.telegram.rendering import LONGEST_TEXT, Chunk, cut, render, unrendered
 from config.texts import _
+
+if TYPE_CHECKING:
+    from memory.messages import Document
 
 log = structlog.get_logger(__name__)
 
@@ -21,14 +25,18 @@ LONGEST_FILE = 1_000_000
 BEGINNING = 3_000
 """UTF-16 code units of a reply that are shown above its file."""
 FILE_NAME = "answer.md"
+LONGEST_CAPTION = 1024
+"""UTF-16 code units of the text at a file (Bot API)."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A text that is sent as a document."""
+    """What is sent as a document. instead: the text that a chat gets which takes no files."""
 
-    text: str
+    content: bytes
+    instead: str
     name: str = FILE_NAME
+    caption: Chunk = Chunk("")  # noqa: RUF009  # frozen
 
 
 Part = Chunk | File
@@ -44,7 +52,14 @@ async def laid_out(markdown: str) -> list[Part]:
     kept = markdown[:LONGEST_FILE]
     whole = kept == markdown
     note = _("The whole answer is in this file.") if whole else _("The beginning of the answer is in this file.")
-    return [*beginning, Chunk(f"[...] {note}"), File(kept)]
+    return [*beginning, Chunk(f"[...] {note}"), File(kept.encode(), kept)]
+
+
+async def captioned(markdown: str, document: Document) -> list[Part]:
+    """A file with a text as its caption, which must be short."""
+    caption = render(markdown, LONGEST_CAPTION)[0]
+    refused = _("This chat takes no files: let me send them here, or run `mneme export` on the machine that I run on.")
+    return [File(document.content, refused, document.name, caption)]
 
 
 async def _rendered(markdown: str) -> list[Chunk]:

@@ -9,7 +9,7 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, markup_of, send_part
-from bot.telegram.layout import laid_out
+from bot.telegram.layout import captioned, laid_out
 from bot.telegram.rendering import Chunk
 from config.texts import speaking
 from memory.log.sessions import Address
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bot.chat.languages import Languages
     from bot.telegram.layout import Part
     from memory.buttons import Keyboard
+    from memory.messages import Document
     from memory.service.mailbox import Mailbox, OutboxItem
 
 AT_ONCE = 20
@@ -63,6 +64,7 @@ class OutboxSender:
         replaces: str | None = None,
         keyboard: Keyboard = (),
         asker: str | None = None,
+        document: Document | None = None,
     ) -> None:
         """Send a text that belongs to no turn, and finish the updates that it answers (see Mailbox.answer)."""
         await self._mailbox.answer(
@@ -73,6 +75,7 @@ class OutboxSender:
             replaces=replaces,
             keyboard=keyboard,
             asker=asker,
+            document=document,
         )
         # with what waits before it in the same chat
         self._turnstile.hurry(session_id)
@@ -124,7 +127,7 @@ class OutboxSender:
         address = Address.of(item.session_id)
         sent = list(item.message_ids)
         with speaking(await self._languages.of_chat(address.owner)):
-            parts = await laid_out(item.text)
+            parts = await self._parts(item)
         for number in range(len(parts)):
             if number < len(item.message_ids):
                 continue
@@ -141,6 +144,10 @@ class OutboxSender:
             if number + 1 < len(parts):  # the last one is recorded with the end
                 await self._mailbox.chunk_sent(item, tuple(sent))
         await self._mailbox.settle(item, tuple(sent))
+
+    async def _parts(self, item: OutboxItem) -> list[Part]:
+        document = await self._mailbox.document(item) if item.has_document else None
+        return await laid_out(item.text) if document is None else await captioned(item.text, document)
 
     async def _insist(
         self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int, backoff: Backoff

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import zipfile
 import zlib
-from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from memory.errors import StoreError
+from memory.files.zipped import BROKEN, entry_of, is_plain, stays_inside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +24,6 @@ DATABASE = "mneme.db"
 FILES = "memory"
 _MANIFEST_LIMIT = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
-_EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""Zip knows no earlier time; the true one stands in the manifest."""
 
 
 class Member(BaseModel):
@@ -60,9 +57,9 @@ def write_archive(target: Path, manifest: Manifest, folder: Path) -> None:
     """Write the manifest's files, which stand in `folder` under their names, into the new file `target`."""
     target.touch(mode=0o600, exist_ok=False)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_entry(MANIFEST), manifest.model_dump_json(indent=1))
+        archive.writestr(entry_of(MANIFEST), manifest.model_dump_json(indent=1))
         for name in manifest.files:
-            with (folder / name).open("rb") as source, archive.open(_entry(name), "w", force_zip64=True) as copy:
+            with (folder / name).open("rb") as source, archive.open(entry_of(name), "w", force_zip64=True) as copy:
                 while chunk := source.read(_CHUNK):
                     copy.write(chunk)
 
@@ -94,7 +91,7 @@ def extract(path: Path, manifest: Manifest, folder: Path | None = None) -> None:
             for name, member in manifest.files.items():
                 with archive.open(name) as source:
                     _copy(path, name, member, source, folder)
-    except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except BROKEN as error:
         raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
 
 
@@ -125,7 +122,7 @@ def _copy(path: Path, name: str, member: Member, source: IO[bytes], folder: Path
 def _require_listed(path: Path, archive: zipfile.ZipFile, manifest: Manifest) -> None:
     """Have in the archive what the manifest lists, once each, all of it plain files that stay inside."""
     entries = archive.infolist()
-    odd = next((entry.filename for entry in entries if not _is_plain(entry)), None)
+    odd = next((entry.filename for entry in entries if not is_plain(entry)), None)
     odd = odd or next((name for name in manifest.files if not _is_inside(name)), None)
     if odd is not None:
         raise StoreError(f"{path} is refused: {odd!r} in it is a link or leads out of the data directory.")
@@ -134,21 +131,5 @@ def _require_listed(path: Path, archive: zipfile.ZipFile, manifest: Manifest) ->
         raise StoreError(f"{path} is damaged (it does not hold what its manifest lists): nothing was restored.")
 
 
-def _is_plain(entry: zipfile.ZipInfo) -> bool:
-    mode = entry.external_attr >> 16
-    return stat.S_IFMT(mode) in (0, stat.S_IFREG) and not entry.is_dir()
-
-
 def _is_inside(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    if name == DATABASE:
-        return True
-    plain = len(parts) > 1 and parts[0] == FILES and "/".join(parts) == name
-    return plain and not any(part == ".." or "\\" in part or "\0" in part for part in parts)
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _EARLIEST)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = (stat.S_IFREG | 0o600) << 16
-    return entry
+    return name == DATABASE or (name.startswith(f"{FILES}/") and stays_inside(name))

@@ -77,7 +77,9 @@ class Forgetting:
             for table in ("conversations", "notices", "reminders", "media_parts", "media"):
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
-            await connection.execute(f"DELETE FROM outbox WHERE state <> 'waiting' AND {sessions}", (owner,))
+            # what waits is still said, but an export that waits holds everything
+            gone = "(state <> 'waiting' OR id IN (SELECT outbox_id FROM documents))"
+            await connection.execute(f"DELETE FROM outbox WHERE {gone} AND {sessions}", (owner,))
             await connection.execute(f"DELETE FROM set_aside WHERE {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
         left: list[str] = []

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import itertools
 import json
 import shutil
 import sqlite3
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from config.secrets import without_secrets
+from memory.custody.export_files import FolderTarget, ZipTarget, copy_tree, rows_in, source_of
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     import aiosqlite
 
+    from memory.custody.export_files import Source, Target
     from memory.store.database import Database
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
@@ -52,7 +56,6 @@ TABLES: dict[str, str | None] = {
 owner's; None: only in an export of all."""
 
 _ORDER = {"names": "owner_id, key", "sessions": "id", "preferences": "chat", "members": "channel, user_id"}
-_VALUES = (str, int, float, type(None))
 _BATCH = 1_000
 """Rows that are in memory at a time."""
 _CONTENTS = "contents.json"
@@ -77,30 +80,51 @@ class Portable:
             raise StoreError(f"There is nothing of {owner}: name an owner as `mneme memory list` shows it.")
         try:
             await asyncio.to_thread(_make_empty, folder, self._root)
-            async with self._database.snapshot() as connection:
-                counts = {
-                    table: await _write_rows(connection, table, condition, folder, owner, with_secrets=with_secrets)
-                    for table, condition in TABLES.items()
-                    if condition is not None or owner is None
-                }
-                await _write_for_people(connection, folder / "entries", owner)
-            part = folder_name(owner) if owner is not None else ""
-            await asyncio.to_thread(_copy_tree, self._root / part, folder / "memory" / part)
-            if not with_secrets:
-                await asyncio.to_thread(_mask_files, folder / "memory")
-            await asyncio.to_thread(_append, folder / _CONTENTS, [json.dumps(counts)])
+            rows = await self._write(FolderTarget(folder), owner, with_secrets=with_secrets)
             await asyncio.to_thread(_make_private, folder)
         except OSError as error:
             raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
+        return rows
+
+    async def zipped(self, owner: str, most: int) -> bytes:
+        """Everything of one owner, without secrets, as a zip file that `restore` reads.
+
+        It is never on the disk. Raises TooLarge for more than `most` bytes, and StoreError for what can't be read.
+        """
+        file = io.BytesIO()
+        try:
+            with ZipTarget(file, most) as target:
+                await self._write(target, owner, with_secrets=False)
+        except OSError as error:
+            raise StoreError(
+                f"A file of memory can't be read ({error.strerror}): see to its owner and mode."
+            ) from error
+        return file.getvalue()
+
+    async def _write(self, target: Target, owner: str | None, *, with_secrets: bool) -> int:
+        """Write an export, its contents last; the number of rows."""
+        async with self._database.snapshot() as connection:
+            counts = {
+                table: await _write_rows(connection, table, condition, target, owner, with_secrets=with_secrets)
+                for table, condition in TABLES.items()
+                if condition is not None or owner is None
+            }
+            await _write_for_people(connection, target, owner)
+        part = folder_name(owner) if owner is not None else ""
+        await asyncio.to_thread(_write_files, self._root / part, f"memory/{part}".rstrip("/"), target, with_secrets)
+        await asyncio.to_thread(target.append, _CONTENTS, [json.dumps(counts)])
         return sum(counts.values())
 
-    async def restore(self, folder: Path) -> int:
-        """Restore an export into this installation, which must be empty. Returns the number of rows.
+    async def restore(self, path: Path) -> int:
+        """Restore an export, a folder or a zip file, into this installation, which must be empty.
 
-        All of it is restored, or nothing. Raises StoreError.
+        All of it is restored, or nothing. Returns the number of rows. Raises StoreError.
         """
-        await asyncio.to_thread(_refuse_links, folder)
-        expected = await asyncio.to_thread(_read_contents, folder)
+        with source_of(path) as source:
+            return await self._restore(path, source)
+
+    async def _restore(self, path: Path, source: Source) -> int:
+        expected = await asyncio.to_thread(_read_contents, path, source)
         # copied beside their place first, and moved there when all else is done
         files = self._root.with_name(f".{self._root.name}.import")
         try:
@@ -110,14 +134,14 @@ class Portable:
                 await connection.execute("PRAGMA defer_foreign_keys = ON")
                 async with rebuilding(connection):
                     for table, count in expected.items():
-                        await _restore_rows(connection, table, folder / "rows" / f"{table}.jsonl", count)
-                await asyncio.to_thread(_copy_tree, folder / "memory", files)
+                        await _restore_rows(connection, table, source / "rows" / f"{table}.jsonl", count)
+                await asyncio.to_thread(copy_tree, source / "memory", files)
                 await asyncio.to_thread(_make_private, files)
             await asyncio.to_thread(_move_tree, files, self._root)
         except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
-            raise StoreError(f"{folder} is damaged ({error}): nothing was restored.") from error
+            raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
         except OSError as error:
-            raise StoreError(f"The files of {folder} can't be restored ({error.strerror}).") from error
+            raise StoreError(f"The files of {path} can't be restored ({error.strerror}).") from error
         finally:
             await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
         return sum(expected.values())
@@ -134,7 +158,7 @@ async def _write_rows(
     connection: aiosqlite.Connection,
     table: str,
     condition: str | None,
-    folder: Path,
+    target: Target,
     owner: str | None,
     *,
     with_secrets: bool,
@@ -147,7 +171,7 @@ async def _write_rows(
         async for rows in _batches(cursor):
             values = [dict(row) if with_secrets else _masked(dict(row)) for row in rows]
             lines = [json.dumps(row, ensure_ascii=False) for row in values]
-            await asyncio.to_thread(_append, folder / "rows" / f"{table}.jsonl", lines)
+            await asyncio.to_thread(target.append, f"rows/{table}.jsonl", lines)
             count += len(lines)
     return count
 
@@ -168,11 +192,23 @@ def _masked(value: object) -> Any:  # the same type of value as it is given
     return without_secrets(value)
 
 
-def _mask_files(folder: Path) -> None:
-    for path in folder.rglob("*.md"):
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        if (masked := without_secrets(text)) != text:
-            path.write_text(masked, encoding="utf-8", errors="surrogateescape")
+def _write_files(folder: Path, name: str, target: Target, with_secrets: bool) -> None:  # of a thread
+    """Write the Markdown files and what else people put there, but for what is hidden."""
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        inside = f"{name}/{path.name}"
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            _write_files(path, inside, target, with_secrets)
+        else:
+            target.put(inside, path.read_bytes() if with_secrets or path.suffix != ".md" else _without_secrets(path))
+
+
+def _without_secrets(path: Path) -> bytes:
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    return without_secrets(text).encode("utf-8", "surrogateescape")
 
 
 async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
@@ -183,10 +219,11 @@ async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]
         yield rows
 
 
-async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Path, expected: int) -> None:
+async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Source, expected: int) -> None:
     known = {row["name"] for row in await connection.execute_fetchall(f"PRAGMA table_info({table})")}
     count = 0
-    for rows in _read_rows(path):
+    rows_left = rows_in(path)
+    while rows := list(itertools.islice(rows_left, _BATCH)):
         count += len(rows)
         for columns, alike in itertools.groupby(rows, key=tuple):
             if not known.issuperset(columns):
@@ -200,8 +237,8 @@ async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Path
         raise StoreError(f"{path} is damaged ({count} of {expected} rows): nothing was restored.")
 
 
-async def _write_for_people(connection: aiosqlite.Connection, folder: Path, owner: str | None) -> None:
-    titled: set[Path] = set()
+async def _write_for_people(connection: aiosqlite.Connection, target: Target, owner: str | None) -> None:
+    titled: set[str] = set()
     async with connection.execute(
         "SELECT o.name AS owner, e.kind, n.name, e.content, e.outcome, e.created_at FROM entries e"
         " JOIN owners o ON o.id = e.owner_id JOIN names n ON n.entry_id = e.id AND NOT n.is_alias"
@@ -209,11 +246,11 @@ async def _write_for_people(connection: aiosqlite.Connection, folder: Path, owne
         {"owner": owner},
     ) as cursor:
         async for rows in _batches(cursor):
-            for path, alike in itertools.groupby(rows, key=lambda row: _path_for_people(folder, row)):
+            for name, alike in itertools.groupby(rows, key=_name_for_people):
                 lines = [_for_people(row) for row in alike]
-                title = [] if path in titled else [f"# {path.stem}"]
-                titled.add(path)
-                await asyncio.to_thread(_append, path, [*title, *lines])
+                title = [] if name in titled else [f"# {PurePosixPath(name).stem}"]
+                titled.add(name)
+                await asyncio.to_thread(target.append, name, [*title, *lines])
 
 
 def _for_people(row: sqlite3.Row) -> str:
@@ -221,8 +258,8 @@ def _for_people(row: sqlite3.Row) -> str:
     return f"\n## {row['name']}\n\n{row['content']}{ended}\n\n_{row['created_at']}_"
 
 
-def _path_for_people(folder: Path, row: sqlite3.Row) -> Path:
-    return folder / folder_name(row["owner"]) / f"{folder_name(row['kind'])}.md"
+def _name_for_people(row: sqlite3.Row) -> str:
+    return f"entries/{folder_name(row['owner'])}/{folder_name(row['kind'])}.md"
 
 
 def _make_empty(folder: Path, root: Path) -> None:
@@ -242,53 +279,21 @@ def _make_private(folder: Path) -> None:
             path.chmod(0o700 if path.is_dir() else 0o600)
 
 
-def _refuse_links(folder: Path) -> None:
-    """Refuse an export with what no export has: a link would bring in a file from elsewhere, a pipe never ends."""
-    for path in folder.rglob("*"):
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise StoreError(f"{path} is no file of an export: nothing was restored; remove it if you know what it is.")
-
-
-def _append(path: Path, lines: Iterable[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8", newline="") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def _read_contents(folder: Path) -> dict[str, int]:
+def _read_contents(path: Path, source: Source) -> dict[str, int]:
+    place = source / _CONTENTS
     try:
-        contents = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
+        contents = json.loads(place.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise StoreError(f"{folder} holds no whole export: name the folder that `mneme export` wrote.") from error
+        raise StoreError(f"{path} holds no whole export: name the folder that `mneme export` wrote.") from error
     except OSError as error:
-        raise StoreError(f"{folder} can't be read ({error.strerror}): nothing was restored.") from error
+        raise StoreError(f"{path} can't be read ({error.strerror}): nothing was restored.") from error
     except ValueError as error:
-        raise StoreError(f"{folder / _CONTENTS} is damaged ({error}): nothing was restored.") from error
+        raise StoreError(f"{place} is damaged ({error}): nothing was restored.") from error
     if not isinstance(contents, dict) or not all(isinstance(count, int) for count in contents.values()):
-        raise StoreError(f"{folder / _CONTENTS} is damaged: nothing was restored.")
+        raise StoreError(f"{place} is damaged: nothing was restored.")
     if unknown := ", ".join(contents.keys() - TABLES.keys()):
         raise StoreError(f"The export has {unknown}: it needs a newer Mneme.")
     return {table: contents[table] for table in TABLES if table in contents}
-
-
-def _read_rows(path: Path) -> Iterator[list[dict[str, object]]]:
-    """The rows of a file in batches. Raises StoreError for what is no row."""
-    try:
-        # only \n ends a row: the texts in it may hold every other kind of line break
-        with path.open(encoding="utf-8", newline="\n") as file:
-            rows = map(json.loads, file)
-            while batch := list(itertools.islice(rows, _BATCH)):
-                if not all(_is_row(row) for row in batch):
-                    raise ValueError("a line is no row")
-                yield batch
-    except FileNotFoundError as error:
-        raise StoreError(f"{path} is missing: nothing was restored.") from error
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
-
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, dict) and bool(value) and all(isinstance(v, _VALUES) for v in value.values())
 
 
 def _holds_files(folder: Path) -> bool:
@@ -299,8 +304,3 @@ def _move_tree(source: Path, target: Path) -> None:
     if source.is_dir():
         shutil.rmtree(target, ignore_errors=True)  # it holds no files, or else nothing would have been restored
         source.rename(target)
-
-
-def _copy_tree(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))

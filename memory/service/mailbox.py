@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
-from memory.messages import Provenance
+from memory.messages import Document, Provenance
 from memory.service.buttons import Buttons
 from memory.store.button_rows import PLACED, place_buttons, placed
 
@@ -47,7 +47,10 @@ class InboxItem:
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks."""
+    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
+
+    has_document: a file goes with it.
+    """
 
     id: int
     session_id: str
@@ -56,6 +59,7 @@ class OutboxItem:
     preview_id: str | None
     message_ids: tuple[str, ...]
     keyboard: PlacedKeyboard = ()
+    has_document: bool = False
 
 
 class Mailbox:
@@ -191,6 +195,7 @@ class Mailbox:
         replaces: str | None = None,
         keyboard: Keyboard = (),
         asker: str | None = None,
+        document: Document | None = None,
     ) -> None:
         """Put a text that belongs to no turn into the outbox, and finish the updates that it answers.
 
@@ -205,6 +210,16 @@ class Mailbox:
             )
             if keyboard:
                 await place_buttons(connection, reply.lastrowid, keyboard, asker=asker, now=self._clock())
+            if document is not None:
+                await connection.execute(
+                    "INSERT INTO documents (outbox_id, name, content) VALUES (?, ?, ?)",
+                    (reply.lastrowid, document.name, document.content),
+                )
+
+    async def document(self, item: OutboxItem) -> Document | None:
+        """The file that goes with a reply that waits; None where it was forgotten meanwhile."""
+        row = await self._database.row("SELECT name, content FROM documents WHERE outbox_id = ?", (item.id,))
+        return None if row is None else Document(row["name"], row["content"])
 
     async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
         """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""
@@ -220,7 +235,8 @@ class Mailbox:
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""
         rows = await self._database.rows(
-            f"SELECT *, {PLACED} AS keyboard FROM outbox o WHERE channel = ? AND state = 'waiting'"
+            f"SELECT *, {PLACED} AS keyboard, EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
+            " FROM outbox o WHERE channel = ? AND state = 'waiting'"
             " AND (? IS NULL OR session_id = ?) ORDER BY id",
             (self._channel, session_id, session_id),
         )
@@ -261,4 +277,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         preview_id=row["preview_id"],
         message_ids=tuple(json.loads(row["message_ids"])),
         keyboard=placed(row["keyboard"]),
+        has_document=bool(row["has_document"]),
     )

@@ -1,7 +1,8 @@
-"""What the models have cost, in tokens."""
+"""What the models have cost, in tokens and in money."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,11 @@ from memory.clock import Clock, now_text, to_text
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from config.models import Price
     from memory.store.database import Database
+
+PriceOf = Callable[[str], "Price | None"]
+"""What a model costs, by its name; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +30,35 @@ class TokenUse:
     session_id: str | None = None
 
 
-class UsageLog:
-    """Every model call of the installation, background work included."""
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What model calls have cost: tokens, and US dollars for those whose price was known.
 
-    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo) -> None:
+    priced: whether there was any such call. unpriced: the models of the others.
+    """
+
+    tokens: int
+    cost: float
+    priced: bool
+    unpriced: tuple[str, ...]
+
+
+class UsageLog:
+    """Every model call of the installation, background work included. price_of None: no prices are known."""
+
+    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo, price_of: PriceOf | None = None) -> None:
         self._database = database
         self._clock = clock
         self._zone = zone
+        self._price_of = price_of
 
     async def record(self, use: TokenUse) -> None:
-        """Add one model call."""
+        """Add one model call, at today's price."""
+        price = self._price_of(use.model) if self._price_of is not None else None
+        cost = price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
         await self._database.write(
-            "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 now_text(self._clock),
                 use.session_id,
@@ -46,16 +67,27 @@ class UsageLog:
                 use.prompt_tokens,
                 use.cached_tokens,
                 use.completion_tokens,
+                cost,
             ),
         )
 
     async def tokens_today(self) -> int:
         """Prompt and completion tokens of all calls since midnight in the installation's zone."""
+        return (await self.today()).tokens
+
+    async def today(self) -> Spent:
+        """What all calls since midnight in the installation's zone have cost."""
         now = self._clock().astimezone(self._zone)
         # fold: where clocks go back over midnight the day begins at the first of the two
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-        found = await self._database.value(
-            "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM usage WHERE at >= ?",
+        rows = await self._database.rows(
+            "SELECT model, cost IS NOT NULL AS priced, sum(prompt_tokens + completion_tokens) AS tokens,"
+            " total(cost) AS cost FROM usage WHERE at >= ? GROUP BY model, priced ORDER BY min(id)",
             (to_text(midnight),),
         )
-        return int(found)
+        return Spent(
+            tokens=sum(row["tokens"] for row in rows),
+            cost=sum(row["cost"] for row in rows),
+            priced=any(row["priced"] for row in rows),
+            unpriced=tuple(row["model"] for row in rows if not row["priced"]),
+        )

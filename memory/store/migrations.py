@@ -649,6 +649,27 @@ REACTIONS: Migration = (
     """,
 )
 
+COSTS: Migration = (
+    # US dollars, by the prices of the day on which the call was made; NULL where they were not known
+    "ALTER TABLE usage ADD COLUMN cost REAL",
+)
+
+DOCUMENTS: Migration = (
+    # in the transaction of its message, so that neither is ever without the other, and gone with its delivery
+    """
+    CREATE TABLE documents (
+        outbox_id INTEGER PRIMARY KEY REFERENCES outbox (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        content BLOB NOT NULL
+    )
+    """,
+    """
+    CREATE TRIGGER document_is_settled AFTER UPDATE OF state ON outbox WHEN new.state <> 'waiting' BEGIN
+        DELETE FROM documents WHERE outbox_id = new.id;
+    END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -675,4 +696,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     REMINDERS,
     PREFERENCES,
     REACTIONS,
+    COSTS,
+    DOCUMENTS,
 )

@@ -1,4 +1,4 @@
-"""The table of windows, made from a list of models: no model gets more than the list says it reads."""
+"""The tables of windows and prices, made from a list of models: no model gets more than the list says it reads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config import make_catalogue
+from config.list_prices import make_prices, price_lines, read_prices, wrong_prices
 from config.make_catalogue import main, make_seeing, make_table, read_source, too_large
-from config.models import ModelCatalogue, ModelWindow, load_catalogue
+from config.models import ModelCatalogue, ModelWindow, Rates, load_catalogue
 
 if TYPE_CHECKING:
     import pytest
@@ -94,6 +95,50 @@ def test_the_command_makes_the_table_and_leaves_the_rest(
     made = load_catalogue(copy)
     assert [model.pattern for model in made.models] == ["tiny-1*"]
     assert made.local_models == load_catalogue().local_models
+
+
+def test_prices_are_read_by_the_million_and_only_where_tokens_tell_them(tmp_path: Path) -> None:
+    plain = {"mode": "chat", "input_cost_per_token": 1.5e-07, "output_cost_per_token": 6e-07}
+    listed = {
+        "Fox-1": plain | {"cache_read_input_token_cost": 7.5e-08},
+        "fox-2": plain
+        | {"input_cost_per_token_above_200k_tokens": 3e-07, "output_cost_per_token_above_200k_tokens": 9e-07},
+        "fox-3": {
+            "mode": "responses",
+            "tiered_pricing": [
+                {"range": [32_000, 64_000], "input_cost_per_token": 2e-06, "output_cost_per_token": 3e-06},
+                {"range": [0, 32_000], "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06},
+            ],
+        },
+        "asks-1": plain | {"input_cost_per_request": 0.005},
+        "thinks-1": plain | {"output_cost_per_reasoning_token": 9e-07},
+        "free-1": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0},
+        "mistaken-1": plain | {"output_cost_per_token": 0.0097},
+        "half-1": {"mode": "chat", "input_cost_per_token": 1e-07},
+        "odd-1": plain | {"input_cost_per_token": "cheap"},
+        "draws-1": plain | {"mode": "image_generation"},
+        "alone": plain,
+        "hen/fox-1": plain | {"cache_read_input_token_cost": 7.5e-08},
+        "hen/owl-1": plain,
+        "hound/owl-1": plain,
+    }
+    (tmp_path / "list.json").write_text(json.dumps(listed))
+    made = make_prices(read_prices(tmp_path / "list.json", make_catalogue.TALKING), {"api.hen.example": "hen"})
+    assert made == {
+        "fox-1": (Rates(0.15, 0.6, 0.075),),
+        "fox-2": (Rates(0.15, 0.6), Rates(0.3, 0.9, above=200_000)),
+        "fox-3": (Rates(1, 2), Rates(2, 3, above=32_000)),
+        "hen/owl-1": (Rates(0.15, 0.6),),
+    }
+
+
+def test_the_written_prices_are_read_back_as_they_were(tmp_path: Path) -> None:
+    packaged = load_catalogue()
+    again = tmp_path / "models.json"
+    text = make_catalogue.CATALOGUE.read_text(encoding="utf-8")
+    assert price_lines(dict(packaged.prices)) in text
+    again.write_text(text)
+    assert wrong_prices(load_catalogue(again), dict(packaged.prices)) == []
 
 
 def test_a_family_of_which_all_see_is_one_pattern_and_a_mixed_one_is_none() -> None:

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.chat.commands import help_text, parse_command
+from bot.chat.figures import WIDTH
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Says
+from tests.support.figures import figures
+from tests.support.servers.model import Fails, Says, Streams
 from tests.support.talk import ledger_over
 
 if TYPE_CHECKING:
@@ -172,32 +174,94 @@ async def test_status_is_exact_and_the_same_after_a_restart(
         )
         await person.says("Hello")
         told = model.requests[-1]
-    lines = before.splitlines()
-    assert lines[0] == "- **Conversation**: 8 messages, 6 of them compacted"
-    assert re.fullmatch(r"- \*\*Compaction\*\*: about [\d,]+ of 26,214 tokens, 2 of 50 messages", lines[2])
-    assert lines[3:] == [
-        f"- **Tokens today**: {used:,}",
-        "- **Model**: scripted",
-        "- **Memory**: 13 bytes of long-term memory, 3 notes of today, 1 note of recent days, 1 archive",
-        "- **Activated**: 0 rules, 0 memories, 0 workflows in the last request, about 0 tokens (/memory why)",
-        "- **Queue**: nothing waiting",
-        "- **Uptime**: 1 d 1 h",
-    ]
-    tokens = int(lines[1].split("about ")[1].split(" of ")[0].replace(",", ""))
-    assert lines[1] == f"- **Context**: `█{'░' * 19}` 5%, about {tokens:,} of 32,768 tokens"
+    shown = figures(before)
+    tokens = int(shown["Context"]["tokens"].split()[1].replace(",", ""))
+    assert shown["Context"] == {
+        "%": "5%",
+        "model": "scripted",
+        "tokens": f"≈ {tokens:,} of 32,768",
+        "messages": "8",
+        "summarised": "6",
+    }
     assert tokens == pytest.approx(told.tokens, rel=0.15)
+    left = shown["Until the next summary"]
+    assert re.fullmatch(r"≈ [\d,]+ of 26,214", left["tokens"])
+    assert left["messages"] == "2 of 50"
+    assert shown["Today, in all chats"] == {"tokens": f"{used:,}", "": "I don't know the price of `scripted`."}
+    memory = {"MEMORY.md": "13 bytes", "memories": "0", "notes of today": "3"}
+    memory |= {"notes of recent days": "1", "archives": "1"}
+    assert shown["Memory"] == memory
+    assert shown["Activated for the last answer"] == {
+        "rules": "0",
+        "memories": "0",
+        "workflows": "0",
+        "tokens": "≈ 0",
+        "": "/memory why shows which, and why.",
+    }
+    assert shown["Queue"] == {"waiting": "0", "uptime": "1 d 1 h"}
     async with start(memory_recent_days=2) as app:
-        after = (await Person(app).says("/status")).splitlines()
-    assert after[0] == "- **Conversation**: 10 messages, 6 of them compacted"
-    assert after[5] == "- **Memory**: 13 bytes of long-term memory, 4 notes of today, 1 note of recent days, 1 archive"
-    assert after[-1] == "- **Uptime**: 0 s"
+        after = figures(await Person(app).says("/status"))
+    assert (after["Context"]["messages"], after["Context"]["summarised"]) == ("10", "6")
+    assert after["Memory"] == memory | {"notes of today": "4"}
+    assert after["Queue"]["uptime"] == "0 s"
 
 
 async def test_status_of_an_empty_installation(person: Person) -> None:
-    lines = (await person.says("/status")).splitlines()
-    assert lines[0] == "- **Conversation**: 0 messages"
-    assert lines[3] == "- **Tokens today**: 0"
-    assert lines[5] == "- **Memory**: 0 bytes of long-term memory, 0 notes of today, 0 notes of recent days, 0 archives"
+    shown = figures(await person.says("/status"))
+    assert shown["Context"]["messages"] == "0"
+    assert "summarised" not in shown["Context"]
+    assert shown["Today, in all chats"] == {"tokens": "0"}
+    assert shown["Memory"]["MEMORY.md"] == "0 bytes"
+
+
+async def test_no_line_of_the_figures_is_wider_than_a_telephone(person: Person) -> None:
+    await person.says("Remember that I like tea")
+    inside = (await person.says("/status")).split("```")[1::2]
+    lines = [line for block in inside for line in block.strip("\n").splitlines()]
+    assert len(lines) > 10
+    assert {len(line) for line in lines} == {WIDTH}
+
+
+def used(prompt: int, cached: int, completion: int) -> Streams:
+    """An answer whose provider reports these tokens."""
+    said = {"index": 0, "delta": {"role": "assistant", "content": "Well."}, "finish_reason": "stop"}
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+    return Streams(({"choices": [said]}, {"choices": [], "usage": usage}))
+
+
+async def test_status_tells_what_the_day_has_cost_by_the_prices_of_the_catalogue(
+    start: OpenApp, model: ModelServer, clock: FakeClock
+) -> None:
+    async with start(llm_model="gpt-4o-mini") as app:
+        person = Person(app)
+        assert "cost" not in figures(await person.says("/status"))["Today, in all chats"]
+        model.script(used(20_000, 8_000, 100))
+        await person.says("Hello")
+        # 12,000 at 0.15, 8,000 at 0.075 and 100 at 0.60 dollars a million
+        assert await app.database.value("SELECT cost FROM usage") == pytest.approx(0.00246)
+        assert figures(await person.says("/status"))["Today, in all chats"] == {
+            "tokens": "20,100",
+            "cost": "under $0.01",
+        }
+        model.script(used(800_000, 0, 10_000))
+        await person.says("And now?")
+    # another model talks from now on, of which nothing is known: its tokens are counted and not priced
+    async with start(llm_model="some-model") as app:
+        person = Person(app)
+        model.script(used(1_000, 0, 500))
+        await person.says("Hello")
+        assert figures(await person.says("/status"))["Today, in all chats"] == {
+            "tokens": "831,600",
+            "cost": "about $0.13",
+            "": "The cost is without `some-model`, whose price I don't know.",
+        }
+        clock.forward(days=1)
+        assert figures(await person.says("/status"))["Today, in all chats"] == {"tokens": "0"}
 
 
 async def test_commands_right_after_a_restart_know_the_conversation(start: OpenApp, model: ModelServer) -> None:
@@ -218,8 +282,8 @@ async def remembered(app: App, kind: Kind, content: str, name: str, **new: objec
     await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # by name
 
 
-def activated(status: str) -> str:
-    return next(line for line in status.splitlines() if line.startswith("- **Activated**: "))
+def activated(status: str) -> dict[str, str]:
+    return figures(status)["Activated for the last answer"]
 
 
 async def test_status_and_why_show_what_activated_also_after_a_restart(start: OpenApp, model: ModelServer) -> None:
@@ -232,8 +296,8 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         await remembered(app, Kind.WORKFLOW, "Brewing tea: boil, wait", "brew")
         await person.says("Is there tea?")
         before = activated(await person.says("/status"))
-    assert before.startswith("- **Activated**: 1 rule, 2 memories, 1 workflow in the last request, about ")
-    tokens = int(before.partition("about ")[2].split()[0])
+    assert (before["rules"], before["memories"], before["workflows"]) == ("1", "2", "1")
+    tokens = int(before["tokens"].removeprefix("≈ "))
     async with start() as app:
         person = Person(app)
         assert activated(await person.says("/status")) == before
@@ -278,25 +342,25 @@ async def test_status_says_how_many_rules_there_was_no_room_for(app: App, person
             " SELECT owner_id, 'r' || id, 'r' || id, id FROM entries WHERE id > 1"
         )
     await person.says("Hello")
-    line = activated(await person.says("/status"))
-    shown = int(line.removeprefix("- **Activated**: ").split()[0])
-    assert 50 < shown < 200
-    assert line.startswith(f"- **Activated**: {shown} of 10,000 rules, 0 memories, 0 workflows in the last request")
+    last = activated(await person.says("/status"))
+    shown, of, rules = last["rules"].partition(" of ")
+    assert 50 < int(shown) < 200
+    assert (of, rules, last["memories"]) == (" of ", "10,000", "0")
 
 
 async def test_status_says_how_far_compaction_is(person: Person) -> None:
     await person.says("Hello")
-    status = await person.says("/status")
-    line = next(line for line in status.splitlines() if line.startswith("- **Compaction**"))
-    assert re.fullmatch(r"- \*\*Compaction\*\*: about [\d,]+ of [\d,]+ tokens, 2 of \d+ messages", line)
+    left = figures(await person.says("/status"))["Until the next summary"]
+    assert re.fullmatch(r"≈ [\d,]+ of [\d,]+", left["tokens"])
+    assert left["messages"] == "2 of 50"
 
 
 async def test_status_says_when_memory_and_compaction_are_off(start: OpenApp) -> None:
     async with start(memory_enabled=False, compaction_enabled=False) as app:
         person = Person(app)
         await person.says("Hello")
-        status = await person.says("/status")
-        assert "- **Memory**: off (MEMORY_ENABLED)" in status
-        assert "- **Compaction**: off (COMPACTION_ENABLED)" in status
-        assert "Activated" not in status
+        shown = figures(await person.says("/status"))
+        assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
+        assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
+        assert "Activated for the last answer" not in shown
         assert "memory is off" in await person.says("/new")

@@ -13,6 +13,7 @@ import pytest
 import bot
 from bot.console.console import InvalidChatName, console_address
 from tests.support.consolidating import answered
+from tests.support.figures import figures
 from tests.support.servers.model import Fails, Says
 from tests.support.terminals import PATIENCE
 
@@ -81,7 +82,9 @@ async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, mod
     assert "is not known" in err
     status, out, err = await mneme("chat", stdin=b"/retry\n/status\n")
     assert (status, err) == (0, "")
-    assert out.startswith("You said: Hello\n- **Conversation**: 2 messages\n")
+    said, _, shown = out.partition("\n")
+    assert said == "You said: Hello"
+    assert figures(shown)["Context"]["messages"] == "2"
 
 
 @pytest.mark.parametrize("arguments", [("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",)])

@@ -19,6 +19,7 @@ from memory.retrieval.vectors import Vectors
 from pipeline.embedding.endpoint_embedder import EndpointEmbedder
 from pipeline.endpoint.known_endpoint import Endpoint
 from tests.support.fakes import Person
+from tests.support.figures import figures
 from tests.support.servers.embedder import Fault
 
 if TYPE_CHECKING:
@@ -151,9 +152,9 @@ async def test_without_anything_at_its_address_turns_go_on_and_status_says_why(
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
             await app.embedding.run_pending()
         assert SAID in await shown(model, person, BY_WORDS)
-        status = await person.says("/status")
-        assert "**Meaning**: 0 of" in status
-        assert "can't be reached: check EMBEDDING_BASE_URL" in status
+        shown_there = figures(await person.says("/status"))["Found by meaning"]
+        assert shown_there["texts"].startswith("0 of ")
+        assert "can't be reached: check EMBEDDING_BASE_URL" in shown_there[""]
 
 
 async def test_what_failed_in_the_background_is_made_up_for_later(start: OpenApp, model: ModelServer) -> None:
@@ -174,7 +175,7 @@ async def test_what_failed_in_the_background_is_made_up_for_later(start: OpenApp
         await background.close()
         await embeds(app)
         assert SAID in await shown(model, person, QUESTION)
-        assert "texts compared by some-embedder\n" in await person.says("/status")
+        assert figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}
 
 
 async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(start: OpenApp, model: ModelServer) -> None:
@@ -198,11 +199,13 @@ async def test_another_model_makes_all_vectors_anew_and_status_tells_how_far_it_
         await talked(person)
         await embeds(app)
         of = await kept(app)
-        assert f"**Meaning**: {of} of {of} texts compared by first" in await person.says("/status")
+        done = {"model": "first", "texts": f"{of} of {of}"}
+        assert figures(await person.says("/status"))["Found by meaning"] == done
     model.embedder.length = 128
     async with start(embedding_model="second") as app:
         person = Person(app)
-        assert f"**Meaning**: 0 of {of} texts compared by second" in await person.says("/status")
+        begun = {"model": "second", "texts": f"0 of {of}"}
+        assert figures(await person.says("/status"))["Found by meaning"] == begun
         assert SAID in await shown(model, person, BY_WORDS)
         await embeds(app)
         assert await app.database.value("SELECT count(DISTINCT model_id) FROM vectors") == 1

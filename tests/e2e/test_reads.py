@@ -70,4 +70,4 @@ async def test_reading_entries_waits_for_nobody_who_writes(app: App, person: Per
         await connection.execute("UPDATE sessions SET metadata = '{}'")
         assert "The hive is in Poltava" in await person.says(f"/memory {named}")
         assert "note: 1" in await person.says("/memory")
-        assert "Conversation" in await person.says("/status")
+        assert "Context" in await person.says("/status")

@@ -13,6 +13,7 @@ from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
 from pipeline.arrival import Arrival
 from tests.support.fakes import Person
+from tests.support.figures import figures
 from tests.support.servers.model import Calls, Fails, Holds, Says
 
 if TYPE_CHECKING:
@@ -261,7 +262,8 @@ async def test_status_is_answered_during_a_turn(app: App, person: Person, model:
     await person.sends("Hello?")
     await person.sends("/status")
     await person.sees("**Queue**")
-    assert "- **Queue**: 1 waiting, an answer is being written" in person.channel.said[0]
+    queue = figures(person.channel.said[0])["Queue"]
+    assert (queue["waiting"], queue[""]) == ("1", "An answer is being written.")
     holds.release.set()
     await app.runner.idle("console:local")
     assert person.channel.said[1:] == ["Thinking", "You said: Hello?"]

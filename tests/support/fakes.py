@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memory.log.sessions import Address
-from memory.messages import Provenance
+from memory.messages import Document, Provenance
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FakeChannel:
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         return self
 
-    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = ()) -> None:
+    async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         await self.deliver(text)
 
     async def may_manage(self, arrival: Arrival) -> bool:

@@ -48,6 +48,39 @@ def test_an_answer_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) ->
         assert window.max_output_tokens < window.max_input_tokens
 
 
+@pytest.mark.parametrize(
+    ("name", "host", "dollars"),
+    [
+        ("gpt-4o-mini", None, 0.15),
+        ("GPT-4o-mini", "my-proxy.example.org", 0.15),
+        ("openai/gpt-4o-mini", "openrouter.ai", 0.15),
+        ("gpt-4o", "mine.openai.azure.com", 2.5),
+        # a vendor's own price is for those who are with that vendor
+        ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz", 1.04),
+        ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz.example.org", None),
+        ("meta-llama/llama-3.3-70b-instruct-turbo", None, None),
+        ("llama3.2:3b", "localhost", None),
+        # a new version of a family may cost anything
+        ("gpt-4o-mini-2099", None, None),
+        ("gpt-9", None, None),
+        ("something-new", None, None),
+    ],
+)
+def test_a_price_is_known_by_a_whole_name_or_not_at_all(
+    catalogue: ModelCatalogue, name: str, host: str | None, dollars: float | None
+) -> None:
+    price = catalogue.price(name, host)
+    assert (None if price is None else price.usual.input) == dollars
+
+
+def test_steps_of_a_price_begin_with_the_usual_one_and_grow(catalogue: ModelCatalogue) -> None:
+    assert len(catalogue.prices) > 1_000
+    for steps in catalogue.prices.values():
+        above = [step.above for step in steps]
+        assert above[0] == 0
+        assert above == sorted(set(above))
+
+
 def test_a_local_model_gets_the_prompt_that_suits_it_wherever_it_is_served(catalogue: ModelCatalogue) -> None:
     assert catalogue.local().name == "qwen2.5-coder-1.5b"
     served = catalogue.known_local("local/qwen2.5-coder-1.5b")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import stat
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -15,11 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory.custody import export_files
+from memory.custody.export_files import TooLarge
 from memory.custody.portable import TABLES, Portable
 from memory.custody.undo import Undo
 from memory.errors import StoreError
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
+from memory.files.zipped import stays_inside
 from memory.ledger.changes import ChangeLog
 from memory.log.sessions import Marker
 from memory.log.turn_log import OutgoingReply
@@ -157,6 +162,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "buttons",
         "claim_codes",
         "decay",
+        "documents",
         "effects",
         "embedding_models",
         "endpoints",
@@ -390,3 +396,127 @@ def test_an_owners_folder_is_its_own_and_lies_inside(tmp_path: Path, owner: str)
     assert folder.resolve().parent == (tmp_path / "memory").resolve()
     others = {"..", ".", "a/b", "a%2Fb", "a_b", "../x", ""} - {owner}
     assert folder not in {files_under(tmp_path).folder(other) for other in others}
+
+
+async def test_a_zip_file_holds_what_the_folder_does_and_is_imported_like_it(
+    full: Portable, empty: Database, tmp_path: Path
+) -> None:
+    await full.export(tmp_path / "one", MINE)
+    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+        assert {entry.external_attr >> 16 for entry in archive.infolist()} == {0o100600}
+    assert held == contents(tmp_path / "one")
+    new = Portable(empty, tmp_path / "new" / "memory")
+    await new.restore(tmp_path / "one.zip")
+    assert await new.zipped(MINE, 10_000_000) == (tmp_path / "one.zip").read_bytes()
+    assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
+
+
+async def test_a_zip_file_has_no_more_bytes_than_it_may(full: Portable) -> None:
+    size = len(await full.zipped(MINE, 10_000_000))
+    assert len(await full.zipped(MINE, size)) == size
+    for most in (size - 1, size // 2, 0):
+        with pytest.raises(TooLarge):
+            await full.zipped(MINE, most)
+
+
+async def test_a_zip_file_holds_no_secrets(database: Database, tmp_path: Path, clock: FakeClock) -> None:
+    store = Store.over(database, clock)
+    key = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
+    await store.exchange(await store.session("1"), f"my key is {key}", "It is safe.")
+    files_under(tmp_path).folder(MINE).mkdir(parents=True)
+    (files_under(tmp_path).folder(MINE) / "MEMORY.md").write_text(f"- {key}\n")
+    packed = await Portable(database, tmp_path / "memory").zipped(MINE, 10_000_000)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        texts = [archive.read(name).decode() for name in archive.namelist()]
+    assert not any(key in text for text in texts)
+    assert sum("[secret]" in text for text in texts) >= 2
+
+
+def repacked(source: Path, target: Path, *extra: tuple[zipfile.ZipInfo, bytes], without: str = "") -> None:
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            if entry.filename != without:
+                new.writestr(entry, old.read(entry))
+        for entry, content in extra:
+            new.writestr(entry, content)
+
+
+def link(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name)
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("entry", "content", "said"),
+    [
+        (zipfile.ZipInfo(f"memory/{MINE}/../../../escaped.md"), b"x", "leads elsewhere"),
+        (zipfile.ZipInfo("/etc/mneme-escaped"), b"x", "leads elsewhere"),
+        (zipfile.ZipInfo("memory\\..\\..\\escaped.md"), b"x", "leads elsewhere"),
+        (link(f"memory/{MINE}/linked.md"), b"/etc/passwd", "is a link"),
+        (zipfile.ZipInfo("contents.json"), b"{}", "something twice"),
+    ],
+    ids=lambda value: value.filename if isinstance(value, zipfile.ZipInfo) else None,
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+async def test_a_zip_file_that_leads_elsewhere_is_refused_whole(
+    full: Portable, empty: Database, tmp_path: Path, entry: zipfile.ZipInfo, content: bytes, said: str
+) -> None:
+    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    repacked(tmp_path / "one.zip", tmp_path / "bad.zip", (entry, content))
+    root = tmp_path / "new" / "memory"
+    with pytest.raises(StoreError, match=said):
+        await Portable(empty, root).restore(tmp_path / "bad.zip")
+    assert not root.exists()
+    assert not list(tmp_path.rglob("*escaped*"))
+    assert await empty.value("SELECT count(*) FROM entries") == 0
+
+
+async def test_a_zip_file_that_unpacks_to_more_than_an_export_can_is_refused(
+    full: Portable, empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    repacked(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
+    monkeypatch.setattr(export_files, "MOST_UNPACKED", 1_000_000)
+    with pytest.raises(StoreError, match="more than an export can"):
+        await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "bomb.zip")
+
+
+@pytest.mark.parametrize("damage_done", ["cut off", "a bit turned", "no zip", "a table missing"])
+async def test_of_a_damaged_zip_file_nothing_is_restored(
+    full: Portable, empty: Database, tmp_path: Path, damage_done: str
+) -> None:
+    path, packed = tmp_path / "one.zip", bytearray(await full.zipped(MINE, 10_000_000))
+    path.write_bytes(packed)
+    match damage_done:
+        case "cut off":
+            path.write_bytes(packed[: len(packed) // 2])
+        case "a bit turned":
+            with zipfile.ZipFile(path) as archive:
+                entry = archive.getinfo("rows/messages.jsonl")
+            packed[entry.header_offset + len(entry.FileHeader()) + entry.compress_size // 2] ^= 1
+            path.write_bytes(packed)
+        case "no zip":
+            path.write_text("PK, as they say")
+        case _:
+            repacked(path, tmp_path / "less.zip", without="rows/messages.jsonl")
+            path = tmp_path / "less.zip"
+    root = tmp_path / "new" / "memory"
+    with pytest.raises(StoreError, match="nothing was restored"):
+        await Portable(empty, root).restore(path)
+    assert not root.exists()
+    assert await empty.value("SELECT count(*) FROM owners") == 0
+
+
+names = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+@given(st.lists(names | st.sampled_from(["..", ".", "", "memory", "/", "a\\b", "C:"]), max_size=5).map("/".join))
+def test_what_stays_inside_is_written_below_its_folder(name: str) -> None:
+    if stays_inside(name):
+        place = Path(os.path.normpath(Path("/somewhere") / name))
+        assert place.is_relative_to("/somewhere")
+        assert place != Path("/somewhere")
+        assert "\\" not in name

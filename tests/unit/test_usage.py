@@ -1,4 +1,4 @@
-"""Tokens of today, where today begins at midnight in the installation's zone."""
+"""Tokens and cost of today, where today begins at midnight in the installation's zone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.service.usage import TokenUse, UsageLog
+from config.models import Price, Rates
+from memory.service.usage import Spent, TokenUse, UsageLog
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -65,3 +66,46 @@ async def test_a_day_whose_first_hour_comes_twice_has_both_of_them(database: Dat
 async def test_the_count_is_right_after_a_restart(database: Database, clock: FakeClock) -> None:
     await UsageLog(database, clock, ZoneInfo("UTC")).record(use(100))
     assert await UsageLog(database, clock, ZoneInfo("UTC")).tokens_today() == 100
+
+
+PRICE = Price((Rates(input=2, output=10, cached=0.5), Rates(input=4, output=20, cached=1, above=200_000)))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "cached", "completion", "cost"),
+    [
+        (1_000, 0, 100, 0.003),
+        (1_000, 1_000, 0, 0.0005),
+        (200_000, 0, 0, 0.4),
+        (200_001, 200_000, 1_000, 0.220004),
+        (10, 50, 0, 0.000005),  # no provider can have cached more than it was sent
+    ],
+)
+def test_a_call_costs_what_its_length_and_the_cache_make_of_it(
+    prompt: int, cached: int, completion: int, cost: float
+) -> None:
+    assert PRICE.of(prompt, completion, cached) == pytest.approx(cost)
+
+
+def test_what_is_cached_costs_what_the_rest_does_where_no_other_price_is_known() -> None:
+    assert Price((Rates(input=2, output=10),)).of(1_000, 0, 500) == pytest.approx(0.002)
+
+
+async def test_what_has_a_price_is_added_up_and_the_models_without_one_are_named(
+    database: Database, clock: FakeClock
+) -> None:
+    log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get)
+    assert await log.today() == Spent(0, 0, priced=False, unpriced=())
+    await log.record(TokenUse("dear", "turn", 1_000, 100))
+    await log.record(TokenUse("other", "turn", 500, 50))
+    await log.record(TokenUse("dear", "summary", 1_000, 100, cached_tokens=1_000))
+    await log.record(TokenUse("other", "summary", 500, 50))
+    spent = await log.today()
+    assert spent.cost == pytest.approx(0.0045)
+    assert (spent.tokens, spent.priced, spent.unpriced) == (3_300, True, ("other",))
+
+
+async def test_a_call_keeps_the_price_of_its_day(database: Database, clock: FakeClock) -> None:
+    await UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get).record(TokenUse("dear", "turn", 1_000, 0))
+    spent = await UsageLog(database, clock, ZoneInfo("UTC")).today()
+    assert spent.cost == pytest.approx(0.002)

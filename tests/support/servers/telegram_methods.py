@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tests.support.servers.telegram_chats import Chat
 
+LONGEST_CAPTION = 1024
 _ACTIONS = frozenset(
     [
         "typing",
@@ -123,9 +124,18 @@ class Methods:
         document = params.get("document")
         if not isinstance(document, Upload) or not document.content:
             raise bad_request("file must be non-empty")
+        caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
+        if utf16_length(caption.text) > LONGEST_CAPTION:
+            raise bad_request("message caption is too long")
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.named_by(params)
         message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
+        replied = _replied(chat, params)
+        if replied is not None:
+            message["reply_to_message"] = chat.quoted(replied)
+        if caption.text:
+            message["caption"] = caption.text
+            message["caption_entities"] = [entity.as_json() for entity in caption.entities]
         file_id = f"BQACAgIAAx-{message['message_id']}"
         shown = {"file_id": file_id, "file_unique_id": file_id, "file_name": document.name}
         self.documents[file_id] = document.content

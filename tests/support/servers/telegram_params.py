@@ -43,6 +43,7 @@ _FLAGS = frozenset(
 _JSON = frozenset(
     [
         "entities",
+        "caption_entities",
         "reply_markup",
         "reply_parameters",
         "allowed_updates",

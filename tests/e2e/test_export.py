@@ -1,0 +1,188 @@
+"""/export: all that is remembered of a chat arrives as a file, and can be taken elsewhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import stat
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.chat import export_command
+from bot.cli.start import DATABASE_NAME
+from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
+from memory.custody.portable import Portable
+from memory.store.database import Database
+from tests.support.fakes import Person
+from tests.support.servers.model import Says
+from tests.support.serving import ANN, GROUP, STRANGER, texts
+
+if TYPE_CHECKING:
+    import pytest
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+BOB = 3003
+
+
+def files_in(packed: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+async def exported(telegram: BotApiServer, chat_id: int = ANN, **said: object) -> bytes:
+    before = len(telegram.documents)
+    telegram.user_says("/export", chat_id=chat_id, **said)  # type: ignore[arg-type]  # the keywords it takes
+    await telegram.wait_for(lambda: len(telegram.documents) > before)
+    return telegram.documents[-1]
+
+
+def caption(telegram: BotApiServer) -> str:
+    return str([call for call in telegram.calls_to("sendDocument") if call.ok][-1].params["caption"])
+
+
+async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    model.script(Says("What a fine name."), Says("Noted."))
+    async with serve(telegram_allowed_ids=f"{ANN},{BOB}") as app:
+        telegram.user_says("Our boat is called Seagull", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        telegram.user_says("I like heather", chat_id=BOB)
+        await telegram.wait_for(lambda: len(telegram.sent(BOB)) == 1)
+        packed = await exported(telegram)
+        while await app.database.value("SELECT count(*) FROM documents"):
+            pass
+        assert await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 0
+    held = files_in(packed)
+    assert not any("heather" in text or str(BOB) in text for text in held.values())
+    assert "mooring is number 7" in held[f"entries/telegram:{ANN}/note.md"]
+    said = [json.loads(line)["content"] for line in held["rows/messages.jsonl"].splitlines()]
+    assert said == ["Our boat is called Seagull", "What a fine name."]
+    told = caption(telegram)
+    assert "2 messages, 2 memories, 1 file of Markdown" in told
+    assert "mneme import mneme-export-2026-02-07.zip" in told
+    # and the way to another machine
+    (tmp_path / "taken.zip").write_bytes(packed)
+    other = await Database.open(tmp_path / "other" / DATABASE_NAME)
+    await Portable(other, tmp_path / "other" / "memory").restore(tmp_path / "taken.zip")
+    assert await other.value("SELECT content FROM entries WHERE kind = 'note'") == "the mooring is number 7"
+    await other.close()
+
+
+async def test_nothing_temporary_is_left_on_the_disk(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
+    async with serve():
+        telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        before = {path for path in (tmp_path / "data").rglob("*") if path.is_file()}
+        await exported(telegram)
+        assert {path for path in (tmp_path / "data").rglob("*") if path.is_file()} == before
+
+
+async def test_an_export_that_could_not_be_sent_is_sent_after_a_restart_as_it_was(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.fault("sendDocument", error_code=500, times=None)
+    async with serve() as app:
+        telegram.user_says("Our boat is called Seagull", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        telegram.user_says("/export", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.calls_to("sendDocument")) >= 1)
+        kept = await app.database.value("SELECT content FROM documents")
+    assert telegram.documents == []
+    telegram.clear_faults()
+    async with serve() as app:
+        await telegram.wait_for(lambda: len(telegram.documents) == 1)
+        while await app.database.value("SELECT count(*) FROM documents"):
+            pass
+    assert telegram.documents == [kept]
+
+
+async def test_what_is_forgotten_is_not_sent_any_more(serve: Serve, telegram: BotApiServer) -> None:
+    telegram.fault("sendDocument", error_code=500, times=None)
+    async with serve() as app:
+        telegram.user_says("Our boat is called Seagull", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        telegram.user_says("/export", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.calls_to("sendDocument")) >= 1)
+        telegram.user_says("/forget all confirm", chat_id=ANN)
+        while await app.database.value("SELECT count(*) FROM messages"):
+            pass
+        assert await app.database.value("SELECT count(*) FROM documents") == 0
+    telegram.clear_faults()
+    async with serve():
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) >= 2)
+    assert telegram.documents == []
+
+
+async def test_in_a_group_it_is_for_those_who_look_after_it(serve: Serve, telegram: BotApiServer) -> None:
+    telegram.owns(BOB, GROUP)
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        telegram.user_says("/remember the key is under the mat", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 1)
+        telegram.user_says("/export", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
+        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
+        assert "is for its administrators" in texts(telegram, GROUP)[1]
+        assert telegram.documents == []
+        packed = await exported(telegram, GROUP, user_id=BOB, chat_type="supergroup")
+    assert any("under the mat" in text for text in files_in(packed).values())
+
+
+async def test_a_chat_that_takes_no_files_is_told_what_to_do(serve: Serve, telegram: BotApiServer) -> None:
+    telegram.fault("sendDocument", error_code=400, description="Bad Request: not enough rights to send documents")
+    async with serve() as app:
+        telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        telegram.user_says("/export", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        while await app.database.value("SELECT count(*) FROM documents"):
+            pass
+    assert texts(telegram)[1].startswith("This chat takes no files: let me send them here")
+
+
+async def test_what_is_too_large_for_telegram_is_left_to_the_shell(
+    start: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_command, "MOST_BYTES", 1_000)
+    async with start() as app:
+        person = Person(app)
+        assert await person.says("/export") == "There is nothing to export: nothing was said or remembered here yet."
+        await person.says("/remember the mooring is number 7")
+        said = await person.says("/export")
+    assert "run `mneme export DIR --owner console:local`" in said
+
+
+async def test_at_the_console_the_file_is_written_where_the_program_was_started(
+    app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = console_address("local")
+    await chat_once(app, address, "/remember the mooring is number 7")
+    for name in ("mneme-export-2026-02-07.zip", "mneme-export-2026-02-07-2.zip"):
+        assert await chat_once(app, address, "/export") == 0
+        assert f"It is in {tmp_path / name}." in capsys.readouterr().out
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+        assert any("mooring" in text for text in files_in((tmp_path / name).read_bytes()).values())
+
+
+async def test_where_the_console_can_not_write_it_says_why(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    channel = ConsoleChannel()
+    monkeypatch.setattr(Path, "cwd", lambda: gone)
+    for text in ("/remember the mooring is number 7", "/export"):
+        await app.runner.submit(typed_arrival(app, console_address("local"), text, channel))
+        await app.runner.idle("console:local")
+    assert re.search(r"It can't be written to .*gone.* \(No such file or directory\)", channel.replies[-1])

@@ -1,0 +1,25 @@
+"""What /status shows, read back: its groups, with their figures by label and the sentences below them."""
+
+from __future__ import annotations
+
+import re
+
+
+def figures(status: str) -> dict[str, dict[str, str]]:
+    """By group: values by label; `%` is the bar's, what a sentence says stands under the empty label."""
+    found: dict[str, dict[str, str]] = {}
+    for group in status.split("\n\n"):
+        title, *lines = group.splitlines()
+        rows = found[title.strip("*")] = {}
+        if lines and lines[0] == "```":
+            end = lines.index("```", 1)
+            for line in lines[1:end]:
+                if share := re.fullmatch(r"[█░]+ +(\d+%)", line):
+                    rows["%"] = share[1]
+                else:
+                    label, value = re.split(r" {2,}|(?<=\S) (?=\S+$)", line, maxsplit=1)
+                    rows[label] = value
+            lines = lines[end + 1 :]
+        if lines:
+            rows[""] = "\n".join(lines)
+    return found

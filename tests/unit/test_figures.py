@@ -1,0 +1,51 @@
+"""Figures under each other: every line as wide as the others, in any script."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from bot.chat.figures import WIDTH, Group, aligned, bar
+from bot.chat.status import format_cost
+
+plain = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x30FF), min_size=1, max_size=WIDTH // 2 - 1)
+
+
+@given(plain, plain)
+def test_a_value_ends_where_all_values_end(label: str, value: str) -> None:
+    line = aligned(label, value)
+    assert line.startswith(label)
+    assert line.endswith(f" {value}")
+    if cell_len(label) + cell_len(value) < WIDTH:
+        assert cell_len(line) == WIDTH
+
+
+def test_a_chinese_label_counts_twice() -> None:
+    assert aligned("消息", "48") == "消息" + " " * (WIDTH - 6) + "48"
+
+
+def test_what_is_too_long_for_a_line_keeps_one_space() -> None:
+    assert aligned("model", "openrouter/anthropic/claude-sonnet-4-5") == (
+        "model openrouter/anthropic/claude-sonnet-4-5"
+    )
+
+
+@given(st.floats(0, 1))
+def test_a_bar_is_as_long_as_a_line_and_as_full_as_it_says(share: float) -> None:
+    line = bar(share)
+    assert len(line) == WIDTH
+    assert line.count("█") / (line.count("█") + line.count("░")) == pytest.approx(share, abs=0.03)
+
+
+def test_a_group_without_figures_is_its_sentence() -> None:
+    assert str(Group("Memory", notes=("It is off.",))) == "**Memory**\nIt is off."
+
+
+@pytest.mark.parametrize(
+    ("dollars", "said"),
+    [(0, "free"), (0.0001, "under $0.01"), (0.01, "about $0.01"), (0.125, "about $0.12"), (1234.5, "about $1,234.50")],
+)
+def test_money_is_said_in_dollars_and_cents(dollars: float, said: str) -> None:
+    assert format_cost(dollars) == said
