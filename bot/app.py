@@ -18,6 +18,7 @@ from bot.chat.lanes import Lanes
 from bot.chat.languages import Languages
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
+from bot.chat.preference_commands import PreferenceCommands
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, ModelReport, Status
@@ -252,7 +253,8 @@ def _assemble(
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
-    groups = (conversation, looking, changing, asked, letting_in)
+    preferring = PreferenceCommands(memory.preferences)
+    groups = (conversation, looking, changing, asked, preferring, letting_in)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(

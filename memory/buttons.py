@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 ABOUT_CHARACTERS = 24
 """What is shown on a button of what it is about: a telephone shows some 30 characters."""
@@ -56,6 +56,11 @@ class PlacedButton:
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
 """Rows of buttons that can still be pressed."""
+
+
+def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
+    """Buttons in rows of `width`."""
+    return tuple(tuple(buttons[at : at + width]) for at in range(0, len(buttons), width))
 
 
 def undo_button(change: int, about: str) -> Button:
