@@ -147,6 +147,7 @@ async def open_app(
         memory = memory_services(settings, database, counter, clock, meaning)
         housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search))
         stack.push_async_callback(housekeeping.close)
+        await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
@@ -181,7 +182,7 @@ def _assemble(
     meaning: MeaningReport,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
+    enabled, tell = settings.memory_enabled, settings.memory_notices
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
@@ -202,11 +203,11 @@ def _assemble(
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
-    builder = PromptBuilder(style, prompt_sources, budget, clock, zone)
+    builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
-        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, zone),
+        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, memory.zone_of),
         Writing(memory.ledger, memory.facts, settings.memory_max_size),
         memory.history,
         Patience(settings.consolidation_timeout, enabled=enabled),
@@ -215,7 +216,7 @@ def _assemble(
     notices = memory.notices if tell else None
     languages = Languages(memory.preferences)
     background = BackgroundConsolidation(consolidation, notices, languages, talking.quiet)
-    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
+    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, languages, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import N_, _, ngettext, speaking
 from memory.buttons import Button, QuietLine
-from memory.clock import Clock, now_text, to_text
+from memory.clock import Clock, ZoneOf, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, reminder_of
@@ -22,7 +22,6 @@ from memory.store.notice_rows import keep_notice
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
-    from zoneinfo import ZoneInfo
 
     import aiosqlite
 
@@ -67,16 +66,16 @@ class Offer:
 
 
 class Reminders:
-    """What is to be told to whom at what hour. zone: of the clock that hours without one are on."""
+    """What is to be told to whom at what hour. zone_of: of the clock that hours without one are on, in a session."""
 
-    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, clock: Clock, zone_of: ZoneOf) -> None:
         self._database = database
         self._clock = clock
-        self.zone = zone
+        self.zone_of = zone_of
 
-    def read(self, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
-        """What a model asks for. Raises MemoryRefused in a sentence that says what to write instead."""
-        return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone)
+    def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
+        """What a model asks for in a session. Raises MemoryRefused in a sentence that says what to write instead."""
+        return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
     async def set(self, owner: str, session_id: str, wish: Wish) -> Reminder:
         """Keep a reminder. Raises MemoryRefused where there are too many."""

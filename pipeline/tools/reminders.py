@@ -44,7 +44,7 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
         days: Days = "",
     ) -> str:
         """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
-        wish = reminders.read(text, when, Repeat(repeat), days)
+        wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
         if not context.trusted:
             with speaking(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)
