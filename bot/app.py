@@ -22,6 +22,7 @@ from bot.chat.preference_commands import PreferenceCommands
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, ModelReport, Status
+from bot.chat.zone_commands import ZoneCommands
 from bot.cli.start import DATABASE_NAME
 from bot.embedding import meaning_models
 from bot.jobs.background import BackgroundConsolidation
@@ -255,7 +256,8 @@ def _assemble(
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
     preferring = PreferenceCommands(memory.preferences)
-    groups = (conversation, looking, changing, asked, preferring, letting_in)
+    zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
+    groups = (conversation, looking, changing, asked, preferring, zones, letting_in)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(

@@ -111,7 +111,7 @@ def memory_services(
         max_memory_size=settings.memory_max_size,
     )
     ledger = Ledger(database, files, clock, zone_of)
-    reminders = Reminders(database, clock, zone_of)
+    reminders = Reminders(database, clock, zone_of, zone_of.has_chosen)
     vectors = Vectors(database)
     forgetting = Forgetting(database, files)
     nearness = _nearness(search, vectors, models)

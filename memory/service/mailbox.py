@@ -10,7 +10,7 @@ from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
 from memory.service.buttons import Buttons
-from memory.store.button_rows import PLACED, place_buttons, placed
+from memory.store.button_rows import AFTER_PLACE, PLACED, place_buttons, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,10 @@ class InboxItem:
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks."""
+    """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
+
+    after_place: the reply before it has asked where the person is.
+    """
 
     id: int
     session_id: str
@@ -56,6 +59,7 @@ class OutboxItem:
     preview_id: str | None
     message_ids: tuple[str, ...]
     keyboard: PlacedKeyboard = ()
+    after_place: bool = False
 
 
 class Mailbox:
@@ -220,7 +224,8 @@ class Mailbox:
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""
         rows = await self._database.rows(
-            f"SELECT *, {PLACED} AS keyboard FROM outbox o WHERE channel = ? AND state = 'waiting'"
+            f"SELECT *, {PLACED} AS keyboard, {AFTER_PLACE} AS after_place FROM outbox o"
+            " WHERE channel = ? AND state = 'waiting'"
             " AND (? IS NULL OR session_id = ?) ORDER BY id",
             (self._channel, session_id, session_id),
         )
@@ -261,4 +266,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         preview_id=row["preview_id"],
         message_ids=tuple(json.loads(row["message_ids"])),
         keyboard=placed(row["keyboard"]),
+        after_place=bool(row["after_place"]),
     )

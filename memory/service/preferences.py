@@ -91,10 +91,16 @@ class Zones:
         self._preferences = preferences
         self._default = default
 
+    def has_chosen(self, whose: str) -> bool:
+        """Whether a chat has chosen its zone."""
+        return self._chosen(whose) is not None
+
+    def _chosen(self, whose: str) -> str | None:
+        return self._preferences.known(":".join(whose.split(":")[:2])).zone  # without the topic
+
     def __call__(self, whose: str) -> ZoneInfo:
         """The zone of a chat, by its name or that of its session or owner."""
-        chat = ":".join(whose.split(":")[:2])  # without the topic
-        wanted = self._preferences.known(chat).zone
+        wanted = self._chosen(whose)
         try:
             return ZoneInfo(wanted) if wanted is not None else self._default
         except (ZoneInfoNotFoundError, ValueError):  # this machine's tables no longer know it
