@@ -12,9 +12,9 @@ from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, RetryAfter, TelegramError
 
 from bot.telegram.calls import chat_of
-from bot.telegram.outbox import address_of
 from bot.telegram.pace import Pace
 from memory.errors import StoreError
+from memory.log.sessions import Address
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -87,7 +87,7 @@ class Reactions:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DELAY):
                 await begun.wait()
-        chat = chat_of(address_of(session_id))
+        chat = chat_of(Address.of(session_id))
         if begun.is_set() or chat in self._refusing or not self._room_in(chat):
             return
         await self._turn_to_show()
@@ -113,7 +113,7 @@ class Reactions:
 
     async def _take_away(self, session_id: str, message_id: str) -> None:
         await self._turn_to_show()
-        await self._react(chat_of(address_of(session_id)), message_id, None)
+        await self._react(chat_of(Address.of(session_id)), message_id, None)
         with contextlib.suppress(StoreError):
             await self._mailbox.drop_reaction(session_id, message_id)
 
