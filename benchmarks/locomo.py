@@ -44,7 +44,11 @@ from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 RECOGNISED = 150
 """Characters in a row that show that a message which was cut is in a request: half of what is shown of one."""
 UNRELATED = Path(__file__).parent.parent / "tests" / "sets" / "unrelated_messages.json"
-UTC_ZONE = ZoneInfo("UTC")
+
+
+def in_utc(_whose: str) -> ZoneInfo:
+    """Everybody lives in UTC."""
+    return ZoneInfo("UTC")
 
 
 class Asking:
@@ -53,11 +57,11 @@ class Asking:
     def __init__(self, database: Database, ranker: Ranker | None = None) -> None:
         search = Search(database)
         self._counter = TokenCounter()
-        self._recall = Recall(search, database, self._counter, UTC_ZONE, ranker)
-        activation = Activation(database, Decay(), system_clock, UTC_ZONE)
+        self._recall = Recall(search, database, self._counter, in_utc, ranker)
+        activation = Activation(database, Decay(), system_clock, in_utc)
         memories = Memories(search, self._recall, activation, 800)
         self._builder = PromptBuilder(
-            STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, UTC_ZONE
+            STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, in_utc
         )
 
     async def _budget(self, _owner: str) -> Budget:
@@ -68,7 +72,7 @@ class Asking:
         visible, budget = Transcript(None, None, []), await self._budget(session.owner)
         found = await self._builder.find(session, message, visible)
         stable = await self._builder.stable(session, visible, budget, found)
-        volatile = await self._builder.volatile(message, found, visible, stable, budget)
+        volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
         return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
     async def ask(self, session: Session, question: Question, texts: dict[str, str]) -> Answered:

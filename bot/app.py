@@ -19,9 +19,11 @@ from bot.chat.lanes import Lanes
 from bot.chat.languages import Languages
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
+from bot.chat.preference_commands import PreferenceCommands
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
+from bot.chat.zone_commands import ZoneCommands
 from bot.cli.start import DATABASE_NAME
 from bot.embedding import meaning_models
 from bot.jobs.background import BackgroundConsolidation
@@ -147,6 +149,7 @@ async def open_app(
         memory = memory_services(settings, database, counter, clock, meaning)
         housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search))
         stack.push_async_callback(housekeeping.close)
+        await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
             await use_half_life(database, settings.memory_half_life_days)
@@ -181,7 +184,7 @@ def _assemble(
     meaning: MeaningReport,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, tell, zone = settings.memory_enabled, settings.memory_notices, settings.zone
+    enabled, tell = settings.memory_enabled, settings.memory_notices
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
@@ -202,11 +205,11 @@ def _assemble(
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
-    builder = PromptBuilder(style, prompt_sources, budget, clock, zone)
+    builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
-        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, zone),
+        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, memory.zone_of),
         Writing(memory.ledger, memory.facts, settings.memory_max_size),
         memory.history,
         Patience(settings.consolidation_timeout, enabled=enabled),
@@ -215,7 +218,7 @@ def _assemble(
     notices = memory.notices if tell else None
     languages = Languages(memory.preferences)
     background = BackgroundConsolidation(consolidation, notices, languages, talking.quiet)
-    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, zone)
+    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, languages, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
@@ -253,8 +256,10 @@ def _assemble(
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
-    taking = ExportCommand(memory.portable, memory.forgetting, clock, zone)
-    groups = (conversation, looking, changing, taking, asked, letting_in)
+    taking = ExportCommand(memory.portable, memory.forgetting, clock, memory.zone_of)
+    preferring = PreferenceCommands(memory.preferences)
+    zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
+    groups = (conversation, looking, changing, taking, asked, preferring, zones, letting_in)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in groups for command in group.commands()), hello)
     return App(

@@ -39,13 +39,13 @@ from memory.retrieval.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.notices import PendingNotices
-from memory.service.preferences import PreferenceStore
+from memory.service.preferences import PreferenceStore, Zones
 from memory.service.pruning import Pruning
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.reinforcement import Reinforcement
 
 if TYPE_CHECKING:
-    from memory.clock import Clock
+    from memory.clock import Clock, ZoneOf
     from memory.retrieval.nearness import Nearness
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
@@ -89,6 +89,7 @@ class MemoryServices:
     telling: Telling
     near_dates: NearDates
     preferences: PreferenceStore
+    zone_of: ZoneOf
 
 
 def memory_services(
@@ -99,22 +100,22 @@ def memory_services(
     models: MeaningModels = NO_MODELS,
 ) -> MemoryServices:
     """The services over an open database, as the settings have them. models: what compares meanings."""
-    zone = settings.zone
+    preferences = PreferenceStore(database)
+    zone_of = Zones(preferences, settings.zone)
     search = Search(database)
     decay = decay_of(settings)
     files = MarkdownFiles(
         settings.mneme_data_dir / "memory",
-        zone,
+        zone_of,
         recent_days=settings.memory_recent_days,
         max_memory_size=settings.memory_max_size,
     )
-    ledger = Ledger(database, files, clock, zone)
-    reminders = Reminders(database, clock, zone)
-    preferences = PreferenceStore(database)
+    ledger = Ledger(database, files, clock, zone_of)
+    reminders = Reminders(database, clock, zone_of, zone_of.has_chosen)
     vectors = Vectors(database)
     forgetting = Forgetting(database, files)
     nearness = _nearness(search, vectors, models)
-    recall = Recall(search, database, counter, zone, Ranker(database, nearness, models.reranker))
+    recall = Recall(search, database, counter, zone_of, Ranker(database, nearness, models.reranker))
     if nearness is not None:
         forgetting.also(nearness.forget)
     return MemoryServices(
@@ -129,11 +130,11 @@ def memory_services(
         vectors=vectors,
         embedding=Embedding(vectors, models.embedder) if models.embedder is not None else None,
         reinforcement=Reinforcement(database),
-        activation=Activation(database, decay, clock, zone),
+        activation=Activation(database, decay, clock, zone_of),
         activation_log=ActivationLog(database),
         learning=Learning(database, search, ledger),
         procedures=Procedures(ledger),
-        facts=FactStore(database, ledger, zone),
+        facts=FactStore(database, ledger),
         weekly=WeeklyConsolidation(database, ledger, decay, clock),
         stats=MemoryStats(database, counter),
         files=files,
@@ -146,12 +147,13 @@ def memory_services(
         jobs=JobLog(database),
         endpoints=EndpointStore(database, clock),
         pruning=Pruning(database, clock),
-        daily_notes=DailyNotes(database, files, zone),
+        daily_notes=DailyNotes(database, files, zone_of),
         media=MediaStore(database, clock),
         reminders=reminders,
         telling=Telling(database, preferences.language, clock),
         near_dates=NearDates(database, reminders, preferences.language, clock),
         preferences=preferences,
+        zone_of=zone_of,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 ABOUT_CHARACTERS = 24
 """What is shown on a button of what it is about: a telephone shows some 30 characters."""
@@ -46,16 +46,32 @@ THIS_TURN = "{turn}"
 """Stands in a button's text for the number of the turn that its reply ends, which nobody knows before."""
 
 
+PLACE = "{place}"
+"""Stands in a button's text for where the person is, as `50.45, 30.52`: their program is asked for it, where it can be.
+
+Whoever says by themselves where they are, right after, has pressed the button, too.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedButton:
-    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
+    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else.
+
+    asks_place: it asks for where the person is.
+    """
 
     id: str
     label: str
+    asks_place: bool = False
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
 """Rows of buttons that can still be pressed."""
+
+
+def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
+    """Buttons in rows of `width`."""
+    return tuple(tuple(buttons[at : at + width]) for at in range(0, len(buttons), width))
 
 
 def undo_button(change: int, about: str) -> Button:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 Clock = Callable[[], datetime]
 """Gives the present moment, aware of its zone. Injected, so that tests own the time."""
+
+
+ZoneOf = Callable[[str], ZoneInfo]
+"""Tells on whose wall clock somebody lives: the zone of a chat, by the name of it, of its session or of its owner."""
 
 
 def system_clock() -> datetime:

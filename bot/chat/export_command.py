@@ -10,9 +10,7 @@ from memory.custody.export_files import TooLarge
 from memory.messages import Document
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from memory.clock import Clock
+    from memory.clock import Clock, ZoneOf
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.portable import Portable
 
@@ -23,11 +21,11 @@ MOST_BYTES = 50_000_000
 class ExportCommand:
     """Gives an owner all that is remembered, as a file."""
 
-    def __init__(self, portable: Portable, forgetting: Forgetting, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, portable: Portable, forgetting: Forgetting, clock: Clock, zone_of: ZoneOf) -> None:
         self._portable = portable
         self._forgetting = forgetting
         self._clock = clock
-        self._zone = zone
+        self._zone_of = zone_of
 
     def commands(self) -> list[Command]:
         """The command."""
@@ -48,7 +46,7 @@ class ExportCommand:
                 megabytes=MOST_BYTES // 1_000_000,
                 owner=owner,
             )
-        name = f"mneme-export-{self._clock().astimezone(self._zone):%Y-%m-%d}.zip"
+        name = f"mneme-export-{self._clock().astimezone(self._zone_of(call.session.id)):%Y-%m-%d}.zip"
         return Answer(_told(extent, name), document=Document(name, packed))
 
 

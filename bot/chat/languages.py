@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import SOURCE, known_language
+from config.texts import LANGUAGES, SOURCE, known_language
 from memory.errors import StoreError
+from memory.service.preferences import Preferences
 
 if TYPE_CHECKING:
     from memory.service.preferences import PreferenceStore
@@ -29,18 +30,15 @@ class Languages:
         """
         chat = arrival.address.owner
         client = known_language(arrival.language)
+        wanted = Preferences()
         try:
             wanted = await self._preferences.get(chat)
-            if wanted.language is not None:
-                return wanted.language
-            if client is not None and client != wanted.client_language:
-                if arrival.speaker is None or wanted.client_language is None:
-                    await self._preferences.change(chat, client_language=client)
-                return client
+            is_theirs = arrival.speaker is None or wanted.client_language is None
+            if client is not None and client != wanted.client_language and is_theirs:
+                await self._preferences.change(chat, client_language=client)
         except StoreError as error:  # such as a full disk: what is to be said is said all the same
             log.warning("language_not_kept", reason=str(error))
-            return client or SOURCE
-        return client or wanted.client_language or SOURCE
+        return wanted.language or client or wanted.client_language or SOURCE
 
     async def of_chat(self, chat: str) -> str:
         """The language to speak to a chat (`Address.owner`) unasked."""
@@ -48,3 +46,16 @@ class Languages:
             return await self._preferences.language(chat)
         except StoreError:
             return SOURCE
+
+
+def language_called(name: str) -> str | None:
+    """The code of the language of the interface that somebody calls `name`, in any of them; None for no such one."""
+    if (code := known_language(name.strip())) is not None:
+        return code
+    from babel import Locale  # late: it needs a tenth of a second
+
+    wanted = name.strip().casefold()
+    for code in LANGUAGES:
+        if wanted in {str(Locale(spoken).languages.get(code)).casefold() for spoken in LANGUAGES}:
+            return code
+    return None

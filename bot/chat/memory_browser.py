@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.texts import _
-from memory.buttons import Button, QuietLine, right_or_wrong, rows_of
+from memory.buttons import Button, QuietLine, in_rows, right_or_wrong, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NAME_CHARACTERS = 30
 def kinds_keyboard(counts: Mapping[str, int], *, unsure: bool) -> Keyboard:
     """A button for each kind; unsure: and one for what is not confirmed."""
     kinds = [Button(f"{kind} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
-    rows = _rows(kinds, KINDS_PER_ROW)
+    rows = in_rows(kinds, KINDS_PER_ROW)
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
 
@@ -30,7 +30,7 @@ def page_keyboard(kind: str, page: int, pages: int, entries: Sequence[Entry]) ->
     shown = [Button(_cut(entry.name), f"/memory_{entry.id}", in_place=True) for entry in entries]
     ways = [(_("Newer"), page - 1), (_("Older"), page + 1)]
     beside = [Button(label, f"/memory {kind} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
-    return (*_rows(shown, ENTRIES_PER_ROW), (*beside, _all_kinds()))
+    return (*in_rows(shown, ENTRIES_PER_ROW), (*beside, _all_kinds()))
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:
@@ -48,10 +48,6 @@ def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
 
 def _all_kinds() -> Button:
     return Button(_("All kinds"), "/memory", in_place=True)
-
-
-def _rows(buttons: Sequence[Button], width: int) -> Keyboard:
-    return tuple(tuple(buttons[at : at + width]) for at in range(0, len(buttons), width))
 
 
 def _cut(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.chat.commands import Answer, RunAgain, parse_command
-from config.texts import SOURCE, _, speaking
+from config.texts import _, speaking
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -68,10 +68,10 @@ class SessionRunner:
         if not queued:
             return
         address = queued[0].address
-        language = await self.languages.of(queued[-1])
         try:
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store
             session = await self._sessions.get_or_create(address)
+            await self.languages.of(queued[-1])
             if session.state is not SessionState.ACTIVE and any(self._resumes(arrival) for arrival in queued):
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
         except MnemeError as error:
@@ -79,12 +79,12 @@ class SessionRunner:
                 await arrival.channel.say(arrival, str(error))
             return
         lane = self.lanes.of(address.session_id)
-        refused = self._queue(lane, [replace(arrival, language=language) for arrival in queued])
+        refused = self._queue(lane, queued)
         if lane.worker is None and lane.ready:
             lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
         if refused and not lane.told_full:
             lane.told_full = True
-            with speaking(language):
+            with speaking(await self.languages.of(refused[0])):
                 text = _("{n} messages are waiting already: wait for an answer, or send /stop.", n=QUEUE_LIMIT)
             await refused[0].channel.say(refused[0], text)
 
@@ -167,8 +167,9 @@ class SessionRunner:
         if command is not None:
             lane.step = asyncio.create_task(self._run_command(first, command, lane))
         else:
+            language = await self.languages.of(merged[-1])  # now, since a command before it may have changed it
             lane.turn = self._turn(session, merged)
-            with speaking(_language(merged[-1])):
+            with speaking(language):
                 lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
         try:
             await asyncio.wait([lane.step])
@@ -217,7 +218,7 @@ class SessionRunner:
         except asyncio.CancelledError:
             if lane is not None and lane.stopping:
                 name = parse_command(arrival.text)[0]
-                with speaking(_language(arrival)):
+                with speaking(await self.languages.of(arrival)):
                     await arrival.channel.say(arrival, _("/{name} was stopped.", name=name))
             raise
         if isinstance(result, RunAgain):
@@ -235,17 +236,13 @@ class SessionRunner:
                 )
                 for message in result.messages
             ]
+            language = await self.languages.of(arrival)
             turn = self._turn(result.session, again, result.turn_id)
             if lane is not None:
                 lane.turn = turn
-            with speaking(_language(arrival)):
+            with speaking(language):
                 await self._run_turn(turn, arrival)
         elif isinstance(result, Answer):
             await arrival.channel.say(arrival, result.text, result.keyboard, result.document)
         else:
             await arrival.channel.say(arrival, result)
-
-
-def _language(arrival: Arrival) -> str:
-    """What an arrival that waited here is answered in."""
-    return arrival.language or SOURCE

@@ -60,7 +60,9 @@ async def _shelf() -> AsyncIterator[Shelf]:
     settings = quiet_settings()
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
     try:
-        yield Shelf(settings, memory_services(settings, database, TokenCounter(), system_clock))
+        memory = memory_services(settings, database, TokenCounter(), system_clock)
+        await memory.preferences.load()
+        yield Shelf(settings, memory)
     finally:
         await database.close()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters
+from telegram import InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.rendering import Chunk, plain, unrendered
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
-    from telegram import Bot
+    from telegram import Bot, InlineKeyboardMarkup
 
+    from bot.telegram.keyboards import Markup
     from bot.telegram.layout import Part
-    from memory.buttons import PlacedKeyboard
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
@@ -69,7 +69,7 @@ async def send_part(
     address: Address,
     part: Part,
     reply_to: str | None = None,
-    markup: InlineKeyboardMarkup | None = None,
+    markup: Markup = None,
 ) -> str:
     """Send one part of a reply, a message or a file; its id. Raises SendFailed."""
     if isinstance(part, Chunk):
@@ -103,7 +103,7 @@ async def send_chunk(
     address: Address,
     chunk: Chunk,
     reply_to: str | None = None,
-    markup: InlineKeyboardMarkup | None = None,
+    markup: Markup = None,
 ) -> str:
     """Send one message; its id. Plain text where Telegram can't parse the entities. Raises SendFailed."""
 
@@ -146,12 +146,6 @@ async def edit_chunk(
             raise explained(error) from error
     except TelegramError as error:
         raise explained(error) from error
-
-
-def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
-    """The buttons as the Bot API has them; None where there are none."""
-    rows = [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in keyboard]
-    return InlineKeyboardMarkup(rows) if rows else None
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:

@@ -251,6 +251,8 @@ class Intake:
                     self._presses.take(item, letter)
                     continue
                 arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+                if arrival.place is not None:
+                    arrival = await self._presses.placed(arrival)
                 if arrival.quoted is not None and letter.quoted_reply is not None:
                     made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
                     arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
-from bot.telegram.calls import Backoff, SendFailed, Trouble, edit_chunk, explained, markup_of, send_part
+from bot.telegram.calls import Backoff, SendFailed, Trouble, chat_of, edit_chunk, explained, send_part
+from bot.telegram.keyboards import markup_of, new_markup_of
 from bot.telegram.layout import captioned, laid_out
 from bot.telegram.rendering import Chunk
 from config.texts import speaking
@@ -180,14 +181,17 @@ class OutboxSender:
 
     async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
         part = parts[number]
-        markup = markup_of(item.keyboard) if number + 1 == len(parts) else None
+        chat, is_last = chat_of(address), number + 1 == len(parts)
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             try:
-                await edit_chunk(self._bot, address, item.preview_id, part, markup)
+                await edit_chunk(
+                    self._bot, address, item.preview_id, part, markup_of(item.keyboard, chat) if is_last else None
+                )
             except SendFailed as failure:
                 if failure.trouble is not Trouble.NEVER:
                     raise
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
+        markup = new_markup_of(item.keyboard, chat, after_place=item.after_place) if is_last else None
         return await send_part(self._bot, address, part, item.reply_to if number == 0 else None, markup)

@@ -10,8 +10,9 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.chat.commands import GUARDED, parse_command
-from bot.telegram.calls import chat_of, markup_of
+from bot.telegram.calls import chat_of
 from bot.telegram.door import GroupUnknown
+from bot.telegram.keyboards import markup_of
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.custody.access import Tally
 from memory.log.sessions import Address
@@ -57,6 +58,14 @@ class Presses:
     def take(self, item: InboxItem, letter: Letter) -> None:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
         self._begin(self._take_in_their_language(item, letter), item.id)
+
+    async def placed(self, arrival: Arrival) -> Arrival:
+        """What somebody says who says where they are: what the button says that has just asked for it, if one has."""
+        assert arrival.inbox_id is not None, "it is in the inbox"  # noqa: S101  # states what Intake sees to
+        button = await self._buttons.awaiting_place(arrival.address.session_id, arrival.inbox_id)
+        if button is None or await self._buttons.press(button, arrival.inbox_id) is not Pressed.NOW:
+            return arrival
+        return replace(arrival, text=button.text(arrival.place or ""))
 
     def turn_away(self, letter: Letter) -> None:
         """Answer the press of somebody who may not come in; nothing of it is kept."""
@@ -109,7 +118,7 @@ class Presses:
         arrival = replace(
             letter.arrival,
             address=Address.of(button.session_id),
-            text=button.said,
+            text=button.text(),
             inbox_id=item.id,
             held=item.held,
             replaces=letter.arrival.message_id if button.in_place else None,
@@ -153,8 +162,9 @@ class Presses:
     async def _show(self, arrival: Arrival, keyboard: PlacedKeyboard) -> None:
         """Have the message show the buttons that are left. What is still shown for want of that is used up anyway."""
         try:
+            chat = chat_of(arrival.address)
             await self._bot.edit_message_reply_markup(
-                chat_of(arrival.address), int(arrival.message_id or 0), reply_markup=markup_of(keyboard)
+                chat, int(arrival.message_id or 0), reply_markup=markup_of(keyboard, chat)
             )
         except TelegramError as error:
             log.info("buttons_not_taken_away", reason=str(error))

@@ -19,9 +19,7 @@ from memory.learning.candidates import candidates
 from memory.messages import Completion
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from memory.clock import Clock
+    from memory.clock import Clock, ZoneOf
     from memory.consolidation.parts import Part
     from memory.learning.facts import FactStore
     from memory.text.tokens import TokenCounter
@@ -72,12 +70,12 @@ class Asking:
         facts: FactStore,
         counter: TokenCounter,
         clock: Clock,
-        zone: ZoneInfo,
+        zone_of: ZoneOf,
     ) -> None:
         self._counter = counter
         self.prompt = prompt
         self.contract = contract
-        self.zone = zone
+        self.zone_of = zone_of
         self._facts = facts
         self._clock = clock
 
@@ -94,7 +92,7 @@ class Asking:
         """
         known = await self._facts.current(owner, KNOWN_FACTS)
         asked = Asked(
-            part, memory, known, _candidates(part), self._clock(), self.zone, compress_to, self.contract.cited
+            part, memory, known, _candidates(part), self._clock(), self.zone_of(owner), compress_to, self.contract.cited
         )
         try:
             async with asyncio.timeout_at(deadline):

@@ -181,13 +181,14 @@ class ConsolidationService:
     async def _write(self, job: Job, part: Part, reading: Reading, deadline: float) -> Consolidated:
         answer = reading.answer
         known = (*reading.memory.splitlines(), *reading.known)
-        hearing = Hearing(part.messages, known, self._asking.zone, part.before)
+        zone = self._asking.zone_of(job.owner)
+        hearing = Hearing(part.messages, known, zone, part.before)
         # off the loop: each word is held against each of a long conversation
         weighed = await asyncio.to_thread(lambda: [hearing.weigh(fact) for fact in answer.facts])
         if self._asking.contract.second_look:
             weighed = await look_again(weighed, hearing, self._asking.prompt, deadline)
         if answer.history_entry is not None:
-            stamp = f"[{self._clock().astimezone(self._asking.zone):%Y-%m-%d %H:%M}]"
+            stamp = f"[{self._clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
             mark = worst(message.provenance for message in part.messages).mark
             await self._history.append(job.owner, self._clock(), f"{entry}{mark}", part.key)

@@ -48,7 +48,7 @@ class HistoryFiles:
         key: what the entry is made of, such as `messages 12-40`. An entry with the same key is not written
         again, so that what a crash interrupted can simply be repeated; whether it was written.
         """
-        return await asyncio.to_thread(self._append, self._files.folder(owner), at, text, key)
+        return await asyncio.to_thread(self._append, owner, at, text, key)
 
     async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[Passage]:
         """Entries in which `query` occurs, whatever its case, newest first, each cut short.
@@ -67,10 +67,11 @@ class HistoryFiles:
             ) from error
         return await asyncio.to_thread(_matching, self._files.folder(owner), pattern, limit)
 
-    def _append(self, folder: Path, at: datetime, text: str, key: str) -> bool:
+    def _append(self, owner: str, at: datetime, text: str, key: str) -> bool:
+        folder = self._files.folder(owner)
         mark = f"<!-- {key} -->"
         entry = f"## {to_text(at)}\n{_bounded(without_secrets(storable(text)))}\n{mark}\n\n"
-        month = folder / f"HISTORY-{self._files.local(at):%Y-%m}.md"
+        month = folder / f"HISTORY-{self._files.local(owner, at):%Y-%m}.md"
         whole = folder / "HISTORY.md"
         with locked(whole):
             # what is repeated after a crash may be repeated in the next month

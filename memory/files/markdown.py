@@ -26,8 +26,8 @@ from memory.store.entry_rows import looks_like
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from zoneinfo import ZoneInfo
 
+    from memory.clock import ZoneOf
 log = structlog.get_logger(__name__)
 
 GROWTH_LIMIT = 4
@@ -37,9 +37,9 @@ GROWTH_LIMIT = 4
 class MarkdownFiles:
     """The folder `<root>/<owner>/` of each owner. Every method is blocking work done off the event loop."""
 
-    def __init__(self, root: Path, zone: ZoneInfo, *, recent_days: int, max_memory_size: int) -> None:
+    def __init__(self, root: Path, zone_of: ZoneOf, *, recent_days: int, max_memory_size: int) -> None:
         self._root = root
-        self._zone = zone
+        self._zone_of = zone_of
         self._recent_days = recent_days
         self._cap = max_memory_size * GROWTH_LIMIT
 
@@ -47,13 +47,13 @@ class MarkdownFiles:
         """Where an owner's files are; two owners never share a folder."""
         return self._root / folder_name(owner)
 
-    def local(self, moment: datetime) -> datetime:
-        """`moment` on the chat's own clock."""
-        return moment.astimezone(self._zone)
+    def local(self, owner: str, moment: datetime) -> datetime:
+        """`moment` on the owner's own clock."""
+        return moment.astimezone(self._zone_of(owner))
 
     async def read(self, owner: str, now: datetime) -> Memory:
         """All of an owner's files that belong into the prompt."""
-        return await asyncio.to_thread(self._read, owner, self.local(now).date())
+        return await asyncio.to_thread(self._read, owner, self.local(owner, now).date())
 
     async def read_long_term(self, owner: str) -> str:
         """The text of MEMORY.md; empty when there is none."""
@@ -111,7 +111,7 @@ class MarkdownFiles:
         return _line_count(memory.today), sum(_line_count(notes) for _, notes in memory.recent)
 
     def _note_path(self, owner: str, moment: datetime) -> Path:
-        return self.folder(owner) / f"{self.local(moment).date().isoformat()}.md"
+        return self.folder(owner) / f"{self.local(owner, moment).date().isoformat()}.md"
 
     def _read(self, owner: str, today: date) -> Memory:
         folder = self.folder(owner)

@@ -18,8 +18,7 @@ from memory.text.sounds import sounds_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
-    from zoneinfo import ZoneInfo
+    from datetime import date, tzinfo
 
     from memory.evidence.weighing import Weighed
     from memory.ledger.change import Change
@@ -45,10 +44,9 @@ class Learned:
 class FactStore:
     """The facts among the entries."""
 
-    def __init__(self, database: Database, ledger: Ledger, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, ledger: Ledger) -> None:
         self._database = database
         self._ledger = ledger
-        self._zone = zone
 
     async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
         """The newest facts that still hold, each with its subject."""
@@ -74,7 +72,7 @@ class FactStore:
         learned: dict[int, Learned] = {}
         for weighed in facts:
             try:
-                one = await _Learning(change, weighed, self._zone, source_message_id, learned).result()
+                one = await _Learning(change, weighed, source_message_id, learned).result()
             except MemoryRefused as refusal:
                 log.info("fact_refused", reason=refusal.loggable)
                 continue
@@ -86,9 +84,7 @@ class FactStore:
 class _Learning:
     """One fact on its way into the store. before: what was learned in the same change."""
 
-    def __init__(
-        self, change: Change, weighed: Weighed, zone: ZoneInfo, first_message: int, before: dict[int, Learned]
-    ) -> None:
+    def __init__(self, change: Change, weighed: Weighed, first_message: int, before: dict[int, Learned]) -> None:
         fact = weighed.fact
         self._change = change
         self._weighed = weighed
@@ -97,9 +93,9 @@ class _Learning:
         self._subject = usable_name(f"{fact.person}: {fact.subject}" if fact.person else fact.subject)
         is_named = not fact.person or sounds_in(fact.person, fact.text)
         self._content = usable_content(fact.text if is_named else f"{fact.person}: {fact.text}")
-        self._since = _moment(fact.since, time(), zone)
+        self._since = _moment(fact.since, time(), change.moment.tzinfo)
         # a day that is named as the end belongs to what ends
-        self._until = _moment(fact.until, time.max, zone)
+        self._until = _moment(fact.until, time.max, change.moment.tzinfo)
 
     async def result(self) -> Learned | None:
         """What became of it; None where it was known."""
@@ -177,7 +173,7 @@ class _Learning:
         )
 
 
-def _moment(day: date | None, at: time, zone: ZoneInfo) -> datetime | None:
+def _moment(day: date | None, at: time, zone: tzinfo | None) -> datetime | None:
     return datetime.combine(day, at, zone) if day else None
 
 

@@ -66,7 +66,7 @@ class Change:
 
     @property
     def moment(self) -> datetime:
-        """When the change is made."""
+        """When the change is made, on the owner's clock."""
         return self._pen.moment
 
     @property

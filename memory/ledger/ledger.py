@@ -20,11 +20,10 @@ from memory.store.entry_rows import owner_number
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from zoneinfo import ZoneInfo
 
     import aiosqlite
 
-    from memory.clock import Clock
+    from memory.clock import Clock, ZoneOf
     from memory.ledger.changes import Recorded, Unwritten
     from memory.ledger.page import LongTermFile
     from memory.store.database import Database
@@ -34,12 +33,12 @@ if TYPE_CHECKING:
 class Ledger:
     """Changes the memory of all owners, one change at a time."""
 
-    def __init__(self, database: Database, files: LongTermFile, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, files: LongTermFile, clock: Clock, zone_of: ZoneOf) -> None:
         self._database = database
         self._files = files
         self._changes = ChangeLog(clock)
         self._clock = clock
-        self._zone = zone
+        self._zone_of = zone_of
 
     @contextlib.asynccontextmanager
     async def change(
@@ -56,7 +55,7 @@ class Ledger:
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
-            pen = Pen(author, trusted, self._clock().astimezone(self._zone))
+            pen = Pen(author, trusted, self._clock().astimezone(self._zone_of(owner)))
             change = Change(connection, owner_id, pen, page)
             yield change
             recorded = await self._changes.record(

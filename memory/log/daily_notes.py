@@ -14,8 +14,8 @@ from memory.log.sessions import message_of
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from zoneinfo import ZoneInfo
 
+    from memory.clock import ZoneOf
     from memory.files.markdown import MarkdownFiles
     from memory.files.notes import Memory
     from memory.store.database import Database
@@ -32,10 +32,10 @@ WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retr
 class DailyNotes:
     """Writes the daily notes of all owners. The log is the truth: a note that can't be written now is made up for."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, files: MarkdownFiles, zone_of: ZoneOf) -> None:
         self._database = database
         self._files = files
-        self._zone = zone
+        self._zone_of = zone_of
 
     async def settle(self, owner: str) -> None:
         """Write and take out whatever the turns of an owner are due, oldest first.
@@ -47,7 +47,7 @@ class DailyNotes:
             messages = [message_of(row) for row in rows]
             answered = outcome == "answered"
             try:
-                for note in exchange_notes(messages, self._zone):
+                for note in exchange_notes(messages, self._zone_of(owner)):
                     if answered:
                         await self._files.append_today(owner, messages[-1].created_at, note)
                         log.info(f"Appended memory entry ({len(note)} chars)")

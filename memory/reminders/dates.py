@@ -129,7 +129,7 @@ class NearDates:
 
     def _near(self, row: Row) -> _Near | None:
         """What could be offered for a memory; None where nothing of it comes near."""
-        now, zone = self._clock(), self._reminders.zone
+        now, zone = self._clock(), self._reminders.zone_of(row["session_id"])
         text = " ".join(row["content"].split())[:LONGEST_TEXT]
         if row["valid_until"]:
             ends = from_text(row["valid_until"]).astimezone(zone).date()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from config.texts import N_, _, ngettext, speaking
+from config.texts import N_, SOURCE, _, ngettext, speaking
 from memory.buttons import Button, QuietLine
-from memory.clock import Clock, now_text, to_text
+from memory.clock import Clock, ZoneOf, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, reminder_of
@@ -20,7 +20,7 @@ from memory.store.entry_rows import owner_number
 from memory.store.notice_rows import keep_notice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -67,27 +67,43 @@ class Offer:
 
 
 class Reminders:
-    """What is to be told to whom at what hour. zone: of the clock that hours without one are on."""
+    """What is to be told to whom at what hour.
 
-    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo) -> None:
+    zone_of: of the clock that hours without one are on, in a session; has_chosen: whether that was chosen there.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, zone_of: ZoneOf, has_chosen: Callable[[str], bool] = lambda _: True
+    ) -> None:
         self._database = database
         self._clock = clock
-        self.zone = zone
+        self.zone_of = zone_of
+        self._has_chosen = has_chosen
 
-    def read(self, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
-        """What a model asks for. Raises MemoryRefused in a sentence that says what to write instead."""
-        return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone)
+    def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
+        """What a model asks for in a session. Raises MemoryRefused in a sentence that says what to write instead."""
+        return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
-    async def set(self, owner: str, session_id: str, wish: Wish) -> Reminder:
-        """Keep a reminder. Raises MemoryRefused where there are too many."""
-        return await self._add(owner, session_id, wish, ReminderState.WAITING)
+    async def set(self, owner: str, session_id: str, wish: Wish, language: str = SOURCE) -> Reminder:
+        """Keep a reminder. Raises MemoryRefused where there are too many.
+
+        With the first one the owner is told, in `language`, on which clock it is, unless they have chosen it.
+        """
+        return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
 
     async def offer(self, owner: str, session_id: str, wish: Wish, offer: Offer) -> Reminder:
         """Keep a reminder that comes only once somebody says yes, and ask for that under the next reply."""
         return await self._add(owner, session_id, wish, ReminderState.OFFERED, offer)
 
     async def _add(
-        self, owner: str, session_id: str, wish: Wish, state: ReminderState, offer: Offer | None = None
+        self,
+        owner: str,
+        session_id: str,
+        wish: Wish,
+        state: ReminderState,
+        offer: Offer | None = None,
+        *,
+        language: str = SOURCE,
     ) -> Reminder:
         async with self._database.transaction() as connection:
             number = await owner_number(connection, owner)
@@ -117,6 +133,10 @@ class Reminders:
                 with speaking(offer.language):
                     asked = _asked(wish, offer, added)
                 await keep_notice(connection, number, asked, now_text(self._clock))
+            elif not self._has_chosen(session_id) and await _is_first(connection, number):
+                with speaking(language):
+                    told = _on_whose_clock(rule.zone)
+                await keep_notice(connection, number, told, now_text(self._clock))
             await keep_causes(connection, self._clock)
             return await _one(connection, owner, added)
 
@@ -202,6 +222,16 @@ def snooze_length(text: str) -> timedelta:
     if not timedelta() < length <= LONGEST_SNOOZE:
         raise MemoryRefused(_("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."))
     return length
+
+
+def _on_whose_clock(zone: ZoneInfo) -> QuietLine:
+    text = _("Hours here are those of {zone}: if yours are others, /timezone changes that.", zone=zone.key)
+    return QuietLine(text, ((Button(_("Another time zone"), "/timezone"),),))
+
+
+async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
+    (row,) = await connection.execute_fetchall("SELECT count(*) FROM reminders WHERE owner_id = ?", (owner_id,))
+    return bool(row[0] == 1)
 
 
 def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:

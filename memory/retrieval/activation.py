@@ -26,9 +26,10 @@ from memory.text.overlap import wording
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+    from datetime import date
     from zoneinfo import ZoneInfo
 
-    from memory.clock import Clock
+    from memory.clock import Clock, ZoneOf
     from memory.store.database import Database, Row
     from memory.store.decay import Decay
 
@@ -65,7 +66,7 @@ class Candidate:
     """A memory as ranking and prompt need it. relevance: as a part of the most relevant one's; 0 where it has none.
 
     line: the one that was written for it into MEMORY.md; turn: in which it was said. It is no Entry: some hundred are
-    made for every message, and whole entries take a quarter longer.
+    made for every message, and whole entries take a quarter longer. since: the day on the owner's clock.
     """
 
     id: int
@@ -77,7 +78,7 @@ class Candidate:
     turn: int | None
     scope: str | None
     author: str
-    valid_from: str
+    since: date
     success_count: int
     failure_count: int
     score: float
@@ -108,11 +109,11 @@ class Activated:
 class Activation:
     """Chooses what activates. It reads the store and asks no model."""
 
-    def __init__(self, database: Database, decay: Decay, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(self, database: Database, decay: Decay, clock: Clock, zone_of: ZoneOf) -> None:
         self._database = database
         self._decay = decay
         self._clock = clock
-        self._zone = zone
+        self._zone_of = zone_of
 
     async def pool(self, owner: str, tokens: int, found: Found = NOTHING) -> Pool:
         """Everything of an owner that may activate in at most `tokens`: with what was found for a message, if any."""
@@ -133,8 +134,9 @@ class Activation:
             {"owner": owner, "fitting": json.dumps([*fitting])},  # the statement stays the same, and prepared
         )
         pool = Pool([], [], [])
+        zone = self._zone_of(owner)
         for row in rows:
-            candidate = self._candidate(row, fitting.get(row["id"], 0.0))
+            candidate = self._candidate(row, fitting.get(row["id"], 0.0), zone)
             for part, is_in in (
                 (pool.rules, row["is_rule"]),
                 (pool.strong, row["is_strong"]),
@@ -224,7 +226,7 @@ class Activation:
                 chosen.append(Activated(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
         return tuple(chosen)
 
-    def _candidate(self, row: Row, relevance: float) -> Candidate:
+    def _candidate(self, row: Row, relevance: float, zone: ZoneInfo) -> Candidate:
         last = from_text(row["last_reinforced_at"])
         score = self._decay.score(row["kind"], row["reinforcement_count"], last, self._clock())
         return Candidate(
@@ -237,7 +239,7 @@ class Activation:
             turn=row["turn_id"],
             scope=row["scope"],
             author=row["author"],
-            valid_from=row["valid_from"],
+            since=from_text(row["valid_from"]).astimezone(zone).date(),
             success_count=row["success_count"],
             failure_count=row["failure_count"],
             score=score,
@@ -251,8 +253,7 @@ class Activation:
         if layer is Layer.PROCEDURES:
             record = format_record(memory.success_count, memory.failure_count)
             return f"- [workflow {memory.name}, {record}] {_shown(memory.content)}"
-        since = from_text(memory.valid_from).astimezone(self._zone)
-        return f"- [{since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
+        return f"- [{memory.since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_shown(memory.content)}"
 
 
 def _strongest(

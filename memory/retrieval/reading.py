@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memory.retrieval.mentions import Mention
     from memory.retrieval.recall import Recall, Recollection
     from memory.retrieval.search import Filter, Hit, Search
+    from memory.retrieval.showing import Showing
     from memory.store.database import Database, Row
     from memory.text.tokens import TokenCounter
 
@@ -71,12 +72,10 @@ class Reading:
         self._search = search
         self._database = database
         self._counter = counter
-        self._showing = recall.showing
 
-    @property
-    def zone(self) -> ZoneInfo:
+    def zone(self, owner: str | None) -> ZoneInfo:
         """On whose clock days and times are told."""
-        return self._showing.zone
+        return self._recall.showing(owner).zone
 
     async def search(self, queries: Sequence[str], owner: str, wanted: Wanted) -> Page | None:
         """What fits the queries, the best of each first; before it, whole, the entries that have a query as their name.
@@ -119,13 +118,13 @@ class Reading:
         head = f"{whole} found"
         if subjects:
             head = f"{whole} with all words of a query, {len(found) - whole} more with some of them"
-        sought = Sought(" ".join(subjects))
+        sought, showing = Sought(" ".join(subjects)), self._recall.showing(owner)
         has_both = 0 < whole < len(found)
 
         async def fetch(start: int) -> list[Line]:
             chunk = found[start : start + CHUNK]
             present = await self._present(chunk)
-            return [self._mention(one, hit, sought, has_both=has_both) for one, hit in present]
+            return [_mention(one, hit, sought, showing, has_both=has_both) for one, hit in present]
 
         return await Paging(wanted.tokens, self._counter).page(fetch, len(found), wanted.page, f"{head}:")
 
@@ -134,35 +133,23 @@ class Reading:
         return [hit for _, hit in await self._present(await self._mentions(subjects, owner, only))]
 
     async def _mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
-        return await mentions(self._database, owner, subjects, only, self.zone)
+        return await mentions(self._database, owner, subjects, only, self.zone(owner))
 
     async def _present(self, found: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
         """The mentions with what they are; what was forgotten meanwhile is not among them."""
         hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([one.row for one in found])}
         return [(one, hits[key]) for one in found if (key := (one.turn, source_of(one.row)[1])) in hits]
 
-    def _mention(self, mention: Mention, hit: Hit, sought: Sought, *, has_both: bool) -> Line:
-        tier = (WHOLE if mention.whole else SOME,) if has_both else ()
-        if mention.conversation is None:
-            text = self._showing.entry(hit, sought, LINE_CHARACTERS)
-            return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
-        at = hit.created_at.astimezone(self.zone)
-        said = said_by(hit.source, hit.provenance, excerpt(hit.content, sought, LINE_CHARACTERS))
-        return Line(
-            f"- {at:%H:%M}, message {hit.id}: {said}",
-            hit.provenance,
-            headings=(*tier, f"[{at:%Y-%m-%d}, conversation]"),
-        )
-
     async def around(self, message: int, owner: str, tokens: int) -> Passage:
         """What was said around a message, which is shown first of all, in at most `tokens`. Raises NothingThere."""
         one = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MOST_BITS else None
         if one is None:
             raise NothingThere(f"there is no message {message}: take a number that memory_recall has shown")
+        showing = self._recall.showing(owner)
         place = {"conversation": one["conversation_id"], "id": message}
         before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
         room = tokens - self._counter.text(_rest("before", 9_999_999) + _rest("after", 9_999_999)) - 2
-        texts = {message: cut(self._said(one), max(1, room), self._counter)}
+        texts = {message: cut(_said(one, showing), max(1, room), self._counter)}
         room -= self._counter.text(texts[message]) + 1
         # what follows tells more than what went before; a side ends where a message does not fit
         sides = {"after": iter(after[:AROUND]), "before": iter(before[:AROUND])}
@@ -170,7 +157,7 @@ class Reading:
         while sides:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
-                text = self._said(row, AROUND_CHARACTERS) if row is not None else ""
+                text = _said(row, showing, AROUND_CHARACTERS) if row is not None else ""
                 cost = self._counter.text(text) + 1
                 if row is None or cost > room:
                     del sides[side]
@@ -184,11 +171,26 @@ class Reading:
         read = [one, *before[: shown["before"]], *after[: shown["after"]]]
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
-    def _said(self, row: Row, most: int | None = None) -> str:
-        text = " ".join(row["content"].split())
-        text = text if most is None or len(text) <= most else f"{text[:most]}…"
-        said = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
-        return f"- [{self._showing.moment(from_text(row['created_at']))}, message {row['id']}] {said}"
+
+def _mention(mention: Mention, hit: Hit, sought: Sought, showing: Showing, *, has_both: bool) -> Line:
+    tier = (WHOLE if mention.whole else SOME,) if has_both else ()
+    if mention.conversation is None:
+        text = showing.entry(hit, sought, LINE_CHARACTERS)
+        return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
+    at = hit.created_at.astimezone(showing.zone)
+    said = said_by(hit.source, hit.provenance, excerpt(hit.content, sought, LINE_CHARACTERS))
+    return Line(
+        f"- {at:%H:%M}, message {hit.id}: {said}",
+        hit.provenance,
+        headings=(*tier, f"[{at:%Y-%m-%d}, conversation]"),
+    )
+
+
+def _said(row: Row, showing: Showing, most: int | None = None) -> str:
+    text = " ".join(row["content"].split())
+    text = text if most is None or len(text) <= most else f"{text[:most]}…"
+    said = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
+    return f"- [{showing.moment(from_text(row['created_at']))}, message {row['id']}] {said}"
 
 
 def _rest(side: str, number: int) -> str:

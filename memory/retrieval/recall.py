@@ -21,8 +21,8 @@ from memory.text.words import is_chatter, is_small_talk, only_greets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
-    from zoneinfo import ZoneInfo
 
+    from memory.clock import ZoneOf
     from memory.log.sessions import Transcript
     from memory.retrieval.neighbourhood import Neighbourhood
     from memory.retrieval.search import Found, Hit, Search
@@ -79,13 +79,17 @@ class Recall:
     """Searches for a model's prompt and for people."""
 
     def __init__(
-        self, search: Search, database: Database, counter: TokenCounter, zone: ZoneInfo, ranker: Ranker | None = None
+        self, search: Search, database: Database, counter: TokenCounter, zone_of: ZoneOf, ranker: Ranker | None = None
     ) -> None:
         self._search = search
         self._database = database
         self._counter = counter
-        self.showing = Showing(zone)
+        self._zone_of = zone_of
         self._ranker = ranker or Ranker(database)
+
+    def showing(self, owner: str | None) -> Showing:
+        """What words what was found for an owner; None: for who reads the memory of all."""
+        return Showing(self._zone_of(owner or ""))
 
     async def relevant(
         self,
@@ -123,7 +127,7 @@ class Recall:
             return Passage("")
         lines: list[str] = []
         provenances: list[Provenance] = []
-        for shown in self._shown(question, best.hits, best.around, whole_exchanges=whole_exchanges):
+        for shown in self._shown(found.owner, question, best.hits, best.around, whole_exchanges=whole_exchanges):
             line = f"- {shown.text}"
             cost = self._counter.text(line) + 1
             if shown.hit.score < best.hits[0].score * WORST_SHOWN or tokens < SHORTEST_LINE:
@@ -142,7 +146,7 @@ class Recall:
         numbered: an exchange with the number of its message, from which one can read on.
         """
         best = await self._best(query, owner, only, limit * 3)
-        return list(itertools.islice(self._shown(query, best.hits, best.around, numbered=numbered), limit))
+        return list(itertools.islice(self._shown(owner, query, best.hits, best.around, numbered=numbered), limit))
 
     async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """The entry that has `name` as its name or as an alias, whole."""
@@ -153,11 +157,12 @@ class Recall:
             "SELECT m.id, m.created_at FROM entries e JOIN messages m ON m.id = e.source_message_id WHERE e.id = ?",
             (hit.id,),
         )
-        source = f"by {hit.source} {self.showing.moment(hit.created_at)}"
+        showing = self.showing(owner)
+        source = f"by {hit.source} {showing.moment(hit.created_at)}"
         if said is not None:
-            source += f", from message {said['id']} of {self.showing.moment(from_text(said['created_at']))}"
+            source += f", from message {said['id']} of {showing.moment(from_text(said['created_at']))}"
         text = f"{hit.content}\nOutcome: {hit.outcome}" if hit.outcome else hit.content
-        return WholeEntry(hit.id, hit.name, f"{self.showing.about(hit)} ({source})", text, hit.provenance)
+        return WholeEntry(hit.id, hit.name, f"{showing.about(hit)} ({source})", text, hit.provenance)
 
     async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
         """What is called `query`, then what answers it, best first. That it was asked before is no answer to it."""
@@ -190,10 +195,11 @@ class Recall:
         seen = {hit.id for hit in in_scope}
         hits = [*in_scope, *(hit for hit in speaking if hit.id not in seen and not hit.scope)]
         around = await neighbourhood(self._database, [hit.id for hit in hits if hit.turn_id is not None])
-        return list(itertools.islice(self._shown(path, hits, around), limit))
+        return list(itertools.islice(self._shown(owner, path, hits, around), limit))
 
     def _shown(
         self,
+        owner: str | None,
         query: str,
         hits: Iterable[Hit],
         around: Neighbourhood,
@@ -202,7 +208,7 @@ class Recall:
         numbered: bool = False,
     ) -> Iterator[Recollection]:
         """The hits with the text that shows them, each with its date and source; an exchange once."""
-        sought = Sought(query)
+        sought, showing = Sought(query), self.showing(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
             key = (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)
@@ -210,7 +216,7 @@ class Recall:
                 continue
             once.add(key)
             if hit.turn_id is None:
-                yield Recollection(hit, self.showing.entry(hit, sought), hit.provenance)
+                yield Recollection(hit, showing.entry(hit, sought), hit.provenance)
             else:
                 said = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
-                yield Recollection(hit, *self.showing.exchange(hit, said, sought, numbered=numbered))
+                yield Recollection(hit, *showing.exchange(hit, said, sought, numbered=numbered))

@@ -10,7 +10,7 @@ from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.service.buttons import Buttons
-from memory.store.button_rows import PLACED, place_buttons, placed
+from memory.store.button_rows import AFTER_PLACE, PLACED, place_buttons, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ class InboxItem:
 class OutboxItem:
     """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
 
-    has_document: a file goes with it.
+    has_document: a file goes with it. after_place: the reply before it has asked where the person is.
     """
 
     id: int
@@ -60,6 +60,7 @@ class OutboxItem:
     message_ids: tuple[str, ...]
     keyboard: PlacedKeyboard = ()
     has_document: bool = False
+    after_place: bool = False
 
 
 class Mailbox:
@@ -235,7 +236,8 @@ class Mailbox:
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""
         rows = await self._database.rows(
-            f"SELECT *, {PLACED} AS keyboard, EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
+            f"SELECT *, {PLACED} AS keyboard, {AFTER_PLACE} AS after_place,"
+            " EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
             " FROM outbox o WHERE channel = ? AND state = 'waiting'"
             " AND (? IS NULL OR session_id = ?) ORDER BY id",
             (self._channel, session_id, session_id),
@@ -278,4 +280,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         message_ids=tuple(json.loads(row["message_ids"])),
         keyboard=placed(row["keyboard"]),
         has_document=bool(row["has_document"]),
+        after_place=bool(row["after_place"]),
     )

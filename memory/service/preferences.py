@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from config.texts import SOURCE
 
 if TYPE_CHECKING:
-    from memory.store.database import Database
+    from memory.store.database import Database, Row
 
 
 class Notices(StrEnum):
@@ -49,14 +50,20 @@ class PreferenceStore:
         self._database = database
         self._known: dict[str, Preferences] = {}
 
+    async def load(self) -> None:
+        """Read what all chats have chosen, for those who can't wait for it (`known`)."""
+        for row in await self._database.rows("SELECT * FROM preferences"):
+            self._known.setdefault(row["chat"], _preferences_of(row))
+
+    def known(self, chat: str) -> Preferences:
+        """What a chat has chosen, as far as that was read."""
+        return self._known.get(chat, Preferences())
+
     async def get(self, chat: str) -> Preferences:
         """What a chat has chosen."""
         if chat not in self._known:
             row = await self._database.row("SELECT * FROM preferences WHERE chat = ?", (chat,))
-            kept = {} if row is None else {name: row[name] for name in _NAMES}
-            if "notices" in kept:
-                kept["notices"] = Notices(kept["notices"])
-            self._known.setdefault(chat, Preferences(**kept))
+            self._known.setdefault(chat, Preferences() if row is None else _preferences_of(row))
         return self._known[chat]
 
     async def change(self, chat: str, **changes: Any) -> Preferences:  # as dataclasses.replace has it
@@ -72,3 +79,34 @@ class PreferenceStore:
         """What is spoken in a chat: what was asked for there, else what the person's program is set to."""
         wanted = await self.get(chat)
         return wanted.language or wanted.client_language or SOURCE
+
+
+class Zones:
+    """Tells on whose wall clock a chat lives: the one that was chosen there, else the installation's. A `ZoneOf`.
+
+    What chats have chosen was read before (`PreferenceStore.load`). Where all have one memory, that has no chat.
+    """
+
+    def __init__(self, preferences: PreferenceStore, default: ZoneInfo) -> None:
+        self._preferences = preferences
+        self._default = default
+
+    def has_chosen(self, whose: str) -> bool:
+        """Whether a chat has chosen its zone."""
+        return self._chosen(whose) is not None
+
+    def _chosen(self, whose: str) -> str | None:
+        return self._preferences.known(":".join(whose.split(":")[:2])).zone  # without the topic
+
+    def __call__(self, whose: str) -> ZoneInfo:
+        """The zone of a chat, by its name or that of its session or owner."""
+        wanted = self._chosen(whose)
+        try:
+            return ZoneInfo(wanted) if wanted is not None else self._default
+        except (ZoneInfoNotFoundError, ValueError):  # this machine's tables no longer know it
+            return self._default
+
+
+def _preferences_of(row: Row) -> Preferences:
+    kept = {name: row[name] for name in _NAMES}
+    return Preferences(**kept | {"notices": Notices(kept["notices"])})

@@ -31,9 +31,8 @@ from pipeline.prompt.prompts import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from zoneinfo import ZoneInfo
 
-    from memory.clock import Clock
+    from memory.clock import Clock, ZoneOf
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.retrieval.activation import Activated, Activation, Pool
@@ -106,13 +105,13 @@ class PromptBuilder:
         sources: PromptSources,
         budget: BudgetOf,
         clock: Clock,
-        zone: ZoneInfo,
+        zone_of: ZoneOf,
     ) -> None:
         self._style = style
         self._sources = sources
         self.budget = budget
         self._clock = clock
-        self._zone = zone
+        self._zone_of = zone_of
 
     async def find(self, session: Session, question: str, visible: Transcript) -> Found:
         """What fits `question`, for both parts."""
@@ -134,7 +133,8 @@ class PromptBuilder:
             unreadable = memory.unreadable
             if not style.notes:
                 memory = Memory(memory.long_term, "", ())
-            memory = fitted(without_visible(memory, visible.messages, self._zone), budget.memory, budget)
+            unseen = without_visible(memory, visible.messages, self._zone_of(session.owner))
+            memory = fitted(unseen, budget.memory, budget)
             context, shown = memory.to_context(), shown.with_lines(memory.long_term)
             provenances.append(memory.provenance)
             log.info(f"Memory context: {len(context)} chars")
@@ -162,6 +162,7 @@ class PromptBuilder:
 
     async def volatile(
         self,
+        session: Session,
         question: str,
         found: Found,
         visible: Transcript,
@@ -192,7 +193,7 @@ class PromptBuilder:
         parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos else []
-        parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone):%A %Y-%m-%d %H:%M}")
+        parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
         return Volatile(text, context)
 

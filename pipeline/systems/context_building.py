@@ -42,7 +42,9 @@ class ContextBuilding:
         stable = await self._builder.stable(turn.session, visible, budget, found)
         quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
         photos = any(message.images for message in turn.user_messages)
-        volatile = await self._builder.volatile(question, found, transcript, stable, budget, quoted, photos=photos)
+        volatile = await self._builder.volatile(
+            turn.session, question, found, transcript, stable, budget, quoted, photos=photos
+        )
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.notices += [QuietLine(stable.unreadable)] if stable.unreadable else []

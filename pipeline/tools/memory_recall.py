@@ -52,7 +52,7 @@ def memory_recall_tool(reading: Reading, reinforcement: Reinforcement) -> Tool:
         path = path.strip()
         if around:
             return await reading.around(around, context.owner, tokens)
-        begins, ends = span_of(since, until, reading.zone)
+        begins, ends = span_of(since, until, reading.zone(context.owner))
         known = [_known(kind) for kind in kinds]
         wanted = Wanted(Filter(kinds=known or None, path=path or None, since=begins, until=ends), page, tokens)
         if queries and not every:

@@ -44,7 +44,7 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
         days: Days = "",
     ) -> str:
         """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
-        wish = reminders.read(text, when, Repeat(repeat), days)
+        wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
         if not context.trusted:
             with speaking(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)
@@ -53,7 +53,8 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
                 f"not set yet: {context.provenance} text is in view, so the user is asked under your answer, and taps "
                 f"/remind_{offered.id} to have it set: {line(offered)}"
             )
-        return f"set: {line(await reminders.set(context.owner, context.session_id, wish))}"
+        set_now = await reminders.set(context.owner, context.session_id, wish, context.language)
+        return f"set: {line(set_now)}"
 
     async def reminder_list(context: ToolContext) -> str | Passage:
         """The user's reminders."""

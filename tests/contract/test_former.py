@@ -22,7 +22,7 @@ from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.store.migrations import MIGRATIONS
-from tests.support.talk import UTC_ZONE, Store, ledger_over
+from tests.support.talk import Store, in_utc, ledger_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -113,7 +113,7 @@ async def test_it_is_exported_and_restored_whole(former: Database, tmp_path: Pat
 async def test_its_changes_can_be_undone_and_its_facts_find_their_lines(
     former: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
-    files = MarkdownFiles(tmp_path / "data" / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "data" / "memory", in_utc, recent_days=7, max_memory_size=8192)
     memory_md, undo = files.folder(OWNER) / "MEMORY.md", Undo(former, ChangeLog(clock), files)
     learning = Learning(former, Search(former), ledger_over(former, clock, files))
     await learning.learn(OWNER, NewEntry("The user likes coffee.", kind=Kind.PREFERENCE), "drink")

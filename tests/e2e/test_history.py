@@ -30,7 +30,7 @@ NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
 def history_in(folder: Path, zone: str = "UTC") -> HistoryFiles:
-    return HistoryFiles(MarkdownFiles(folder, ZoneInfo(zone), recent_days=7, max_memory_size=8192))
+    return HistoryFiles(MarkdownFiles(folder, lambda _: ZoneInfo(zone), recent_days=7, max_memory_size=8192))
 
 
 @pytest.fixture

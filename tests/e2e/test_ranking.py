@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,7 +16,7 @@ from memory.retrieval.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
 from memory.text.sought import Sought
 from memory.text.tokens import TokenCounter
-from tests.support.talk import Store, assistant, user
+from tests.support.talk import Store, assistant, in_utc, user
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session
@@ -51,7 +50,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 @pytest.fixture
 def recall(database: Database) -> Recall:
     """The recall over it."""
-    return Recall(Search(database), database, TokenCounter(), ZoneInfo("UTC"))
+    return Recall(Search(database), database, TokenCounter(), in_utc)
 
 
 @pytest.fixture

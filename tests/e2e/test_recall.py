@@ -37,7 +37,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 @pytest.fixture
 def recall(database: Database) -> Recall:
     """The recall over it."""
-    return Recall(Search(database), database, TokenCounter(), KYIV)
+    return Recall(Search(database), database, TokenCounter(), lambda _: KYIV)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 from rich.console import Console
@@ -20,6 +19,7 @@ from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
 from tests.support.servers.model import Calls, Fails, Holds, Says
+from tests.support.talk import in_utc
 from tests.support.terminals import Terminal, on_terminal
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
 
 async def test_a_reminder_that_is_due_is_shown_at_the_start_once(environment: dict[str, str], tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "data" / "mneme.db")
-    reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("UTC"))
-    wish = reminders.read("water the fern", "2026-01-02T09:00", Repeat.ONCE)
+    reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
+    wish = reminders.read("console:local", "water the fern", "2026-01-02T09:00", Repeat.ONCE)
     await reminders.set("console:local", "console:local", wish)
     async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
         await opened.until(lambda: "Reminder: water the fern" in opened.lines)

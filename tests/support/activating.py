@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from memory.retrieval.activation import Activation
 from memory.retrieval.search import Search
 from memory.store.decay import Decay
+from tests.support.talk import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,7 +28,7 @@ class Activating:
     @classmethod
     def over(cls, database: Database, clock: Clock, decay: Decay | None = None) -> Activating:
         """Both, in UTC."""
-        return cls(Search(database), Activation(database, decay or Decay(), clock, ZoneInfo("UTC")))
+        return cls(Search(database), Activation(database, decay or Decay(), clock, in_utc))
 
     async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
         """Layer A."""

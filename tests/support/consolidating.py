@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from memory.consolidation.asking import Asking, Contract, PromptFn
 from memory.consolidation.consolidation import ConsolidationService, Patience
@@ -19,7 +18,7 @@ from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
 from memory.service.notices import PendingNotices
 from memory.text.tokens import TokenCounter
-from tests.support.talk import Store
+from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
-ZONE = ZoneInfo("UTC")
 CRASH_POINTS = (
     "before history",
     "after history",
@@ -121,15 +119,15 @@ class Bench:
         second_look: bool = False,
     ) -> Bench:
         crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
-        files = CrashingFiles(folder, ZONE, recent_days=7, max_memory_size=max_size)
-        ledger = Ledger(database, files, clock, ZONE)
-        facts = CrashingFacts(database, ledger, ZONE)
+        files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
+        ledger = Ledger(database, files, clock, in_utc)
+        facts = CrashingFacts(database, ledger)
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
         contract = Contract(lambda: part_tokens, cited=cited, second_look=second_look)
         service = ConsolidationService(
             DueConversations(database, store.sessions),
-            Asking(prompt, contract, facts, TokenCounter(), clock, ZONE),
+            Asking(prompt, contract, facts, TokenCounter(), clock, in_utc),
             Writing(ledger, facts, max_size),
             history,
             Patience(timeout),

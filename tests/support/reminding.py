@@ -31,7 +31,7 @@ def memory_of(app: App) -> MemoryServices:
 async def is_set(
     app: App, text: str, when: str, repeat: str = "once", session: str = CHAT, owner: str | None = None
 ) -> int:
-    wish = app.reminders.read(text, when, Repeat(repeat))
+    wish = app.reminders.read(session, text, when, Repeat(repeat))
     return (await app.reminders.set(owner or session, session, wish)).id
 
 

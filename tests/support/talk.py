@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 ECHO = "memory"
 """The speaker of answers that only repeated memory, as earlier versions made them without a model."""
 UTC_ZONE = ZoneInfo("UTC")
+
+
+def in_utc(_whose: str) -> ZoneInfo:
+    """Everybody lives in UTC."""
+    return UTC_ZONE
+
+
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
@@ -50,8 +57,8 @@ def result(of: str, text: str = "done") -> Message:
 
 def ledger_over(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
     """The ledger over a database; files None: with Markdown files beside it."""
-    files = files or MarkdownFiles(database.path.parent / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
-    return Ledger(database, files, clock, UTC_ZONE)
+    files = files or MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
+    return Ledger(database, files, clock, in_utc)
 
 
 @dataclass(frozen=True, slots=True)

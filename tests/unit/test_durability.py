@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
+from tests.support.talk import in_utc
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -43,7 +43,7 @@ async def test_every_commit_is_on_disk_before_it_is_confirmed(database: Database
 async def test_a_daily_note_and_a_line_of_history_are_on_disk_before_they_count_as_written(
     tmp_path: Path, clock: FakeClock, synced: list[tuple[str, int]]
 ) -> None:
-    files = MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     await files.append_today("ann", clock(), "a note")
     note = tmp_path / "memory" / "ann" / f"{clock():%Y-%m-%d}.md"
     assert (note.name, note.stat().st_size) in synced
@@ -58,7 +58,7 @@ async def test_a_daily_note_and_a_line_of_history_are_on_disk_before_they_count_
 async def test_a_new_version_of_memory_md_can_not_give_way_to_the_old_one(
     tmp_path: Path, synced: list[tuple[str, int]]
 ) -> None:
-    files = MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     await files.change_long_term("ann", lambda _: "first\n")
     synced.clear()
     await files.change_long_term("ann", lambda _: "second\n")

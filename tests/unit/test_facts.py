@@ -19,7 +19,7 @@ from memory.ledger.changes import ChangeLog
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, in_utc, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 @pytest.fixture
 def facts(database: Database, clock: FakeClock) -> FactStore:
-    return FactStore(database, ledger_over(database, clock), UTC_ZONE)
+    return FactStore(database, ledger_over(database, clock))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 
 @pytest.fixture
 def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    files = MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Undo(database, ChangeLog(clock), files)
 
 

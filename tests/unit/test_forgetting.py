@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -16,7 +15,7 @@ from memory.ledger.changes import ChangeLog
 from memory.log.turn_log import OutgoingReply
 from memory.retrieval.search import Search
 from memory.store.entry import Author, NewEntry
-from tests.support.talk import Store, assistant, ledger_over, user
+from tests.support.talk import Store, assistant, in_utc, ledger_over, user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +30,7 @@ TEXT = "the lighthouse secretly"
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
     """The Markdown files."""
-    return MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from memory.retrieval.search import Search
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, in_utc, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def learning(database: Database, clock: FakeClock) -> Learning:
 
 @pytest.fixture
 def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    files = MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Undo(database, ChangeLog(clock), files)
 
 

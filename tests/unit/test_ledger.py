@@ -22,7 +22,7 @@ from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.support.consolidating import answered
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
-from tests.support.talk import UTC_ZONE, ledger_over, what
+from tests.support.talk import in_utc, ledger_over, what
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
-    return MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ class DyingFiles(MarkdownFiles):
 async def test_a_crash_before_the_file_is_written_loses_neither_the_edit_nor_its_undo(
     database: Database, clock: FakeClock, ledger: Ledger, undo: Undo, memory_md: Path
 ) -> None:
-    dying = DyingFiles(memory_md.parent.parent, UTC_ZONE, recent_days=7, max_memory_size=8192)
+    dying = DyingFiles(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
     with pytest.raises(KeyboardInterrupt):
         await learn_with_line(ledger_over(database, clock, dying), "Lives in Kyiv", "home")
     assert not memory_md.exists()
@@ -264,7 +264,7 @@ class FullDisk(MarkdownFiles):
 async def test_a_full_disk_is_said_and_the_next_look_at_the_file_makes_up_for_it(
     database: Database, clock: FakeClock, entries: EntryStore, undo: Undo, memory_md: Path
 ) -> None:
-    full = FullDisk(memory_md.parent.parent, UTC_ZONE, recent_days=7, max_memory_size=8192)
+    full = FullDisk(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
     with pytest.raises(StoreError, match=r"MEMORY\.md can't be written"):
         await learn_with_line(ledger_over(database, clock, full), "Lives in Kyiv", "home")
     await entries.add(OWNER, NewEntry("another", name="another", kind=Kind.FACT))
@@ -278,7 +278,7 @@ async def test_a_full_disk_is_said_and_the_next_look_at_the_file_makes_up_for_it
 async def test_a_persons_edit_after_a_crash_wins(
     database: Database, clock: FakeClock, ledger: Ledger, undo: Undo, memory_md: Path
 ) -> None:
-    dying = DyingFiles(memory_md.parent.parent, UTC_ZONE, recent_days=7, max_memory_size=8192)
+    dying = DyingFiles(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
     with pytest.raises(KeyboardInterrupt):
         await learn_with_line(ledger_over(database, clock, dying), "Lives in Kyiv", "home")
     memory_md.write_text("Mine\n")

@@ -25,7 +25,7 @@ NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
 def files_in(root: Path, zone: str = "UTC") -> MarkdownFiles:
-    return MarkdownFiles(root, ZoneInfo(zone), recent_days=7, max_memory_size=1000)
+    return MarkdownFiles(root, lambda _: ZoneInfo(zone), recent_days=7, max_memory_size=1000)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +31,7 @@ from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, assistant, calls, ledger_over, result, user
+from tests.support.talk import Store, assistant, calls, in_utc, ledger_over, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,7 +41,7 @@ WEIRD = 'line\u2028separator\u2029 \x85 \r\n tab\t quote" \\ back\\slash 🙂 e\
 
 
 def files_under(root: Path) -> MarkdownFiles:
-    return MarkdownFiles(root / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    return MarkdownFiles(root / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 async def fill(database: Database, root: Path, clock: FakeClock) -> None:

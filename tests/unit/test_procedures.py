@@ -15,7 +15,7 @@ from memory.learning.procedures import MOST_RECORDED, MOST_STEPS, Procedures
 from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
 from memory.store.entry import Author, Kind, NewEntry
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, in_utc, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def procedures(database: Database, clock: FakeClock) -> Procedures:
 
 @pytest.fixture
 def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    files = MarkdownFiles(tmp_path / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Undo(database, ChangeLog(clock), files)
 
 

@@ -17,7 +17,7 @@ from memory.store.entry import Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
 from memory.store.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope
 from memory.text.tokens import TokenCounter
-from tests.support.talk import ledger_over
+from tests.support.talk import in_utc, ledger_over
 
 if TYPE_CHECKING:
     from memory.store.database import Database
@@ -134,7 +134,7 @@ def learning(database: Database, clock: FakeClock) -> Learning:
 
 @pytest.fixture
 def recall(database: Database) -> Recall:
-    return Recall(Search(database), database, TokenCounter(), UTC_ZONE)
+    return Recall(Search(database), database, TokenCounter(), in_utc)
 
 
 async def learn(

@@ -28,7 +28,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
-from tests.support.talk import ECHO, UTC_ZONE, Store, assistant, calls, result, user
+from tests.support.talk import ECHO, Store, assistant, calls, in_utc, result, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -241,7 +241,7 @@ async def test_how_an_episode_ended_is_searched_also_after_it_came_back(
     assert (await search.find("moved", OWNER))[0].outcome == "Old logs were moved"
     await store.entries.remove(OWNER, "disk")
     assert await found(search, "moved") == []
-    files = MarkdownFiles(tmp_path, UTC_ZONE, recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
     await Undo(store.database, ChangeLog(store.clock), files).undo(OWNER)
     assert await found(search, "moved") == ["disk"]
     await check(store.database)
@@ -351,7 +351,7 @@ async def test_what_is_forgotten_leaves_the_index(store: Store, search: Search, 
     await note(store, "mine", "zebra")
     await store.exchange(await store.session(), "a zebra", "yes")
     await store.exchange(await store.session("2"), "another zebra", "no")
-    files = MarkdownFiles(tmp_path, ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
     await Forgetting(store.database, files).forget_all(OWNER)
     assert await found(search, "zebra", None) == ["another zebra", "no"]
     await check(store.database)

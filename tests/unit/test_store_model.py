@@ -31,7 +31,7 @@ from memory.store.entry import Author, NewEntry, Operation
 from memory.store.reinforcement import Reinforcement
 from memory.text.naming import free_name, name_key
 from tests.support.fakes import FakeClock
-from tests.support.talk import UTC_ZONE
+from tests.support.talk import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -140,8 +140,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.clock = FakeClock()
         self.database = self.wait(Database.open(self.folder / "mneme.db"))
-        self.files = files = MarkdownFiles(self.folder / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
-        self.ledger = Ledger(self.database, files, self.clock, UTC_ZONE)
+        self.files = files = MarkdownFiles(self.folder / "memory", in_utc, recent_days=7, max_memory_size=8192)
+        self.ledger = Ledger(self.database, files, self.clock, in_utc)
         self.entries = EntryStore(self.database, self.ledger)
         self.undo_service = Undo(self.database, ChangeLog(self.clock), files)
         self.search = Search(self.database)

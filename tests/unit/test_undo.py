@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -20,7 +19,7 @@ from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
-from tests.support.talk import Store, ledger_over, what
+from tests.support.talk import Store, in_utc, ledger_over, what
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ def store(database: Database, clock: FakeClock) -> Store:
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
     """The Markdown files."""
-    return MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture

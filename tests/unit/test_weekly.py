@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,7 +16,7 @@ from memory.ledger.changes import ChangeLog
 from memory.retrieval.search import Search
 from memory.store.decay import MOST_REINFORCED, Decay
 from memory.store.entry import Entry, Kind, NewEntry, Priority
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, in_utc, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ def weekly(database: Database, clock: FakeClock) -> WeeklyConsolidation:
 @pytest.fixture
 def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
     """The undo over it."""
-    files = MarkdownFiles(tmp_path / "memory", ZoneInfo("UTC"), recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Undo(database, ChangeLog(clock), files)
 
 

@@ -118,7 +118,9 @@ class Methods:
         replied = _replied(chat, params)
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)
-        return chat.put(fill_text(message, check_text(formatted), markup))
+        filled = fill_text(message, check_text(formatted), markup)
+        chat.show_keyboard(markup)
+        return chat.put(filled)
 
     def _send_document(self, params: JsonObject) -> JsonObject:
         document = params.get("document")
@@ -159,6 +161,8 @@ class Methods:
         formatted = _formatted(params)
         markup = check_markup(params.get("reply_markup"))
         chat, message = self._own_message(params)
+        if markup is not None and "inline_keyboard" not in markup:
+            raise bad_request("inline keyboard expected")
         # unlike sendMessage, editing passes the name of the server's own error on
         kept = check_text(formatted, too_long="MESSAGE_TOO_LONG")
         return self._edit(chat, message, fill_text(message, kept, markup))
