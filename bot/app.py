@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from memory.log.turn_log import TurnLog
     from memory.reminders.reminders import Reminders
     from memory.reminders.telling import Telling
+    from memory.service.moving import Moving
     from pipeline.media.fetching import MediaSources
     from pipeline.models.model import ChatModel
 
@@ -114,6 +115,7 @@ class App:
     reminding: Reminding
     health: Health
     media: MediaSources
+    moving: Moving
     pages: Pages = field(default_factory=Pages)
     metrics: Metrics | None = None
     housekeeping: Housekeeping | None = None
@@ -280,6 +282,7 @@ def _assemble(
         reminding=reminding,
         health=Health(memory.database),
         media=sources,
+        moving=memory.moving,
         metrics=metrics,
     )
 

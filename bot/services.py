@@ -38,6 +38,7 @@ from memory.retrieval.stats import MemoryStats
 from memory.retrieval.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
+from memory.service.moving import Moving
 from memory.service.notices import PendingNotices
 from memory.service.preferences import PreferenceStore
 from memory.service.pruning import Pruning
@@ -89,6 +90,7 @@ class MemoryServices:
     telling: Telling
     near_dates: NearDates
     preferences: PreferenceStore
+    moving: Moving
 
 
 def memory_services(
@@ -152,6 +154,7 @@ def memory_services(
         telling=Telling(database, preferences.language, clock),
         near_dates=NearDates(database, reminders, preferences.language, clock),
         preferences=preferences,
+        moving=Moving(database, files, preferences, clock),
     )
 
 

@@ -649,6 +649,19 @@ REACTIONS: Migration = (
     """,
 )
 
+MOVES: Migration = (
+    # chats that have got another id from their channel
+    """
+    CREATE TABLE moves (
+        channel TEXT NOT NULL,
+        former TEXT NOT NULL,
+        present TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (channel, former)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -675,4 +688,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     REMINDERS,
     PREFERENCES,
     REACTIONS,
+    MOVES,
 )

@@ -79,6 +79,7 @@ WRITTEN = {
                 'NOW')
     """,
     24: "INSERT INTO preferences (chat, language) VALUES ('telegram:1', 'de')",
+    26: "INSERT INTO moves VALUES ('telegram', '-5', '-1005', 'NOW')",
     25: "INSERT INTO reactions VALUES ('telegram', 'telegram:1', '9')",
 }
 """What was written with each format, in the words of that time."""
