@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from memory.log.turn_log import TurnLog
     from memory.reminders.reminders import Reminders
     from memory.reminders.telling import Telling
+    from memory.service.moving import Moving
     from pipeline.media.fetching import MediaSources
     from pipeline.models.model import ChatModel
 
@@ -117,6 +118,7 @@ class App:
     reminding: Reminding
     health: Health
     media: MediaSources
+    moving: Moving
     pages: Pages = field(default_factory=Pages)
     metrics: Metrics | None = None
     housekeeping: Housekeeping | None = None
@@ -287,6 +289,7 @@ def _assemble(
         reminding=reminding,
         health=Health(memory.database),
         media=sources,
+        moving=memory.moving,
         metrics=metrics,
     )
 

@@ -38,6 +38,7 @@ from memory.retrieval.stats import MemoryStats
 from memory.retrieval.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
+from memory.service.moving import Moving
 from memory.service.notices import PendingNotices
 from memory.service.preferences import PreferenceStore, Zones
 from memory.service.pruning import Pruning
@@ -90,6 +91,7 @@ class MemoryServices:
     near_dates: NearDates
     preferences: PreferenceStore
     zone_of: ZoneOf
+    moving: Moving
 
 
 def memory_services(
@@ -154,6 +156,7 @@ def memory_services(
         near_dates=NearDates(database, reminders, preferences.language, clock),
         preferences=preferences,
         zone_of=zone_of,
+        moving=Moving(database, files, preferences, clock),
     )
 
 

@@ -44,6 +44,10 @@ class Lanes:
         """The lane of a session."""
         return self._lanes.setdefault(session_id, Lane())
 
+    def of_chat(self, chat: str) -> list[Lane]:
+        """The lanes of a chat (`Address.owner`) and of its topics."""
+        return [lane for session, lane in self._lanes.items() if session == chat or session.startswith(f"{chat}:")]
+
     def all(self) -> list[Lane]:
         """Every lane."""
         return list(self._lanes.values())

@@ -133,6 +133,17 @@ class SessionRunner:
         while self._immediate:
             await asyncio.wait(self._immediate)
 
+    async def let_go(self, chat: str) -> None:
+        """End what runs in a chat, uncommitted, and let nothing wait: what its inbox keeps is to come again."""
+        lanes = self.lanes.of_chat(chat)
+        for lane in lanes:
+            lane.waiting.clear()
+        running = [lane.worker for lane in lanes if lane.worker is not None]
+        running += [task for task, arrival in self._immediate.items() if arrival.address.owner == chat]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
     async def close(self) -> None:
         """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""
         interrupted = [lane.working[-1] for lane in self.lanes.all() if lane.working]

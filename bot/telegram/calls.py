@@ -45,13 +45,14 @@ class Trouble(StrEnum):
 class SendFailed(Exception):
     """A message was not confirmed. pause: seconds that Telegram, or prudence, asks to wait.
 
-    blocked: the person has blocked the bot, or the group has removed it.
+    blocked: the person has blocked the bot, or the group has removed it. moved_to: the id that the group has now.
     """
 
     trouble: Trouble
     pause: float
     reason: str
     blocked: bool = False
+    moved_to: int | None = None
 
 
 def chat_of(address: Address) -> int:
@@ -159,7 +160,9 @@ def explained(error: TelegramError) -> SendFailed:
     reason = str(error)
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, _seconds(error.retry_after), reason)
-    if isinstance(error, BadRequest | ChatMigrated | Forbidden):
+    if isinstance(error, ChatMigrated):
+        return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
+    if isinstance(error, BadRequest | Forbidden):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
     return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
 

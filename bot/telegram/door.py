@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from telegram import Update, User
 
     from bot.chat.languages import Languages
+    from bot.telegram.moves import Moves
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.polling import PollingBot
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
-    from memory.reminders.reminders import Reminders
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
@@ -46,8 +46,8 @@ _WRONG_CODE = N_(
     "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
 _MOVED = N_(
-    "Telegram gave this group a new id. For me to answer here, my owner has to put {present} into TELEGRAM_ALLOWED_IDS "
-    "in the place of {former} and to restart me; what I remember of the group stays with the former id."
+    "Telegram gave the group {former} a new id, {present}. I go on there with all that I know of it; so that the "
+    "settings say so too, put {present} into TELEGRAM_ALLOWED_IDS in the place of {former}."
 )
 _NOT_LET_IN = N_(
     "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
@@ -80,7 +80,7 @@ class Door:
         outbox: OutboxSender,
         access: AccessList,
         house: House,
-        reminders: Reminders,
+        moves: Moves,
         languages: Languages,
     ) -> None:
         self._bot = bot
@@ -88,7 +88,7 @@ class Door:
         self._access = access
         self._allowed = house.allowed
         self._remembers = house.remembers
-        self._reminders = reminders
+        self._moves = moves
         self._languages = languages
         self._turned_away = Tally()
         self._wrong_codes = Tally()
@@ -96,15 +96,28 @@ class Door:
     async def admits(self, letter: Letter) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
         chat = chat_of(letter.arrival.address)
-        if letter.user_id in self._allowed or chat in self._allowed:
-            return letter.private or chat in self._allowed
+        if letter.user_id in self._allowed or self._is_allowed(chat):
+            return letter.private or self._is_allowed(chat)
         return letter.private and await self._access.is_member(letter.user_id)
 
     async def serves(self, session_id: str) -> bool:
         """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
         chat = chat_of(Address.of(session_id))
         # a person's own chat has the person's number
-        return chat in self._allowed or (chat > 0 and await self._access.is_member(chat))
+        return self._is_allowed(chat) or (chat > 0 and await self._access.is_member(chat))
+
+    def _is_allowed(self, chat: int) -> bool:
+        """Whether the settings let a chat in, by an id that it has or had."""
+        is_known = chat in self._allowed or self._moves.is_on_the_way(chat)
+        return is_known or not self._allowed.isdisjoint(self._moves.former_of(chat))
+
+    def is_on_the_way(self, address: Address) -> bool:
+        """Whether a chat just gets another id: what is meant for it waits until it has."""
+        return self._moves.is_on_the_way(chat_of(address))
+
+    def here(self, letter: Letter) -> Letter:
+        """A letter where its chat is now."""
+        return self._moves.sent_on(letter)
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
@@ -151,10 +164,7 @@ class Door:
 
     async def _ask_about(self, letter: Letter) -> None:
         """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
-        claimed = (await self._access.owners())[:1]
-        # who stands in the settings was put there by the owner, or is the owner
-        asked = claimed or sorted(user for user in self._allowed if user > 0)[:MOST_ASKED]
-        user = letter.user_id
+        asked, user = await self._owners(), letter.user_id
         if not asked or not await self._access.is_to_be_asked_about(user):
             return
         for owner in asked:
@@ -164,17 +174,23 @@ class Door:
                 text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
             await self._outbox.answer(address.session_id, text, keyboard=(row,))
 
+    async def _owners(self) -> list[int]:
+        """Whom to tell what concerns the whole bot."""
+        # who stands in the settings was put there by the owner, or is the owner
+        claimed = (await self._access.owners())[:1]
+        return claimed or sorted(user for user in self._allowed if user > 0)[:MOST_ASKED]
+
     async def see_group(self, update: Update) -> None:
         """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
         if (added := added_to(update)) is not None:
             await self._introduce(*added)
         if (move := group_move(update)) is not None:
-            await self._follow(*move)
+            await self.follow(*move)
 
     async def _introduce(self, group: int, by: User) -> None:
         """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
         address = Address(CHANNEL, str(group))
-        if group in self._allowed:
+        if self._is_allowed(group):
             with speaking(_tongue(by.language_code)):
                 text = introduction(self._bot.bot, remembers=self._remembers)
             await self._outbox.answer(address.session_id, text)
@@ -184,19 +200,28 @@ class Door:
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 
-    async def _follow(self, former: int, present: int) -> None:
-        """Take a group's reminders along when Telegram gives it another id, and tell it what else there is to do.
+    async def follow(self, former: int, present: int) -> bool:
+        """Go on in a group under the id that Telegram has given it; whether that is so. Raises StoreError.
 
-        By the new id nobody has let it in.
+        The settings can't be changed from here, so the owner is asked to.
         """
         if former not in self._allowed:
-            return
-        await self._reminders.move(Address(CHANNEL, str(former)).owner, Address(CHANNEL, str(present)).owner)
-        if present in self._allowed:
-            return
-        log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
-        with speaking(await self._languages.of_chat(Address(CHANNEL, str(former)).owner)):
-            await self._say(Address(CHANNEL, str(present)), _(_MOVED, former=former, present=present))
+            return False
+        if not self._moves.is_known(former, present):
+            log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
+            if not await self._moves.follow(former, present):
+                return False
+            if present not in self._allowed:
+                await self._tell_of_move(former, present)
+            self._outbox.kick(Address(CHANNEL, str(present)).session_id)
+        return True
+
+    async def _tell_of_move(self, former: int, present: int) -> None:
+        told = [Address(CHANNEL, str(owner)) for owner in await self._owners()]
+        for address in told or [Address(CHANNEL, str(present))]:
+            with speaking(await self._languages.of_chat(address.owner)):
+                text = _(_MOVED, former=former, present=present)
+            await self._outbox.answer(address.session_id, text)
 
     async def _tell(self, letter: Letter, text: str) -> None:
         with speaking(_tongue(letter.arrival.language)):

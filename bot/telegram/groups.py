@@ -39,11 +39,18 @@ def added_to(update: Update) -> tuple[int, User] | None:
 
 
 def group_move(update: Update) -> tuple[int, int] | None:
-    """The former and the present id of a group that became a supergroup, as its last message says; None otherwise."""
+    """The former and the present id of a group that became a supergroup; None for anything else.
+
+    The last message of the group says it, and the first one of the supergroup. Both are Telegram's own.
+    """
     message = update.message
-    if message is None or message.migrate_to_chat_id is None:
+    if message is None:
         return None
-    return message.chat.id, message.migrate_to_chat_id
+    if message.migrate_to_chat_id is not None and message.chat.type == ChatType.GROUP:
+        return message.chat.id, message.migrate_to_chat_id
+    if message.migrate_from_chat_id is not None and message.chat.type == ChatType.SUPERGROUP:
+        return message.migrate_from_chat_id, message.chat.id
+    return None
 
 
 def _is_in(member: ChatMember) -> bool:

@@ -98,6 +98,7 @@ class Intake:
         kept = []
         for update, read, alone in await self._read_all(updates):
             letter = alone or self._of_album(read)
+            letter = self._door.here(letter) if letter is not None else None
             if letter is None:
                 await self._door.see_group(read)
                 await self._hold_of_album(update, read)
@@ -215,6 +216,8 @@ class Intake:
     async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
         """Submit the arrivals of one session in their order: messages together, a long text in parts for one."""
         await asyncio.gather(*before, return_exceptions=True)
+        if self._door.is_on_the_way(arrivals[0].address):
+            return
         try:
             for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
                 for together in [[one] for one in some] if is_command else [list(some)]:
@@ -243,6 +246,10 @@ class Intake:
         for item in items:
             try:
                 letter = self._letters.of_item(item)
+                letter = self._door.here(letter) if letter is not None else None
+                if letter is not None and self._door.is_on_the_way(letter.arrival.address):
+                    del self._tries[item.id]
+                    continue
                 # who was let in then may have been shut out since
                 if letter is None or not await self._door.admits(letter):
                     await self._mailbox.done([item.id])
@@ -267,8 +274,8 @@ class Intake:
 
     async def _edited(self, item: InboxItem, edit: Arrival, untaken: dict[int, Arrival]) -> Arrival | None:
         """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any."""
-        assert edit.message_id is not None, "a message has an id"  # noqa: S101  # Telegram's updates always tell it
-        if not edit.text and not edit.files:  # a live location that moved
+        # a live location that moved, or a message of a group that has another id now
+        if (not edit.text and not edit.files) or edit.message_id is None:
             await self._mailbox.done([item.id])
             return None
         await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)

@@ -17,7 +17,7 @@ from memory.log.sessions import Address
 from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from telegram import Bot
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.messages import Document
     from memory.service.mailbox import Mailbox, OutboxItem
+
+    Follow = Callable[[int, int], Awaitable[bool]]
 
 AT_ONCE = 20
 """Replies on their way to Telegram at a time: less than it takes in a second."""
@@ -42,6 +44,7 @@ class OutboxSender:
         self._bot = bot
         self._mailbox = mailbox
         self._languages = languages
+        self._follow: Follow | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
@@ -50,8 +53,9 @@ class OutboxSender:
         # the answer to a /stop would wait for half a minute
         self._turnstile = Turnstile(AT_ONCE)
 
-    async def start(self) -> None:
-        """Send what an earlier run left unsent."""
+    async def start(self, follow: Follow) -> None:
+        """Send what an earlier run left unsent. follow: goes on in a group under another id; whether that is so."""
+        self._follow = follow
         for session_id in dict.fromkeys(item.session_id for item in await self._mailbox.unsent()):
             self.kick(session_id)
 
@@ -111,7 +115,8 @@ class OutboxSender:
                 try:
                     for item in await self._mailbox.unsent(session_id):
                         self._sending[session_id] = item.id
-                        await self._send(item, backoff)
+                        if not await self._send(item, backoff):
+                            return  # all of it waits in another session now
                 except Exception:
                     # a full disk keeps the outbox from being read or written; what it holds is not lost
                     log.exception("outbox_failed", session=session_id)
@@ -124,7 +129,8 @@ class OutboxSender:
             self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
 
-    async def _send(self, item: OutboxItem, backoff: Backoff) -> None:
+    async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
+        """Send a reply, or give it up; False where its group has another id and the reply waits there."""
         address = Address.of(item.session_id)
         sent = list(item.message_ids)
         with speaking(await self._languages.of_chat(address.owner)):
@@ -135,16 +141,22 @@ class OutboxSender:
             if number > 0 and item.id in self._stopped:
                 self._stopped.discard(item.id)
                 await self._mailbox.settle(item, tuple(sent), failure=STOPPED)
-                return
+                return True
             try:
                 sent.append(await self._insist(item, address, parts, number, backoff))
             except SendFailed as failure:
+                if failure.moved_to is not None and await self._moved(address, failure.moved_to):
+                    return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
-                return
+                return True
             if number + 1 < len(parts):  # the last one is recorded with the end
                 await self._mailbox.chunk_sent(item, tuple(sent))
         await self._mailbox.settle(item, tuple(sent))
+        return True
+
+    async def _moved(self, address: Address, present: int) -> bool:
+        return self._follow is not None and await self._follow(chat_of(address), present)
 
     async def _parts(self, item: OutboxItem) -> list[Part]:
         document = await self._mailbox.document(item) if item.has_document else None

@@ -106,6 +106,8 @@ class Preview:
                 try:
                     await self._show_once(self._newest)
                 except (TelegramError, SendFailed) as error:
+                    if isinstance(error, SendFailed) and error.moved_to is not None:
+                        return  # the turn begins anew where its group is now
                     if self._first is not None and self.message_id is None and in_doubt(error):
                         return  # it may stand in the chat: a second one beside it would be worse than none
                     pause = max(pause, self._pause_after(error))

@@ -21,6 +21,7 @@ from bot.telegram.door import Door, House
 from bot.telegram.intake import Intake
 from bot.telegram.media.albums import Albums
 from bot.telegram.media.files import TelegramFiles
+from bot.telegram.moves import Moves
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller, PollingBot
 from bot.telegram.webhook import Meant, Webhook
@@ -109,13 +110,15 @@ async def run_telegram(app: App) -> None:
         outbox = OutboxSender(bot, mailbox, app.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
         house = House(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
-        door = Door(bot, outbox, access, house, app.reminders, app.languages)
+        moves = Moves(app.moving, app.runner)
+        door = Door(bot, outbox, access, house, moves, app.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
         intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         await _set_menu(bot, list(app.commands.values()))
-        await outbox.start()
+        await moves.start()
+        await outbox.start(door.follow)
         await channel.start()
         await intake.start()
         app.begin_background_work()

@@ -51,6 +51,13 @@ class MarkdownFiles:
         """`moment` on the owner's own clock."""
         return moment.astimezone(self._zone_of(owner))
 
+    async def move(self, former: str, present: str) -> None:
+        """Give an owner's files to the name that it has from now on. Raises StoreError."""
+        try:
+            await asyncio.to_thread(_move, self.folder(former), self.folder(present))
+        except OSError as error:
+            raise StoreError(f"The files of {former} can't be moved: {error.strerror or error}.") from error
+
     async def read(self, owner: str, now: datetime) -> Memory:
         """All of an owner's files that belong into the prompt."""
         return await asyncio.to_thread(self._read, owner, self.local(owner, now).date())
@@ -143,6 +150,21 @@ class MarkdownFiles:
             self.check_long_term(former, text)
             write_atomically(path, text)
         return storable(former), storable(text)
+
+
+def _move(former: Path, present: Path) -> None:
+    """What both have is put together, the former first."""
+    if not former.exists():
+        return
+    if not present.exists():
+        former.replace(present)
+        _sync_folder(present.parent)
+        return
+    with locked(former / "MEMORY.md"), locked(present / "MEMORY.md"):
+        for path in sorted(former.glob("*.md")):
+            whole = text_of(path, "surrogateescape") + text_of(present / path.name, "surrogateescape")
+            write_atomically(present / path.name, whole)
+    shutil.rmtree(former)
 
 
 def folder_name(owner: str) -> str:

@@ -195,22 +195,20 @@ class Reminders:
         await keep_causes(connection, self._clock)
         return await _one(connection, reminder.owner, reminder.id)
 
-    async def move(self, former: str, present: str) -> int:
-        """Have a chat's reminders belong to what it is called from now on, as `telegram:-100123`; how many."""
-        async with self._database.transaction() as connection:
-            number = await owner_number(connection, present)
-            cursor = await connection.execute(
-                "UPDATE reminders SET session_id = ? || substr(session_id, length(?) + 1),"
-                " owner_id = CASE WHEN owner_id = (SELECT id FROM owners WHERE name = ?) THEN ? ELSE owner_id END"
-                " WHERE session_id = ? OR substr(session_id, 1, length(?) + 1) = ? || ':'",
-                (present, former, former, number, former, former, former),
-            )
-            # what was due before the move was known could not arrive
-            await connection.execute(
-                "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE owner_id = ? AND state = 'failed'",
-                (number,),
-            )
-            return cursor.rowcount
+
+async def move_reminders(connection: aiosqlite.Connection, former: str, present: str) -> None:
+    """Have a chat's reminders come to its new id. For use in the transaction that moves their owner."""
+    await connection.execute(
+        "UPDATE reminders SET session_id = ? || substr(session_id, length(?) + 1)"
+        " WHERE session_id = ? OR substr(session_id, 1, length(?) + 1) = ? || ':'",
+        (present, former, former, former, former),
+    )
+    # what was due before the move was known could not arrive
+    await connection.execute(
+        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed'"
+        " AND owner_id = (SELECT id FROM owners WHERE name = ?)",
+        (present,),
+    )
 
 
 def snooze_length(text: str) -> timedelta:

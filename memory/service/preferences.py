@@ -75,6 +75,11 @@ class PreferenceStore:
             self._known[chat] = after
         return after
 
+    def forget(self, *chats: str) -> None:
+        """Read anew what these chats have chosen: it was written by others."""
+        for chat in chats:
+            self._known.pop(chat, None)
+
     async def language(self, chat: str) -> str:
         """What is spoken in a chat: what was asked for there, else what the person's program is set to."""
         wanted = await self.get(chat)

@@ -90,9 +90,13 @@ async def known_owner(database: Database, owner: str) -> int | None:
 
 
 async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
-    """The number that stands for an owner, given at first sight."""
+    """The number that stands for an owner, given at first sight; that of the chat's new id where it has got one."""
     known = "SELECT id FROM owners WHERE name = ?"
     rows = list(await connection.execute_fetchall(known, (owner,)))
+    if not rows:
+        # what began before the move, such as a consolidation, still says the former name
+        moved = "SELECT o.id FROM moves m JOIN owners o ON o.name = m.channel || ':' || m.present"
+        rows = list(await connection.execute_fetchall(f"{moved} WHERE m.channel || ':' || m.former = ?", (owner,)))
     if not rows:
         await connection.execute("INSERT INTO owners (name) VALUES (?)", (owner,))
         rows = list(await connection.execute_fetchall(known, (owner,)))

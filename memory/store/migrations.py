@@ -670,6 +670,19 @@ DOCUMENTS: Migration = (
     """,
 )
 
+MOVES: Migration = (
+    # chats that have got another id from their channel
+    """
+    CREATE TABLE moves (
+        channel TEXT NOT NULL,
+        former TEXT NOT NULL,
+        present TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (channel, former)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -698,4 +711,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     REACTIONS,
     COSTS,
     DOCUMENTS,
+    MOVES,
 )

@@ -166,7 +166,7 @@ async def test_what_was_due_before_the_new_id_was_known_comes_all_the_same(start
         (item,) = await mailbox.unsent()
         await mailbox.settle(item, (), failure="group migrated")
         assert await app.database.value("SELECT state FROM reminders") == "failed"
-        await app.reminders.move("telegram:-400", "telegram:-100400")
+        assert await app.moving.move(Address("telegram", "-400"), Address("telegram", "-100400"))
         assert await app.telling.put_out("telegram", everybody) == ["telegram:-100400"]
 
 

@@ -11,7 +11,7 @@ from config.errors import ConfigurationError
 from memory.custody.access import CODE_ATTEMPTS, AccessList
 from memory.custody.portable import Portable
 from tests.support.attacks import INJECTED, OBEYS
-from tests.support.servers.model import Calls, Holds, Says
+from tests.support.servers.model import Calls, Says
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -392,31 +392,6 @@ async def test_30_an_answer_of_ours_of_which_nothing_is_known_counts_as_foreign(
 
 
 # -- 29: a group that becomes a supergroup
-
-
-async def test_29_a_group_with_a_new_id_is_told_what_to_do_and_nothing_is_sent_to_the_old_one_for_ever(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
-    old, new = -5005, -1005005
-    held = Holds("thinking")
-    model.script(held)
-    async with serve(telegram_allowed_ids=f"{ANN},{old}") as app:
-        telegram.user_says("@mneme_test_bot hello", chat_id=old, user_id=ANN, chat_type="group")
-        await model.wait_for(lambda: bool(model.requests))
-        with capture_logs() as logs:
-            telegram.group_becomes(old, new)
-            await telegram.wait_for(lambda: telegram.sent(new))
-            held.release.set()
-            await app.runner.idle(f"telegram:{old}")
-            telegram.user_says("hi", chat_id=ANN)
-            await answered(telegram, ANN)
-            await telegram.wait_for(lambda: [c for c in telegram.calls_to("sendMessage") if c.params["chat_id"] == old])
-    async with serve() as app:
-        assert await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 0
-    assert len(telegram.sent(new)) == 1
-    assert all(str(number) in texts(telegram, new)[0] for number in (old, new))
-    assert "TELEGRAM_ALLOWED_IDS" in texts(telegram, new)[0]
-    assert [entry["now"] for entry in logs if entry["event"] == "group_moved"] == [new]
 
 
 async def test_29_a_group_that_was_never_let_in_is_told_nothing(serve: Serve, telegram: BotApiServer) -> None:

@@ -166,6 +166,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "embedding_models",
         "endpoints",
         "jobs",
+        "moves",
         "previews",
         "reactions",
         "refused",

@@ -21,7 +21,7 @@ from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, WebServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from tests.support.servers.telegram_chats import BotMessage, ChatType
@@ -186,10 +186,11 @@ class BotApiServer:
         """Have a person own a group."""
         self._methods.owners.add((chat_id, user_id))
 
-    def group_becomes(self, former: int, present: int) -> None:
-        """A group becomes a supergroup, with another number; the bot is told in both."""
-        self._methods.updates.add("message", move(self._methods, former, present))
-        self._methods.updates.add("message", moved(self._methods, former, present))
+    def group_becomes(self, former: int, present: int, told: Sequence[str] = ("former", "present")) -> None:
+        """A group becomes a supergroup, with another number; in which of them the bot is told, in this order."""
+        messages = {"former": move(self._methods, former, present), "present": moved(self._methods, former, present)}
+        for where in told:
+            self._methods.updates.add("message", messages[where])
         self._notify()
 
     def adds_bot(self, chat_id: int, user_id: int, *, again: bool = False) -> int:

@@ -1,0 +1,105 @@
+"""A chat gets another id from its channel: all that is kept of it goes along, at once or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.clock import now_text
+from memory.reminders.reminders import move_reminders
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+    from memory.clock import Clock
+    from memory.files.markdown import MarkdownFiles
+    from memory.log.sessions import Address
+    from memory.service.preferences import PreferenceStore
+    from memory.store.database import Database
+
+log = structlog.get_logger(__name__)
+
+_OF_CHAT = "({0} = :former OR substr({0}, 1, length(:former) + 1) = :former || ':')"
+_RENAMED = ":present || substr({0}, length(:former) + 1)"
+_KEPT = ("entries", "conversations", "media", "changes", "notices", "reminders")
+"""The tables that tell whether there is anything of an owner."""
+# the channel counts the messages of the new chat anew: an old number would mean another message there
+_IDS_ARE_VOID = {
+    "inbox": ", message_id = NULL",
+    "outbox": ", reply_to = NULL, preview_id = NULL, message_ids ="
+    " (SELECT json_group_array('former ' || value) FROM json_each(message_ids))",
+}
+
+
+class Moving:
+    """Moves what is kept of a chat. An owner's number stays, so nothing that is remembered is written anew."""
+
+    def __init__(self, database: Database, files: MarkdownFiles, preferences: PreferenceStore, clock: Clock) -> None:
+        self._database = database
+        self._files = files
+        self._preferences = preferences
+        self._clock = clock
+
+    async def known(self, channel: str) -> dict[str, str]:
+        """The chats of a channel that have got another id: the former one, and the present one."""
+        rows = await self._database.rows("SELECT former, present FROM moves WHERE channel = ?", (channel,))
+        return {row["former"]: row["present"] for row in rows}
+
+    async def move(self, former: Address, present: Address) -> bool:
+        """Move a chat's sessions, log, memory, files, reminders, mail, preferences and access to another id.
+
+        What was moved already stays as it is. False where the new id has a memory of its own: nothing is mixed.
+        Raises StoreError; then nothing was moved.
+        """
+        if former.chat_id in await self.known(former.channel):
+            return True
+        names = {"former": former.owner, "present": present.owner}
+        async with self._database.transaction() as connection:
+            if await _is_taken(connection, names):
+                log.warning("chat_not_moved", former=former.owner, present=present.owner, reason="it has a memory")
+                return False
+            await connection.execute("PRAGMA defer_foreign_keys = ON")
+            await _move_rows(connection, names)
+            await move_reminders(connection, former.owner, present.owner)
+            await connection.execute(
+                "UPDATE OR REPLACE members SET user_id = ? WHERE channel = ? AND user_id = ?",
+                (present.chat_id, former.channel, former.chat_id),
+            )
+            await connection.execute(
+                "INSERT INTO moves (channel, former, present, at) VALUES (?, ?, ?, ?)",
+                (former.channel, former.chat_id, present.chat_id, now_text(self._clock)),
+            )
+            # last: a move that is repeated since this could not be committed finds them there
+            await self._files.move(former.owner, present.owner)
+        self._preferences.forget(former.owner, present.owner)
+        return True
+
+
+async def _is_taken(connection: aiosqlite.Connection, names: dict[str, str]) -> bool:
+    of_present = "owner_id = (SELECT id FROM owners WHERE name = :present)"
+    questions = [f"EXISTS (SELECT 1 FROM {table} WHERE {of_present})" for table in _KEPT]
+    questions.append("EXISTS (SELECT 1 FROM conversations WHERE session_id = :present)")
+    (row,) = await connection.execute_fetchall(f"SELECT {' OR '.join(questions)}", names)
+    return bool(row[0])
+
+
+async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) -> None:
+    # what stands there already is empty: a session that was only opened
+    await connection.execute("DELETE FROM sessions WHERE id = :present", names)
+    await connection.execute("DELETE FROM owners WHERE name = :present", names)
+    await connection.execute("UPDATE owners SET name = :present WHERE name = :former", names)
+    await connection.execute(
+        f"UPDATE sessions SET id = {_RENAMED.format('id')}, chat_id = substr(:present, length(channel) + 2),"
+        f" owner = iif(owner = :former, :present, owner) WHERE {_OF_CHAT.format('id')}",
+        names,
+    )
+    for table in ("conversations", "inbox", "outbox", "set_aside", "usage", "media"):
+        await connection.execute(
+            f"UPDATE {table} SET session_id = {_RENAMED.format('session_id')}{_IDS_ARE_VOID.get(table, '')}"
+            f" WHERE {_OF_CHAT.format('session_id')}",
+            names,
+        )
+    for table in ("previews", "reactions"):
+        await connection.execute(f"DELETE FROM {table} WHERE {_OF_CHAT.format('session_id')}", names)
+    await connection.execute("UPDATE OR REPLACE preferences SET chat = :present WHERE chat = :former", names)

@@ -1,0 +1,83 @@
+"""Moving what is kept of a chat to its new id: once, whole, and also for what still says the former id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.errors import StoreError
+from memory.files.markdown import MarkdownFiles
+from memory.log.sessions import Address
+from memory.retrieval.search import Search
+from memory.service.moving import Moving
+from memory.service.preferences import PreferenceStore
+from memory.store.entry import NewEntry
+from tests.support.talk import Store, in_utc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+OLD, NEW = Address("telegram", "-5"), Address("telegram", "-1005")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MarkdownFiles:
+    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
+
+
+@pytest.fixture
+def moving(database: Database, files: MarkdownFiles, clock: FakeClock) -> Moving:
+    return Moving(database, files, PreferenceStore(database), clock)
+
+
+async def test_what_is_written_under_the_former_id_afterwards_is_found_under_the_new_one(
+    moving: Moving, database: Database, clock: FakeClock
+) -> None:
+    store = Store.over(database, clock)
+    await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
+    assert await moving.move(OLD, NEW)
+    await store.entries.add(OLD.owner, NewEntry("The key is at Ann's"))
+    assert {one.content for one in await store.entries.list(NEW.owner)} == {
+        "We meet on Thursdays",
+        "The key is at Ann's",
+    }
+    assert len(await Search(database).find("thursdays", NEW.owner)) == 1
+    assert not await Search(database).find("thursdays", OLD.owner)
+
+
+async def test_a_move_that_is_made_again_changes_nothing(moving: Moving, database: Database, clock: FakeClock) -> None:
+    store = Store.over(database, clock)
+    await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
+    assert [await moving.move(OLD, NEW) for _ in range(3)] == [True] * 3
+    assert await moving.known("telegram") == {"-5": "-1005"}
+    assert len(await store.entries.list(NEW.owner)) == 1
+
+
+async def test_files_that_stand_under_the_new_id_already_are_put_behind_the_former_ones(
+    moving: Moving, files: MarkdownFiles
+) -> None:
+    for address, text in ((OLD, "- former\n"), (NEW, "- present\n")):
+        files.folder(address.owner).mkdir(parents=True)
+        (files.folder(address.owner) / "MEMORY.md").write_text(text, encoding="utf-8")
+    (files.folder(OLD.owner) / "2026-02-07.md").write_text("a note\n", encoding="utf-8")
+    assert await moving.move(OLD, NEW)
+    assert await files.read_long_term(NEW.owner) == "- former\n- present\n"
+    assert (files.folder(NEW.owner) / "2026-02-07.md").read_text(encoding="utf-8") == "a note\n"
+    assert not files.folder(OLD.owner).exists()
+
+
+async def test_files_that_can_not_be_moved_leave_everything_where_it_was(
+    moving: Moving, files: MarkdownFiles, database: Database, clock: FakeClock
+) -> None:
+    store = Store.over(database, clock)
+    await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
+    files.folder(OLD.owner).mkdir(parents=True, exist_ok=True)
+    files.folder(NEW.owner).write_text("in the way", encoding="utf-8")
+    with pytest.raises(StoreError, match="can't be moved"):
+        await moving.move(OLD, NEW)
+    assert await moving.known("telegram") == {}
+    assert len(await store.entries.list(OLD.owner)) == 1
