@@ -81,6 +81,7 @@ WRITTEN = {
     24: "INSERT INTO preferences (chat, language) VALUES ('telegram:1', 'de')",
     25: "INSERT INTO reactions VALUES ('telegram', 'telegram:1', '9')",
     27: "INSERT INTO documents VALUES (1, 'mneme-export.zip', x'504b')",
+    28: "INSERT INTO traces (indexed) VALUES (0)",
 }
 """What was written with each format, in the words of that time."""
 
