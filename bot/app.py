@@ -149,7 +149,7 @@ async def open_app(
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
         memory = memory_services(settings, database, counter, clock, meaning)
-        housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search))
+        housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search), memory.traces)
         stack.push_async_callback(housekeeping.close)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
@@ -159,6 +159,7 @@ async def open_app(
         catalogue = catalogue or load_catalogue()
         usage = UsageLog(database, clock, settings.zone, prices_of(settings, catalogue))
         models = models_of(settings, catalogue, memory, clock, stack)
+        await housekeeping.remove_traces()  # now that all are known that keep some
         metrics, meter = _metered(settings, usage)
         router = ModelRouter(
             models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
@@ -253,7 +254,7 @@ def _assemble(
         meaning,
         ActivityReport(lanes, clock),
     )
-    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes)
+    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.private_talks)
     looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reading, memory.reinforcement)
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))

@@ -21,6 +21,7 @@ from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.log.daily_notes import DailyNotes
+from memory.log.private import PrivateTalks
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.media.media import MediaStore
@@ -44,6 +45,7 @@ from memory.service.preferences import PreferenceStore, Zones
 from memory.service.pruning import Pruning
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.reinforcement import Reinforcement
+from memory.store.traces import Traces
 
 if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
@@ -79,6 +81,8 @@ class MemoryServices:
     history: HistoryFiles
     undo: Undo
     forgetting: Forgetting
+    traces: Traces
+    private_talks: PrivateTalks
     portable: Portable
     notices: PendingNotices
     jobs: JobLog
@@ -115,7 +119,8 @@ def memory_services(
     ledger = Ledger(database, files, clock, zone_of)
     reminders = Reminders(database, clock, zone_of, zone_of.has_chosen)
     vectors = Vectors(database)
-    forgetting = Forgetting(database, files)
+    traces = Traces(database)
+    forgetting = Forgetting(database, files, traces)
     nearness = _nearness(search, vectors, models)
     recall = Recall(search, database, counter, zone_of, Ranker(database, nearness, models.reranker))
     if nearness is not None:
@@ -144,6 +149,8 @@ def memory_services(
         history=HistoryFiles(files),
         undo=Undo(database, ChangeLog(clock), files),
         forgetting=forgetting,
+        traces=traces,
+        private_talks=PrivateTalks(database, traces),
         portable=Portable(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock),
         jobs=JobLog(database),

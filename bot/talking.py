@@ -148,7 +148,7 @@ def _embedded(
     state = PromptState(settings.models_dir / "state", local.name)
     server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
     stack.push_async_callback(server.stop)
-    memory.forgetting.also(server.forget)
+    memory.traces.also(server.forget)
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key, server.why_lost)

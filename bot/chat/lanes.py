@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from memory.log.sessions import SessionState
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from memory.log.sessions import SessionService
     from pipeline.arrival import Arrival
     from pipeline.turn import Turn
@@ -73,6 +75,13 @@ class Lanes:
                 waiting[at] = replace(former, text=arrival.text, files=arrival.files)
                 return waiting[at]
         return None
+
+    def drop_held(self, session_id: str, inbox_ids: Container[int]) -> None:
+        """Have no turn answer what a /stop holds back of these, and what no inbox keeps."""
+        lane = self.of(session_id)
+        lane.waiting = deque(
+            a for a in lane.waiting if not (a.held and (a.inbox_id is None or a.inbox_id in inbox_ids))
+        )
 
     async def stop(self, session_id: str) -> tuple[bool, int]:
         """Cancel what runs in a session and hold what waits; whether anything ran, and how much waits."""

@@ -57,6 +57,10 @@ class MemoryCommands:
             raise WrongArgument(
                 _("Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered.")
             )
+        if call.session.private:
+            raise WrongArgument(
+                _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
+            )
         known = await self._learning.reinforce_known(call.session.owner, call.argument)
         if known is not None:
             return _(

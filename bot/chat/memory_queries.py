@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memory.ledger.entries import EntryStore
+    from memory.log.sessions import Session
     from memory.retrieval.activation_log import ActivationLog, Reason
     from memory.retrieval.paging import Page
     from memory.retrieval.reading import Reading
@@ -69,15 +70,17 @@ class MemoryQueries:
             raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
-            return await self._mentions(subject.strip(), call.session.owner)
+            return await self._mentions(subject.strip(), call.session)
         found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not found:
             return _(NOTHING_FOUND)
-        await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
+        if not call.session.private:
+            await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
         return "\n".join(f"- {one.text}" for one in found)
 
-    async def _mentions(self, argument: str, owner: str) -> str:
+    async def _mentions(self, argument: str, session: Session) -> str:
         """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
+        owner = session.owner
         subject, page = _page_of(argument)
         found: Page | None = None
         if page > 1:
@@ -88,7 +91,8 @@ class MemoryQueries:
             found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
         if found is None:
             return _(NOTHING_FOUND)
-        await self._reinforcement.recalled(found.entries)
+        if not session.private:
+            await self._reinforcement.recalled(found.entries)
         more = ngettext(
             "{command} shows more, {n} is left.",
             "{command} shows more, {n} are left.",

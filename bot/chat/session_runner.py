@@ -74,6 +74,8 @@ class SessionRunner:
             await self.languages.of(queued[-1])
             if session.state is not SessionState.ACTIVE and any(self._resumes(arrival) for arrival in queued):
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
+                # read last: a command that runs meanwhile may change it
+                session = await self._sessions.get_or_create(address)
         except MnemeError as error:
             for arrival in queued:
                 await arrival.channel.say(arrival, str(error))
@@ -163,13 +165,14 @@ class SessionRunner:
         try:
             while lane.ready:
                 try:
-                    await self._next_step(lane, session)
+                    session = await self._next_step(lane, session)
                 except Exception:
                     log.exception("step_failed")  # those that wait behind it are still to be answered
         finally:
             lane.worker = None
 
-    async def _next_step(self, lane: Lane, session: Session) -> None:
+    async def _next_step(self, lane: Lane, session: Session) -> Session:
+        """Run what comes next in a session; the session as it stands then."""
         merged = lane.working = self._next(lane)
         for arrival in merged:
             arrival.channel.begins(arrival)
@@ -194,6 +197,14 @@ class SessionRunner:
             lane.step = lane.turn = None
             lane.working = []
             lane.stopping = lane.told_full = False
+        return session if command is None else await self._as_it_stands(session)
+
+    async def _as_it_stands(self, session: Session) -> Session:
+        """A session after a command, which may have changed it."""
+        try:
+            return await self._sessions.get_or_create(session.address)
+        except MnemeError:  # then rather too little is kept of what follows than too much
+            return replace(session, private=True)
 
     def _next(self, lane: Lane) -> list[Arrival]:
         """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command."""

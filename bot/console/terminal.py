@@ -18,6 +18,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
 from bot.chat.commands import parse_command
+from bot.chat.conversation_commands import PRIVATE
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from config.texts import _, speaking
@@ -59,6 +60,23 @@ async def chat_redirected(app: App, address: Address) -> int:
             await answer_plainly(app, address, text)
 
 
+class _History(FileHistory):
+    """What was typed, kept in a file; of a private talk nothing is."""
+
+    private = False
+
+    def store_string(self, string: str) -> None:
+        """Write a text to the file."""
+        if not self.private:
+            super().store_string(string)
+        # what is typed before the answer is private already
+        self.private = self.private or _makes_private(string)
+
+
+def _makes_private(text: str) -> bool:
+    return parse_command(text)[0] == PRIVATE
+
+
 class _Chat:
     """One conversation at one terminal. What is sent while an answer is written waits, in sight, for its end."""
 
@@ -73,11 +91,12 @@ class _Chat:
         output = create_output()
         if isinstance(output, Vt100_Output):
             output.enable_cpr = False  # an answer to it that comes after something was printed would be wrong
-        history = app.settings.mneme_data_dir / "console_history"
-        history.touch(mode=0o600)
+        path = app.settings.mneme_data_dir / "console_history"
+        path.touch(mode=0o600)
+        self._history = _History(str(path))
         self._prompt: PromptSession[str] = PromptSession(
             output=output,
-            history=FileHistory(str(history)),
+            history=self._history,
             completer=WordCompleter([f"/{name}" for name in app.commands], sentence=True),
             complete_while_typing=False,
             multiline=True,
@@ -94,6 +113,7 @@ class _Chat:
         )
         self._console.print(f"{greeting}\n", highlight=False)
         self._app.reminding.start(self._tell_due)
+        self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
             while True:
@@ -125,6 +145,8 @@ class _Chat:
             while texts:
                 await self._app.runner.submit(*map(self._arrival, texts))
                 await self._app.runner.idle(self._address.session_id)
+                private = await self._app.sessions.is_private(self._address.session_id)
+                self._history.private = private or any(map(_makes_private, self._queued))
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)

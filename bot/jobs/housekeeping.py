@@ -13,21 +13,29 @@ if TYPE_CHECKING:
     from memory.backup.soundness import Soundness
     from memory.ledger.ledger import Ledger
     from memory.service.pruning import Pruning
+    from memory.store.traces import Traces
 
 log = structlog.get_logger(__name__)
 
 DAY = 24 * 60 * 60.0
+MINUTE = 60.0
 
 
 class Housekeeping:
-    """Removes old mail, and entries whose undo has run out, and looks whether the database is whole."""
+    """Removes old mail, entries whose undo has run out and traces of deletions; looks whether the database is whole.
 
-    def __init__(self, pruning: Pruning, ledger: Ledger, soundness: Soundness, pause: float = DAY) -> None:
+    pause: seconds between two times; traces are looked for every minute.
+    """
+
+    def __init__(
+        self, pruning: Pruning, ledger: Ledger, soundness: Soundness, traces: Traces, pause: float = DAY
+    ) -> None:
         self._pruning = pruning
         self._ledger = ledger
         self._soundness = soundness
+        self._traces = traces
         self._pause = pause
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
         """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
@@ -45,15 +53,30 @@ class Housekeeping:
         else:
             log.debug("housekeeping_done", rows=pruned)
 
+    async def remove_traces(self) -> None:
+        """Finish the deletions whose traces are left. What can't be done now is logged, and done the next time."""
+        try:
+            await self._traces.remove()
+        except StoreError as error:
+            log.warning("traces_left", reason=str(error))
+
     def start(self) -> None:
         """Do it daily from now on. Only programs that stay do this."""
-        self._task = asyncio.create_task(self._daily(), name="housekeeping")
+        self._tasks = [
+            asyncio.create_task(self._daily(), name="housekeeping"),
+            asyncio.create_task(self._by_the_minute(), name="traces"),
+        ]
 
     async def close(self) -> None:
         """End; a deletion that is not finished is rolled back."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _by_the_minute(self) -> None:
+        while True:
+            await asyncio.sleep(MINUTE)
+            await self.remove_traces()
 
     async def _daily(self) -> None:
         if not self._soundness.is_quick:

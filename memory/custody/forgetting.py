@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +12,12 @@ from config.texts import _
 from memory.errors import MnemeError, StoreError
 from memory.store.entry_rows import forget_entries
 from memory.store.index import leave_owner
+from memory.store.traces import leave_traces
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
+    from memory.store.traces import Forget, Traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,13 @@ class Extent:
     reminders: int = 0
 
 
-Forget = Callable[[], Awaitable[None]]
-"""Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
-
-
 class Forgetting:
     """Deletes what an owner has. Nothing of it can be brought back."""
 
-    def __init__(self, database: Database, files: MarkdownFiles) -> None:
+    def __init__(self, database: Database, files: MarkdownFiles, traces: Traces) -> None:
         self._database = database
         self._files = files
+        self._traces = traces
         self._elsewhere: list[Forget] = []
 
     def also(self, forget: Forget) -> None:
@@ -82,8 +80,9 @@ class Forgetting:
             await connection.execute(f"DELETE FROM outbox WHERE {gone} AND {sessions}", (owner,))
             await connection.execute(f"DELETE FROM set_aside WHERE {sessions}", (owner,))
             await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
+            await leave_traces(connection, indexed=True)
         left: list[str] = []
-        for forget in (self._database.scrub, *self._elsewhere):
+        for forget in (self._traces.remove, *self._elsewhere):
             try:
                 await forget()
             except MnemeError as error:

@@ -62,11 +62,14 @@ class CompactionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction did. summarized: by the model; otherwise the archive holds an extract."""
+    """What a compaction did. summarized: by the model; otherwise the archive holds an extract.
+
+    archive_name: None in a private talk, whose summary goes with it.
+    """
 
     removed: int
     kept: int
-    archive_name: str
+    archive_name: str | None
     summarized: bool
     conversation_id: int
     first_kept_message_id: int
@@ -165,34 +168,36 @@ class CompactionService:
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
         first_kept, conversation_id = kept[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
-
-        async def mark(connection: aiosqlite.Connection, archive: Entry) -> None:
-            marker = Marker(archive.name, archive.id, self._clock(), first_kept)
-            await insert_marker(connection, conversation_id, marker)
-
-        archive = await self._entries.add(
-            session.owner,
-            NewEntry(
-                content,
-                stem=stem,
-                topic=topic,
-                kind=Kind.ARCHIVE,
-                author=Author.COMPACTION,
-                trusted=not provenance.is_foreign,
-            ),
-            also=mark,
+        archive = NewEntry(
+            content,
+            stem=stem,
+            topic=topic,
+            kind=Kind.ARCHIVE,
+            author=Author.COMPACTION,
+            trusted=not provenance.is_foreign,
         )
-        log.info(
-            "compacted", removed=len(removed), kept=len(kept), archive=archive.name, summarized=summary is not None
-        )
+        name: str | None = None
+        if session.private:
+            await self._sessions.summarise(conversation_id, first_kept, archive.content, trusted=archive.trusted)
+        else:
+            name = await self._keep(session.owner, archive, conversation_id, first_kept)
+        log.info("compacted", removed=len(removed), kept=len(kept), archive=name, summarized=summary is not None)
         return Compacted(
             removed=len(removed),
             kept=len(kept),
-            archive_name=archive.name,
+            archive_name=name,
             summarized=summary is not None,
-            conversation_id=transcript.conversation_id,
+            conversation_id=conversation_id,
             first_kept_message_id=first_kept,
         )
+
+    async def _keep(self, owner: str, archive: NewEntry, conversation_id: int, first_kept: int) -> str:
+        """Write an archive together with its marker; the archive's name."""
+
+        async def mark(connection: aiosqlite.Connection, kept: Entry) -> None:
+            await insert_marker(connection, conversation_id, Marker(kept.name, kept.id, self._clock(), first_kept))
+
+        return (await self._entries.add(owner, archive, also=mark)).name
 
     async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
         if self._summarizer is None:

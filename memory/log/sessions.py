@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _TRANSCRIPT = """
 SELECT c.id AS conversation, m.*,
     -- the summary is long: once is enough
-    CASE WHEN row_number() OVER (ORDER BY m.id) = 1 THEN e.content END AS summary, e.trusted
+    CASE WHEN row_number() OVER (ORDER BY m.id) = 1 THEN coalesce(k.summary, e.content) END AS summary,
+    coalesce(k.trusted, e.trusted) AS trusted
 FROM conversations c
 LEFT JOIN markers k ON k.id = (SELECT max(id) FROM markers WHERE conversation_id = c.id)
 -- a removed archive is not shown, and does not bring back what it stood for: the one before it is the summary
@@ -77,7 +78,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The running conversation of one chat."""
+    """The running conversation of one chat. private: what is said in it now is kept until /new only."""
 
     id: str
     address: Address
@@ -86,6 +87,7 @@ class Session:
     created_at: datetime
     updated_at: datetime
     metadata: dict[str, str] = field(default_factory=dict)
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,14 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The row in a conversation's log that records a compaction."""
+    """The row in a conversation's log that records a compaction. summary: where no archive holds it."""
 
     archive_name: str
     archive_id: int
     archived_at: datetime
     first_kept_message_id: int
+    summary: str | None = None
+    trusted: bool | None = None
 
 
 _OPEN = (
@@ -143,6 +147,10 @@ class SessionService:
             session = await self._find(address.session_id)
         assert session is not None, "the session was just written"  # noqa: S101  # states what the insert guarantees
         return session
+
+    async def is_private(self, session_id: str) -> bool:
+        """Whether nothing is kept of what is said in a session."""
+        return bool(await self._database.value("SELECT private FROM sessions WHERE id = ?", (session_id,)))
 
     async def open_all(self, addresses: Iterable[Address]) -> None:
         """Make the sessions of many chats in one write, for a crowd that comes at once."""
@@ -200,6 +208,12 @@ class SessionService:
         )
         return count
 
+    async def summarise(self, conversation_id: int, first_kept: int, summary: str, *, trusted: bool) -> None:
+        """Have a summary stand for what came before a message, without an archive: a private talk keeps none."""
+        marker = Marker("", 0, self._clock(), first_kept, summary, trusted)
+        async with self._database.transaction() as connection:
+            await insert_marker(connection, conversation_id, marker)
+
     async def message_count(self, session_id: str) -> int:
         """How many messages the current conversation's log holds, compacted ones included."""
         count = await self._database.value(
@@ -225,14 +239,16 @@ class SessionService:
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:
     """Record a compaction, in the transaction that writes its archive."""
     await connection.execute(
-        "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id)"
-        " VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO markers (conversation_id, archive_name, archive_id, archived_at, first_kept_message_id,"
+        " summary, trusted) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             conversation_id,
             marker.archive_name,
             marker.archive_id,
             to_text(marker.archived_at),
             marker.first_kept_message_id,
+            marker.summary,
+            marker.trusted,
         ),
     )
 
@@ -288,4 +304,5 @@ def _session(row: Row) -> Session:
         created_at=from_text(row["created_at"]),
         updated_at=from_text(row["updated_at"]),
         metadata=json.loads(row["metadata"]),
+        private=bool(row["private"]),
     )

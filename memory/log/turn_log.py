@@ -113,9 +113,9 @@ class TurnLog:
             return
         text, now = storable(reply.text), self._clock()
         kept = await connection.execute(
-            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (reply.channel, turn.session_id, turn_id, text, reply.reply_to, reply.preview_id, to_text(now)),
+            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, private)"
+            " SELECT ?, ?, id, ?, ?, ?, ?, private FROM turns WHERE id = ?",
+            (reply.channel, turn.session_id, text, reply.reply_to, reply.preview_id, to_text(now), turn_id),
         )
         if reply.keyboard:
             await place_buttons(connection, kept.lastrowid, reply.keyboard, asker=reply.asker, now=now, turn_id=turn_id)
@@ -125,9 +125,10 @@ class TurnLog:
             )
 
     async def last(self, session_id: str) -> LastTurn | None:
-        """The newest turn of the current conversation with the user's messages in it."""
+        """The newest turn of the current conversation with the user's messages in it; in private none from before."""
         row = await self._database.row(
             "SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id"
+            " JOIN sessions s ON s.id = c.session_id AND s.private = t.private"
             " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried' ORDER BY t.id DESC LIMIT 1",
             (session_id,),
         )

@@ -10,7 +10,7 @@ from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.messages import storable
 from memory.store.entry_rows import owner_number
-from memory.text.words import query_terms
+from memory.text.words import plain, query_stems, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,6 +111,10 @@ class FoundPart:
     part: Part
 
 
+_SEEN = "(NOT m.private OR m.session_id = ?)"
+"""Whether the media `m` may be seen in a session: what is private only where it was sent."""
+
+
 class MediaStore:
     """The media of all owners."""
 
@@ -153,11 +157,11 @@ class MediaStore:
         self._owners[session.owner] = True
         return Media(row["id"], file, row["about"])
 
-    async def get(self, owner: str, media_id: int) -> Media | None:
-        """One by its number; None where the owner has none of that number."""
+    async def get(self, owner: str, media_id: int, session_id: str) -> Media | None:
+        """One by its number; None where the owner has none of that number that may be seen in a session."""
         row = await self._database.row(
-            "SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ?",
-            (media_id, owner),
+            f"SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ? AND {_SEEN}",
+            (media_id, owner, session_id),
         )
         return _media(row) if row is not None else None
 
@@ -166,8 +170,8 @@ class MediaStore:
         async with self._database.transaction() as connection:
             await connection.execute("DELETE FROM media_parts WHERE media_id = ?", (media.id,))
             await connection.executemany(
-                "INSERT INTO media_parts (media_id, owner_id, number, label, content)"
-                " SELECT id, owner_id, ?, ?, ? FROM media WHERE id = ?",
+                "INSERT INTO media_parts (media_id, owner_id, number, label, content, private)"
+                " SELECT id, owner_id, ?, ?, ?, private FROM media WHERE id = ?",
                 [(n, part.label, storable(part.text), media.id) for n, part in enumerate(parts, 1)],
             )
             await connection.execute("UPDATE media SET about = ? WHERE id = ?", (about, media.id))
@@ -186,8 +190,13 @@ class MediaStore:
         """How many parts there are."""
         return int(await self._database.value("SELECT count(*) FROM media_parts WHERE media_id = ?", (media.id,)))
 
-    async def search(self, owner: str, query: str, limit: int, media_id: int | None = None) -> list[FoundPart]:
-        """The parts that fit a query, best first; of all that the owner has, or of one document."""
+    async def search(
+        self, owner: str, query: str, limit: int, session_id: str, media_id: int | None = None
+    ) -> list[FoundPart]:
+        """The parts that fit a query, best first; of all that the owner has, or of one document.
+
+        First those of what was sent in the session's private talk, which are in no index.
+        """
         owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
         terms = query_terms(query)
         if owner_id is None or not terms:
@@ -198,7 +207,22 @@ class MediaStore:
             " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
             (f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))', media_id, media_id, limit),
         )
-        return [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
+        private = await self._private_parts(session_id, query_stems(query), media_id)
+        found = [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
+        return [*private, *found][:limit]
+
+    async def _private_parts(self, session_id: str, stems: Sequence[str], media_id: int | None) -> list[FoundPart]:
+        """Those that hold one of the stems, first those that hold most of them."""
+        rows = await self._database.rows(
+            "SELECT m.*, p.number, p.label, p.content FROM media m JOIN media_parts p ON p.media_id = m.id"
+            " WHERE m.private AND m.session_id = ? AND (? IS NULL OR m.id = ?) ORDER BY p.id",
+            (session_id, media_id, media_id),
+        )
+        counted = [(sum(stem in plain(row["content"]) for stem in stems), row) for row in rows]
+        counted.sort(key=lambda one: -one[0])
+        return [
+            FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for count, row in counted if count
+        ]
 
 
 def _media(row: Row) -> Media:

@@ -202,12 +202,22 @@ class Mailbox:
 
         replaces: the message that it takes the place of. asker: who alone may press its buttons.
         """
+        answered = [(i,) for i in inbox_ids]
         async with self._database.transaction(first=True) as connection:
-            await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in inbox_ids])
+            await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", answered)
             reply = await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (self._channel, session_id, text, reply_to, replaces, now_text(self._clock)),
+                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, private)"
+                " VALUES (?, ?, ?, ?, ?, ?, ? AND coalesce((SELECT private FROM sessions WHERE id = ?), 0))",
+                (
+                    self._channel,
+                    session_id,
+                    text,
+                    reply_to,
+                    replaces,
+                    now_text(self._clock),
+                    bool(answered),
+                    session_id,
+                ),
             )
             if keyboard:
                 await place_buttons(connection, reply.lastrowid, keyboard, asker=asker, now=self._clock())

@@ -18,13 +18,13 @@ from memory.errors import StoreError, explain, explained
 from memory.store.decay import decayed_score
 from memory.store.migrations import INDEXES, MIGRATIONS, Migration
 from memory.store.scope import scope_matches
-from memory.store.snapshots import copy_database
+from memory.store.snapshots import copy_database, holds_private
 from memory.store.tags import has_tags
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from memory.clock import Clock
@@ -150,18 +150,21 @@ class Database:
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
 
-    async def scrub(self) -> None:
+    async def scrub(self, *, indexed: bool = True) -> None:
         """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format.
 
-        Raises StoreError where another program reads what was, so that the log can't be emptied.
+        indexed: it stood in the search index as well, which takes longer; else it was said in a private talk. Raises
+        StoreError where another program reads what was, so that the log can't be emptied.
         """
         async with self._writing():
             # the index's words go only when its segments are merged
-            for index in INDEXES:
+            for index in INDEXES if indexed else ():
                 await self._writer.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+            # `secure_delete` overwrites a row where it stands, and not the copies that SQLite leaves in a page's free
+            # space when it moves rows from page to page
             await self._writer.execute("VACUUM")
             (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
-        await asyncio.to_thread(_remove_former, self.path)
+        await asyncio.to_thread(_remove_former, self.path, lambda former: indexed or holds_private(former))
         if emptied[0]:  # SQLite says so in its answer only
             raise StoreError(
                 _(
@@ -222,12 +225,12 @@ def _keep_former(path: Path, version: int) -> None:
     fresh.unlink(missing_ok=True)  # a start that was killed may have left it
     copy_database(path, fresh)
     fresh.replace(copy)
-    _remove_former(path, but=copy)
+    _remove_former(path, lambda former: former != copy)
 
 
-def _remove_former(path: Path, but: Path | None = None) -> None:
+def _remove_former(path: Path, unwanted: Callable[[Path], bool]) -> None:
     for former in path.parent.glob(f"{path.name}.format-*"):
-        if former != but:
+        if unwanted(former):
             former.unlink()
 
 

@@ -683,6 +683,85 @@ MOVES: Migration = (
     """,
 )
 
+TRACES: Migration = (
+    # what was deleted and may still stand in the file or its log; indexed: it stood in the search index as well
+    "CREATE TABLE traces (id INTEGER PRIMARY KEY AUTOINCREMENT, indexed INTEGER NOT NULL)",
+)
+
+_IN_PRIVATE = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = new.session_id AND s.private)"
+
+PRIVATE: Migration = (
+    # whether nothing is kept of what is said in a session
+    "ALTER TABLE sessions ADD COLUMN private INTEGER NOT NULL DEFAULT 0",
+    # what came or was said meanwhile: triggers mark it, so that nobody who writes can forget to. Of the outbox only
+    # those who answer can tell; a reminder, or a stranger who asks to be let in, is nothing that was said there
+    "ALTER TABLE turns ADD COLUMN private INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE inbox ADD COLUMN private INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE outbox ADD COLUMN private INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE media ADD COLUMN private INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE media_parts ADD COLUMN private INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX private_turns ON turns (conversation_id) WHERE private",
+    "CREATE INDEX private_inbox ON inbox (session_id, message_id) WHERE private",
+    "CREATE INDEX private_outbox ON outbox (session_id) WHERE private",
+    "CREATE INDEX private_media ON media (session_id) WHERE private",
+    # a summary that is not kept as an entry, and whether all of it may be trusted
+    "ALTER TABLE markers ADD COLUMN summary TEXT",
+    "ALTER TABLE markers ADD COLUMN trusted INTEGER",
+    # what is private is in nothing that is made of `spoken`: index, vectors, lists of mentions, consolidations
+    "DROP VIEW spoken",
+    """
+    CREATE VIEW spoken AS
+    SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
+    WHERE m.content <> '' AND t.outcome <> 'retried' AND NOT t.private
+        AND (m.role = 'user' OR m.role = 'assistant' AND m.speaker IS NULL)
+    """,
+    "DROP VIEW searchable_parts",
+    """
+    CREATE VIEW searchable_parts AS
+    SELECT id AS row, 'o' || owner_id AS owner, indexable(content) AS body FROM media_parts WHERE NOT private
+    """,
+    """
+    CREATE TRIGGER turn_is_private AFTER INSERT ON turns WHEN EXISTS (SELECT 1 FROM conversations c
+        JOIN sessions s ON s.id = c.session_id WHERE c.id = new.conversation_id AND s.private)
+    BEGIN
+        UPDATE turns SET private = 1, note = NULL WHERE id = new.id;
+    END
+    """,
+    f"""
+    CREATE TRIGGER media_is_private AFTER INSERT ON media WHEN {_IN_PRIVATE} BEGIN
+        UPDATE media SET private = 1 WHERE id = new.id;
+    END
+    """,
+    # an update is marked when it is dealt with, since one that comes may stand behind a /private, or behind a /new
+    f"""
+    CREATE TRIGGER update_is_private AFTER UPDATE OF state ON inbox WHEN new.state <> 'queued' AND {_IN_PRIVATE} BEGIN
+        UPDATE inbox SET private = 1 WHERE id = new.id;
+    END
+    """,
+    # what comes to its end only after its private talk: a reply that could not be sent, an edit, a button's press
+    f"""
+    CREATE TRIGGER late_reply_is_emptied AFTER UPDATE OF state ON outbox
+    WHEN new.state <> 'waiting' AND new.private AND NOT {_IN_PRIVATE} BEGIN
+        UPDATE outbox SET text = '', failure = NULL WHERE id = new.id;
+        DELETE FROM buttons WHERE outbox_id = new.id;
+        INSERT INTO traces (indexed) VALUES (0);
+    END
+    """,
+    f"""
+    CREATE TRIGGER late_update_is_emptied AFTER UPDATE OF state ON inbox
+    WHEN new.state = 'done' AND new.message_id IS NOT NULL AND NOT {_IN_PRIVATE} AND (
+        EXISTS (SELECT 1 FROM inbox i WHERE i.session_id = new.session_id AND i.message_id = new.message_id
+            AND i.private)
+        -- a press does not tell the topic
+        OR EXISTS (SELECT 1 FROM outbox o, json_each(o.message_ids) m WHERE o.private AND m.value = new.message_id
+            AND (o.session_id = new.session_id OR o.session_id GLOB new.session_id || ':*')))
+    BEGIN
+        UPDATE inbox SET payload = '{{}}', private = 1 WHERE id = new.id;
+        INSERT INTO traces (indexed) VALUES (0);
+    END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -712,4 +791,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     COSTS,
     DOCUMENTS,
     MOVES,
+    TRACES,
+    PRIVATE,
 )

@@ -178,7 +178,7 @@ class MediaReader:
         return image_of(media, await self._sources.fetch(media))
 
     async def _media_of(self, session: Session, said: Arrival) -> list[Media]:
-        again = [await self._store.get(session.owner, number) for number in said.media]
+        again = [await self._store.get(session.owner, number, session.id) for number in said.media]
         new = [
             await self._store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in said.files

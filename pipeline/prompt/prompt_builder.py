@@ -21,6 +21,7 @@ from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,
     PHOTO_HINT,
+    PRIVATE_HINT,
     QUOTED_HEADER,
     RELEVANT_HEADER,
     RULES_HEADER,
@@ -178,7 +179,7 @@ class PromptBuilder:
         """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
-            self._earlier(question, found, visible, stable, tokens), self._in_graph(question)
+            self._earlier(question, found, visible, stable, tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -192,7 +193,8 @@ class PromptBuilder:
         answered = [f"{one.provenance.mark} {budget.cut(one.text, tokens)}".strip() for one in quoted]
         parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
-        parts += [PHOTO_HINT] if photos else []
+        parts += [PHOTO_HINT] if photos and not session.private else []
+        parts += [PRIVATE_HINT] if session.private else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}")
         text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
         return Volatile(text, context)
@@ -205,8 +207,10 @@ class PromptBuilder:
             question, found, visible, tokens, besides=stable.shown, whole_exchanges=whole
         )
 
-    async def _in_graph(self, question: str) -> Passage:
-        return await self._sources.graph.relevant(question) if self._sources.graph is not None else Passage("")
+    async def _in_graph(self, session: Session, question: str) -> Passage:
+        if self._sources.graph is None or session.private:  # the server keeps what it was asked
+            return Passage("")
+        return await self._sources.graph.relevant(question)
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:

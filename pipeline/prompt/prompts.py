@@ -43,6 +43,10 @@ QUOTED_HEADER = "# The message that the user answers"
 RELEVANT_HEADER = "# Relevant Memory"
 PHOTO_HINT = "Say in passing what a photo shows and the words on it that matter: only by that it is found later."
 NOW_HEADER = "Now:"
+PRIVATE_HINT = (
+    "The user has sent /private: nothing of this talk is kept, and nothing can be saved until they send /new. "
+    "Promise neither."
+)
 
 _FENCE = re.compile(r"<(?=/?context\b)", re.IGNORECASE)
 

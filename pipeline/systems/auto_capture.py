@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from config.texts import _
+from config.texts import N_, _
 from memory.buttons import QuietLine, undo_button
 from memory.errors import MemoryRefused
 from memory.learning.capture import Captured, captured, restated
@@ -41,6 +41,7 @@ _TAKEN = {
 }
 _OF_THE_SPEAKER = (Pattern.PREFERENCE, Pattern.CORRECTION, Pattern.CHANGE, Pattern.FACT, Pattern.DECISION)
 """What is said of oneself, so that in a group it matters who says it."""
+_NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 _CORRECTING = (Pattern.CORRECTION, Pattern.CHANGE)
 
 
@@ -63,9 +64,12 @@ class AutoCapture:
         """Capture, and say so in quiet lines under the reply."""
         if not self._enabled or turn.replaces_turn is not None:
             return
-        for message in turn.user_messages:
-            if message.provenance is not Provenance.TYPED:
-                continue
+        typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
+        if turn.session.private:
+            if any(requested(message.content) is not None for message in typed):
+                turn.notices.append(QuietLine(_(_NOT_KEPT)))
+            return
+        for message in typed:
             text = message.content
             request = requested(text)
             if request is not None:

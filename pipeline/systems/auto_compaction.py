@@ -46,15 +46,21 @@ class AutoCompaction:
         turn.transcript = await self._sessions.transcript(turn.session.id)
         await self._on_compacted(done)
         if not done.summarized:
-            turn.notices.append(
-                QuietLine(
-                    ngettext(
-                        "The conversation grew long and no summary could be made: {n} earlier message left my view and"
-                        " is kept as {name}.",
-                        "The conversation grew long and no summary could be made: {n} earlier messages left my view and"
-                        " are kept as {name}.",
-                        done.removed,
-                        name=done.archive_name,
-                    )
-                )
-            )
+            turn.notices.append(QuietLine(_without_summary(done)))
+
+
+def _without_summary(done: Compacted) -> str:
+    if done.archive_name is None:
+        return ngettext(
+            "The conversation grew long and no summary could be made: {n} earlier message left my view.",
+            "The conversation grew long and no summary could be made: {n} earlier messages left my view.",
+            done.removed,
+        )
+    return ngettext(
+        "The conversation grew long and no summary could be made: {n} earlier message left my view and"
+        " is kept as {name}.",
+        "The conversation grew long and no summary could be made: {n} earlier messages left my view and"
+        " are kept as {name}.",
+        done.removed,
+        name=done.archive_name,
+    )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Indexing:
-    """Adds answered exchanges to LightRAG. said: is called when there is a new one."""
+    """Adds answered exchanges to LightRAG, private ones excepted. said: is called when there is a new one."""
 
     name = "Indexing"
 
@@ -30,7 +30,7 @@ class Indexing:
         """Index the exchange."""
         if self._said is not None:
             self._said()
-        if self._graph is None or turn.committed_as is None:
+        if self._graph is None or turn.committed_as is None or turn.session.private:
             return
         answer = turn.produced[-1]
         said = in_one(turn.user_messages), in_one([answer])

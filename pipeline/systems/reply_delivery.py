@@ -37,7 +37,8 @@ class ReplyDelivery:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = f"{turn.partial.strip()} {_('(stopped)')}"
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
-        waiting = await self._notices.waiting(turn.session.owner)
+        # what is told in a private talk goes with it, and so would the buttons under it
+        waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.line for notice in waiting]
         turn.reply = _reply(turn)
         turn.committed_as = await self._turns.commit(

@@ -194,6 +194,7 @@ class ToolLoop:
             written=turn.written_entries,
             recalled=turn.recalled_entries,
             inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
+            private=turn.session.private,
         )
         calls = answer.tool_calls
         group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=view.kept, tool_calls=calls)]

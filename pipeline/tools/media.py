@@ -28,7 +28,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         context: ToolContext, photo: Annotated[int, Field(ge=1, description="its number, as in [photo 12]")]
     ) -> str | Passage:
         """Look again at a photo that was sent earlier. Its number stands where the conversation speaks of it."""
-        media = await store.get(context.owner, photo)
+        media = await store.get(context.owner, photo, context.session_id)
         if media is None or media.file.kind not in (MediaKind.PHOTO, MediaKind.DOCUMENT) or media.about is not None:
             return f"error: there is no photo {photo}"
         image = await reader.image(media)
@@ -40,9 +40,9 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         document: Annotated[int | None, Field(ge=1, description="its number; all documents without it")] = None,
     ) -> str | Passage:
         """Find the parts of a document that was sent, or of all of them, that speak of something."""
-        if document is not None and await _document(context.owner, document) is None:
+        if document is not None and await _document(context, document) is None:
             return f"error: there is no document {document} with text in it"
-        found = await store.search(context.owner, query, MOST_FOUND, document)
+        found = await store.search(context.owner, query, MOST_FOUND, context.session_id, document)
         shown = [f"[{one.media.shown}, part {one.number}, {one.part.label}]\n{one.part.text.rstrip()}" for one in found]
         return Passage("\n\n".join(shown), Provenance.FILE) if shown else "nothing found: try other words"
 
@@ -53,7 +53,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         count: Annotated[int, Field(ge=1, le=MOST_READ, description="how many parts")] = 2,
     ) -> str | Passage:
         """Read a document that was sent, some parts at a time."""
-        media = await _document(context.owner, document)
+        media = await _document(context, document)
         if media is None:
             return f"error: there is no document {document} with text in it"
         in_all = await store.count(media)
@@ -63,8 +63,8 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         shown = [f"[part {n} of {in_all}, {one.label}]\n{one.text.rstrip()}" for n, one in enumerate(parts, part)]
         return Passage("\n\n".join([f"[{media.shown}, {media.about}]", *shown]), Provenance.FILE)
 
-    async def _document(owner: str, number: int) -> Media | None:
-        media = await store.get(owner, number)
+    async def _document(context: ToolContext, number: int) -> Media | None:
+        media = await store.get(context.owner, number, context.session_id)
         return media if media is not None and media.about is not None else None
 
     return [Tool(photo_look), Tool(document_search), Tool(document_read)]

@@ -67,7 +67,8 @@ def memory_recall_tool(reading: Reading, reinforcement: Reinforcement) -> Tool:
 
     async def _counted(found: Page, context: ToolContext) -> Passage:
         # once a turn, however often it asks
-        await reinforcement.recalled(found.entries - context.recalled)
+        if not context.private:
+            await reinforcement.recalled(found.entries - context.recalled)
         context.recalled.update(found.entries)
         return found.passage
 

@@ -51,8 +51,8 @@ class ToolContext:
     typed: the person typed something in this turn; without that no tool may write memory. provenance: the worst of all
     that the model reads, such as of a forwarded text that could speak through it. written: the entries that
     the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has recalled
-    already, since each counts once a turn. inbox_ids: the updates that the turn answers. language: of what a tool
-    leaves for the person to read; what it answers is for the model, and English.
+    already, since each counts once a turn. inbox_ids: the updates that the turn answers. private: nothing is kept.
+    language: of what a tool leaves for the person to read; what it answers is for the model, and English.
     """
 
     owner: str
@@ -62,6 +62,7 @@ class ToolContext:
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
     inbox_ids: tuple[int, ...] = ()
+    private: bool = False
     language: str = field(default_factory=spoken)
 
     @property
@@ -206,6 +207,11 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
 
 def _refusal(writes: Writes, context: ToolContext, instead: str) -> str | None:
     """Why a call that writes that may not run; None when it may. The one place that decides it, for every tool."""
+    if writes is not Writes.NOTHING and context.private:
+        return (
+            "this is a private talk, in which nothing is kept and no reminder is set: say so, and that the user has to "
+            "end it with /new first"
+        )
     if writes is not Writes.NOTHING and not context.typed:
         return "memory is written only at the user's own words, and this turn holds none: ask the user"
     if writes is Writes.LASTING and not context.trusted:

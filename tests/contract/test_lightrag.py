@@ -210,6 +210,17 @@ async def test_words_too_short_for_the_graph_are_not_asked(start_beside: OpenApp
     assert len(graph.documents) == 1
 
 
+async def test_of_a_private_talk_it_is_neither_asked_nor_told(start_beside: OpenApp, graph: LightRagServer) -> None:
+    async with start_beside() as app:
+        person = Person(app)
+        await person.says("/private")
+        await person.says("My cat is called Murka")
+        assert (graph.queries, graph.documents) == ([], [])
+        await person.says("/new")
+        await person.says("My dog is called Sirko")
+    assert (len(graph.queries), len(graph.documents)) == (1, 1)
+
+
 async def test_a_turn_that_failed_is_not_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         await Person(app).says(" ")

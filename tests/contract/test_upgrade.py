@@ -82,6 +82,7 @@ WRITTEN = {
     25: "INSERT INTO reactions VALUES ('telegram', 'telegram:1', '9')",
     27: "INSERT INTO documents VALUES (1, 'mneme-export.zip', x'504b')",
     28: "INSERT INTO moves VALUES ('telegram', '-5', '-1005', 'NOW')",
+    29: "INSERT INTO traces (indexed) VALUES (0)",
 }
 """What was written with each format, in the words of that time."""
 

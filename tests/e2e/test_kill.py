@@ -148,3 +148,40 @@ async def test_killed_while_an_answer_is_sent_it_is_not_lost_and_comes_twice_at_
     answered = [line for message in telegram.sent(ANN) for line in message.text.splitlines()]
     assert 1 <= answered.count("You said: message 0") <= 2
     assert answered.count("You said: the next one") == 1
+
+
+async def test_killed_in_a_private_talk_nothing_is_lost_in_it_and_no_word_of_it_is_left_after_it(
+    run: Run, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    def holding() -> list[str]:
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        return [path.name for path in files if b"quetzal" in path.read_bytes().lower()]
+
+    async def says(text: str, answer: str) -> None:
+        telegram.user_says(text, chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN)[-1].text == answer)
+
+    model.script(Holds("A quetzal is never"), Says("A quetzal is a bird."))
+    async with run():
+        telegram.user_says("/private", chat_id=ANN)
+        telegram.user_says("I always prefer the quetzal to the parrot. What is it?", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+    async with run():
+        await telegram.wait_for(lambda: "A quetzal is a bird." in [m.text for m in telegram.sent(ANN)])
+        await says("And the quetzal's nest?", "You said: And the quetzal's nest?")
+    assert holding() != []
+    # killed somewhere in the middle of its end, and again
+    for _ in range(3):
+        async with run():
+            telegram.user_says("/new", chat_id=ANN)
+            await telegram.wait_for(lambda: not telegram.pending_update_ids)
+    async with run() as process:
+        await says("Good morning", "You said: Good morning")
+        assert model.requests[-1].said == ["Good morning"]
+        process.send_signal(signal.SIGTERM)
+        await process.wait()
+    # an answer that a kill kept from being confirmed is sent, and emptied, only after the talk
+    async with run():
+        await telegram.wait_for(lambda: telegram.polled)
+        assert holding() == []
+    assert [m.text for m in telegram.sent(ANN)].count("A quetzal is a bird.") == 1

@@ -85,6 +85,27 @@ def shown(markdown: str) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines() if line.strip()]
 
 
+async def test_what_is_typed_in_a_private_talk_is_not_in_the_history_of_the_prompt(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    async def says(text: str) -> None:
+        terminal.types(f"{text}\r")
+        await terminal.shows(f"You said: {text}")
+        await terminal.until(lambda: terminal.lines[-1:] == [">"])
+
+    await says("before it")
+    terminal.types("/private\r")
+    await terminal.shows("This talk is private from here on.")
+    await says("a quetzal")
+    terminal.types("/new\r")
+    await terminal.shows("The private talk is over")
+    await says("right after it")  # this may still be taken for private, by a hair
+    await says("after it")
+    history = (tmp_path / "data" / "console_history").read_text()
+    kept = [line[1:] for line in history.splitlines() if line.startswith("+")]
+    assert [text for text in kept if text != "right after it"] == ["before it", "/private", "after it"]
+
+
 async def test_an_answer_taller_than_the_window_is_shown_whole_and_no_line_twice(
     terminal: Terminal, model: ModelServer
 ) -> None:

@@ -15,6 +15,7 @@ from memory.service.mailbox import InboxItem, Mailbox, Received
 from memory.service.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
+from memory.store.traces import Traces
 from tests.support.talk import ledger_over
 
 if TYPE_CHECKING:
@@ -189,7 +190,11 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: 
         clock.forward(days=31)
         pruning = Noticed(app.database, clock)
         keeping = Housekeeping(
-            pruning, ledger_over(app.database, clock), Soundness(app.database, Search(app.database)), pause=0.01
+            pruning,
+            ledger_over(app.database, clock),
+            Soundness(app.database, Search(app.database)),
+            Traces(app.database),
+            pause=0.01,
         )
         keeping.start()
         async with asyncio.timeout(20):

@@ -43,7 +43,7 @@ async def filed(media: MediaStore, of: Session, name: str, *texts: str) -> Media
 
 
 async def found(media: MediaStore, owner: str, query: str) -> list[str]:
-    return [one.part.text for one in await media.search(owner, query, 10)]
+    return [one.part.text for one in await media.search(owner, query, 10, owner)]
 
 
 async def test_the_same_file_has_the_same_number_in_a_session_and_the_newest_reference(
@@ -54,10 +54,10 @@ async def test_the_same_file_has_the_same_number_in_a_session_and_the_newest_ref
     again = await media.keep(ann, file("b", "u"))
     other = await media.keep(bob, file("a", "u"))
     assert first.id == again.id != other.id
-    known = await media.get(ANN, first.id)
+    known = await media.get(ANN, first.id, ANN)
     assert known is not None
     assert known.file.file_id == "id of b"
-    assert await media.get(BOB, first.id) is None
+    assert await media.get(BOB, first.id, BOB) is None
 
 
 async def test_what_was_found_is_searched_by_its_owner_only_best_first(

@@ -1,0 +1,54 @@
+"""What was deleted for good and may still stand in the file: written down with the deletion, so that it is finished.
+
+A process that is killed between a deletion and the scrubbing of the file finds the row at its next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from memory.errors import MnemeError, StoreError
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+    from memory.store.database import Database
+
+Forget = Callable[[], Awaitable[None]]
+"""Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
+
+
+async def leave_traces(connection: aiosqlite.Connection, *, indexed: bool) -> None:
+    """Have the file scrubbed of what a transaction deletes. indexed: it stood in the search index as well."""
+    await connection.execute("INSERT INTO traces (indexed) VALUES (?)", (indexed,))
+
+
+class Traces:
+    """Removes what deletions have left, in the database's files and in other places that read what was said."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._elsewhere: list[Forget] = []
+        self._queue = asyncio.Lock()
+
+    def also(self, forget: Forget) -> None:
+        """Have another place forget too what it has read."""
+        self._elsewhere.append(forget)
+
+    async def remove(self) -> None:
+        """Remove them, where there are any. Raises StoreError, after all else was done, for what stays; it is due."""
+        async with self._queue:
+            row = await self._database.row("SELECT max(id) AS newest, max(indexed) AS indexed FROM traces")
+            if row is None or row["newest"] is None:
+                return
+            left: list[str] = []
+            for forget in (lambda: self._database.scrub(indexed=bool(row["indexed"])), *self._elsewhere):
+                try:
+                    await forget()
+                except MnemeError as error:
+                    left.append(str(error))
+            if left:
+                raise StoreError(" ".join(left))
+            await self._database.write("DELETE FROM traces WHERE id <= ?", (row["newest"],))

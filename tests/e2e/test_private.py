@@ -1,0 +1,381 @@
+"""/private: memory is read and nothing is kept, and at /new no word of it is in any file."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bot.jobs import housekeeping
+from memory.custody.portable import Portable
+from memory.store.database import Database
+from memory.store.index import rebuild
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, Fails, Holds, Says
+from tests.support.servers.telegram_files import document
+from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from bot.app import App
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+WORD = "quetzal"
+MINE = f"telegram:{ANN}"
+
+
+def holding(folder: Path, word: str = WORD) -> list[str]:
+    """The files in a folder that hold a word, in capitals or not."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if word.encode() in path.read_bytes().lower()]
+
+
+async def says(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, **more: object) -> str:
+    """What the bot answers to a message."""
+    before = len(telegram.sent(chat_id))
+    telegram.user_says(text, chat_id=chat_id, **more)  # type: ignore[arg-type]  # as user_says has them
+    await telegram.wait_for(lambda: len(telegram.sent(chat_id)) > before)
+    await settled(app)
+    return texts(telegram, chat_id)[-1]
+
+
+async def settled(app: App) -> None:
+    """Wait until all that was said is worked on, and all that is answered is settled."""
+    for lane in app.lanes.all():
+        if lane.worker is not None:
+            await lane.worker
+
+
+async def until(app: App, sql: str) -> None:
+    """Wait until the database says that something is so."""
+    async with asyncio.timeout(20):
+        while not await app.database.value(sql):  # noqa: ASYNC110  # nothing says when
+            await asyncio.sleep(0.01)
+
+
+async def sent(app: App) -> None:
+    """Wait until the outbox knows that all of it was sent."""
+    await until(app, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
+
+
+async def remembered(app: App) -> tuple[object, ...]:
+    """All that memory holds."""
+    store = Store.over(app.database, app.clock)  # type: ignore[arg-type]  # a fake one in tests
+    entries = [
+        (e.name, e.content, e.kind, e.reinforcement_count, e.superseded_by) for e in await store.entries.list(MINE)
+    ]
+    folder = app.settings.mneme_data_dir / "memory"
+    files = {path.name: path.read_text() for path in folder.rglob("*.md")}
+    counts = [
+        await app.database.value(f"SELECT count(*) FROM {table}")  # noqa: S608  # our own tables
+        for table in ("changes", "notices", "reminders", "spoken", "vectors", "search_parts_docsize", "search_docsize")
+    ]
+    return entries, files, counts
+
+
+async def test_memory_is_read_nothing_is_kept_and_at_new_no_word_is_in_any_file(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    async with serve() as app:
+        await says(telegram, app, "/remember The boat Nimrod lies in Odesa")
+        await says(telegram, app, "Good morning, today I paint the fence")
+        before = await remembered(app)
+        assert "private from here on" in await says(telegram, app, "/private")
+        model.script(Says(f"Aha, {WORD} soup. And Nimrod lies in Odesa."))
+        await says(telegram, app, f"I prefer {WORD} soup in the boat Nimrod")
+        request = model.requests[-1]
+        assert "The boat Nimrod lies in Odesa" in request.added
+        assert any("paint the fence" in said for said in request.said)
+        assert "nothing of this talk is kept" in request.added
+        # asked for, captured, called for, sent as a file, heard of while something fails
+        assert "Not noted" in await says(telegram, app, f"Remember that the {WORD} is in the attic")
+        assert "Nothing is kept" in await says(telegram, app, f"/remember {WORD} lessons are on Mondays")
+        assert WORD not in await says(telegram, app, "/recall soup")
+        model.script(
+            Calls((("note_add", {"name": WORD, "content": f"a {WORD} in the garden"}),)),
+            Calls((("reminder_set", {"text": f"feed the {WORD}", "when": "2026-03-01T09:00"}),)),
+            Calls((("memory_file", {"action": "append", "text": f"Has a {WORD}"}),)),
+            Calls((("memory_recall", {"queries": ["boat Nimrod"]}),)),
+            Says("I can't keep that here."),
+        )
+        await says(telegram, app, f"Note the {WORD} and remind me of it")
+        refused = [str(one.last) for one in model.requests[-4:-1]]
+        assert all("/new first" in text for text in refused)
+        assert "The boat Nimrod" in str(model.requests[-1].last)
+        telegram.user_says(chat_id=ANN, sends=document(f"{WORD}.csv", f"bird\n{WORD}\n", "text/csv"), caption="What?")
+        await telegram.wait_for(lambda: "What?" in texts(telegram)[-1])
+        model.script(Fails(500), Fails(500), Fails(500), Fails(500))
+        await says(telegram, app, f"Does a {WORD} fail?")
+        telegram.user_says(f"And the {WORD} again", chat_id=ANN)
+        await telegram.wait_for(lambda: "again" in texts(telegram)[-1])
+        await says(telegram, app, "/retry")
+        assert "nothing of this talk is kept" in await says(telegram, app, "/status")
+        assert await remembered(app) == before
+        # what was said before leaves the model's view as well, and is consolidated then
+        assert "stands for them until /new" in await says(telegram, app, "/compact 2")
+        await says(telegram, app, f"One more {WORD}")
+        assert WORD in model.requests[-1].system()
+        assert WORD not in str(await remembered(app))
+        await sent(app)
+        assert len(holding(tmp_path)) > 0
+
+        assert "all that was said in it is deleted" in await says(telegram, app, "/new")
+        await sent(app)
+        assert holding(tmp_path) == []
+        # what was said before it is kept and consolidated as ever
+        spoken = await app.database.rows("SELECT content FROM spoken ORDER BY id")
+        assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
+        assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
+        await says(telegram, app, "I prefer tea from the samovar")
+        assert any("samovar" in entry[1] for entry in (await remembered(app))[0])  # type: ignore[attr-defined]
+        assert not any(WORD in str(message) for message in model.requests[-1].messages)
+    assert holding(tmp_path) == []
+
+
+async def test_it_is_told_in_help_and_how_it_ends_and_its_button_ends_it(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    async with serve() as app:
+        assert "/private" in await says(telegram, app, "/help")
+        await says(telegram, app, "/private")
+        assert "private already" in await says(telegram, app, "/private")
+        await says(telegram, app, f"My {WORD} is ill")
+        press(telegram, "End and delete it")
+        await telegram.wait_for(lambda: "is deleted" in texts(telegram)[-1])
+        await settled(app)
+        await sent(app)
+        assert holding(tmp_path) == []
+        assert "Private" not in await says(telegram, app, "/status")
+
+
+async def test_a_restart_in_the_middle_changes_nothing_of_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    async with serve() as app:
+        await says(telegram, app, "/private")
+        await says(telegram, app, f"My {WORD} is called Rex")
+    async with serve() as app:
+        await says(telegram, app, f"I always prefer the {WORD} to the parrot")
+        assert any("called Rex" in said for said in model.requests[-1].said)
+        assert (await remembered(app))[0] == []
+        await app.database.write("INSERT INTO search (search) VALUES ('integrity-check')")
+        async with app.database.transaction() as connection:
+            await rebuild(connection)  # what an index is made of anew holds nothing of it either
+        assert WORD not in await says(telegram, app, "/recall parrot")
+        await says(telegram, app, "/new")
+        await sent(app)
+        assert holding(tmp_path) == []
+        await app.database.write("INSERT INTO search (search) VALUES ('integrity-check')")
+
+
+async def test_a_kill_between_the_deletion_and_its_last_trace_is_made_up_for_at_the_next_start(
+    serve: Serve, start: OpenApp, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    async with serve() as app:
+        await says(telegram, app, "/private")
+        await says(telegram, app, f"My {WORD} is called Rex")
+        await sent(app)
+        async with app.database.snapshot() as reader:  # keeps the log from being emptied, as if it had been killed
+            await reader.execute_fetchall("SELECT count(*) FROM messages")
+            async with app.database.transaction() as connection:
+                await connection.execute("PRAGMA busy_timeout = 50")
+            assert "traces of it stay in a file for now" in await says(telegram, app, "/new")
+            assert holding(tmp_path) != []
+        await app.database.write("UPDATE outbox SET text = text")
+    async with start():
+        assert holding(tmp_path) == []
+
+
+async def test_a_topic_of_a_group_is_private_alone_and_only_who_may_manage_it_makes_it_so(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    telegram.register_chat(GROUP, chat_type="supergroup")
+    telegram.register_thread(GROUP, 7)
+    telegram.register_thread(GROUP, 8)
+    telegram.owns(ANN, GROUP)
+
+    async def in_topic(app: App, topic: int, text: str, user: int = ANN) -> str:
+        return await says(
+            telegram, app, f"@mneme_test_bot {text}", GROUP, user_id=user, chat_type="supergroup", thread_id=topic
+        )
+
+    async with serve(telegram_allowed_ids=str(GROUP)) as app:
+        guest = await says(
+            telegram, app, "/private@mneme_test_bot", GROUP, user_id=STRANGER, chat_type="supergroup", thread_id=7
+        )
+        assert "administrators" in guest
+        await says(telegram, app, "/private@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
+        model.script(Calls((("memory_recall", {"queries": ["parrot"]}),)), Says("No."))
+        await in_topic(app, 7, f"The {WORD} is dearer than the parrot")
+        await in_topic(app, 8, "The parrot is called Coco")
+        assert not any(WORD in str(message) for message in model.requests[-1].messages)
+        spoken = [row["content"] for row in await app.database.rows("SELECT content FROM spoken WHERE role = 'user'")]
+        assert spoken == ["The parrot is called Coco"]
+        await says(telegram, app, "/new@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
+        await sent(app)
+        assert holding(tmp_path) == []
+        assert holding(tmp_path, "coco") != []
+
+
+async def test_a_document_is_read_and_searched_in_its_session_only_and_goes_with_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    pages = "\n".join([f"Line {number} of a report that says little" for number in range(2_000)])
+    report = document("report.txt", f"{pages}\nThe {WORD} costs 4,312 euros.\n", "text/plain")
+    async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}", memory_scope="shared") as app:
+        await says(telegram, app, "/private")
+        model.script(
+            Calls((("document_search", {"query": f"what does the {WORD} cost"}),)),
+            Says("4,312 euros."),
+        )
+        telegram.user_says(chat_id=ANN, sends=report, caption="What is dear?")
+        await telegram.wait_for(lambda: "4,312" in texts(telegram)[-1])
+        assert "4,312 euros" in str(model.requests[-1].last)
+        for call in (("document_search", {"query": "euros"}), ("document_read", {"document": 1, "part": 1})):
+            model.script(Calls((call,)), Says("Nothing."))
+            await says(telegram, app, "And mine?", STRANGER)
+            assert "4,312" not in str(model.requests[-1].last)
+        await says(telegram, app, "/new")
+        await sent(app)
+        assert holding(tmp_path) == []
+        assert await app.database.value("SELECT count(*) FROM media") == 0
+        await app.database.write("INSERT INTO search_parts (search_parts) VALUES ('integrity-check')")
+
+
+async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_are_emptied_then(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "MINUTE", 0.05)
+    confirmed = asyncio.Event()
+
+    async with serve() as app:
+        app.begin_background_work()
+        await says(telegram, app, "/private")
+        await sent(app)
+        telegram.fault("sendMessage", late=confirmed)
+        update = telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
+        await telegram.wait_for(lambda: "called Rex" in texts(telegram)[-1])
+        telegram.user_says("/new", chat_id=ANN)
+        await until(app, "SELECT NOT private FROM sessions")
+        assert await app.database.value("SELECT text FROM outbox WHERE text GLOB '*Rex*'")
+        confirmed.set()
+        await telegram.wait_for(lambda: "is deleted" in texts(telegram)[-1])
+        await sent(app)
+        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM traces)")
+        assert holding(tmp_path) == []
+        telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.message_id_of(update))
+        await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
+        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM traces)")
+        assert holding(tmp_path) == []
+
+
+async def test_what_a_stop_holds_back_there_is_not_answered_in_the_next_conversation(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    async with serve() as app:
+        await says(telegram, app, "/private")
+        model.script(Holds(f"The {WORD} is"))
+        telegram.user_says(f"What is a {WORD}?", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_says(f"And a second {WORD}", chat_id=ANN)
+        await telegram.wait_for(lambda: app.lanes.waiting(MINE) == 1)
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: any("Stopped" in text for text in texts(telegram)))
+        await settled(app)
+        await says(telegram, app, "/new")
+        await sent(app)
+        assert holding(tmp_path) == []
+        await says(telegram, app, "Good morning")
+        assert model.requests[-1].said == ["Good morning"]
+    async with serve() as app:
+        await says(telegram, app, "Good night")
+    assert not any(WORD in text for text in texts(telegram)[-2:])
+
+
+async def test_retry_there_leaves_what_was_said_before_as_it_was(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        await says(telegram, app, "The fence is green")
+        await says(telegram, app, "/private")
+        assert "Nothing was said since /private" in await says(telegram, app, "/retry")
+        await says(telegram, app, "And the door?")
+        model.script(Says("Blue."))
+        assert await says(telegram, app, "/retry") == "Blue."
+        assert [said.split("\n")[0] for said in model.requests[-1].said][-1] == "And the door?"
+        await says(telegram, app, "/new")
+        kept = [row["content"] for row in await app.database.rows("SELECT content FROM messages ORDER BY id")]
+    assert kept == ["The fence is green", "You said: The fence is green"]
+
+
+async def test_a_long_talk_is_compacted_by_itself_and_its_summary_goes_with_it(
+    start: OpenApp, model: ModelServer, tmp_path: Path
+) -> None:
+    async with start(memory_window=6, compaction_keep_last_messages=2) as app:
+        person = Person(app)
+        await person.says("The fence is green")
+        await person.says("/private")
+        for number in range(6):
+            await person.says(f"The {WORD} number {number} sings")
+        assert "[Conversation summary]" in model.requests[-1].system()
+        assert await app.database.value("SELECT count(*) FROM entries") == 0
+        await person.says("/new")
+        assert holding(tmp_path) == []
+        assert await app.database.value("SELECT count(*) FROM messages") == 2
+
+
+async def test_an_earlier_change_is_taken_back_there_too(person: Person, tmp_path: Path) -> None:
+    await person.says("/remember The spare key is at Ann's")
+    await person.says("/private")
+    await person.says(f"The {WORD} sings")
+    assert "spare key" in await person.says("/undo")
+    assert "Nothing" not in await person.says("/new")
+    assert holding(tmp_path) == []
+    assert "spare key" not in await person.says("/recall key")
+
+
+async def test_an_export_holds_nothing_of_it_and_can_be_restored(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with serve() as app:
+        await says(telegram, app, "The fence is green")
+        await says(telegram, app, "/private")
+        telegram.user_says(chat_id=ANN, sends=document(f"{WORD}.csv", f"bird\n{WORD}\n", "text/csv"), caption="What?")
+        await telegram.wait_for(lambda: "What?" in texts(telegram)[-1])
+        for number in range(4):
+            await says(telegram, app, f"The {WORD} {number} sings")
+        await says(telegram, app, "/compact 2")
+        for owner in (None, MINE):
+            folder = tmp_path / f"export {owner}"
+            await Portable(app.database, app.settings.mneme_data_dir / "memory").export(folder, owner)
+            assert holding(folder) == []
+            assert holding(folder, "fence") != []
+            empty = await Database.open(tmp_path / f"restored {owner}" / "mneme.db", clock=clock)
+            await Portable(empty, tmp_path / f"restored {owner}" / "memory").restore(folder)
+            assert not await empty.value("SELECT max(private) FROM sessions")
+            assert await empty.rows("PRAGMA foreign_key_check") == []
+            await empty.close()
+
+
+async def test_what_waits_to_be_told_is_told_after_it_with_its_buttons(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        await says(telegram, app, "/private")
+        await app.database.write(
+            "INSERT INTO owners (name) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM owners WHERE name = ?)", (MINE, MINE)
+        )
+        await app.database.write(
+            "INSERT INTO notices (owner_id, text, buttons, at) SELECT id, 'Learned: the fence is green',"
+            """ '[[{"label": "Undo", "text": "/undo_1"}]]', '2026-02-07' FROM owners WHERE name = ?""",
+            (MINE,),
+        )
+        assert "Learned" not in await says(telegram, app, "Hello")
+        await says(telegram, app, "/new")
+        assert "Learned" in await says(telegram, app, "Hello again")
+    assert "Undo" in labels(telegram)

@@ -1,0 +1,203 @@
+"""Private talks in the store: whatever else is written meanwhile, at the end no byte of theirs is in any file."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.custody.forgetting import Forgetting
+from memory.files.markdown import MarkdownFiles
+from memory.log.private import PrivateTalks
+from memory.log.sessions import Address
+from memory.log.turn_log import Outcome, OutgoingReply
+from memory.media.media import MediaFile, MediaKind, MediaStore, Part
+from memory.service.mailbox import Mailbox, Received
+from memory.store.database import Database
+from memory.store.index import rebuild
+from memory.store.snapshots import copy_database
+from memory.store.traces import Traces
+from tests.support.fakes import FakeClock
+from tests.support.talk import UTC_ZONE, Store, assistant, user
+
+if TYPE_CHECKING:
+    from memory.log.sessions import Session
+
+CHATS = ("1", "2", "3")
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(CHATS),
+        st.sampled_from(("turn", "turn", "turn", "failed", "media", "private", "end", "settle", "held")),
+        st.integers(1, 300),
+    ),
+    max_size=40,
+)
+
+
+class Lives:
+    """Chats that talk, normally and in private; every word says which of the two it was said in."""
+
+    def __init__(self, database: Database, clock: FakeClock) -> None:
+        self.database = database
+        self.clock = clock
+        self.store = Store.over(database, clock)
+        self.traces = Traces(database)
+        self.talks = PrivateTalks(database, self.traces)
+        self.mailbox = Mailbox(database, "telegram", clock)
+        self.media = MediaStore(database, clock)
+        self.number = 0
+
+    def words(self, session: Session, size: int) -> str:
+        self.number += 1
+        said = "hushhush" if session.private else "outloud"
+        return " ".join(f"{said}{self.number}x{n}" for n in range(size))
+
+    async def step(self, chat: str, what: str, size: int) -> None:
+        """One thing that happens in a chat."""
+        session = await self.store.session(chat)
+        if what == "private":
+            await self.talks.begin(session.id)
+        elif what == "end":
+            if session.private:
+                await self.talks.end(session.id)
+        elif what == "settle":
+            for number, item in enumerate(await self.mailbox.unsent(session.id)):
+                await self.mailbox.settle(item, (str(number),), "blocked" if size % 3 == 0 else None)
+        elif what == "media":
+            file = MediaFile(MediaKind.DOCUMENT, "telegram", "f", f"u{self.number}", self.words(session, 1))
+            media = await self.media.keep(session, file)
+            await self.media.learn(media, "lines", [Part("part 1", self.words(session, size))])
+        else:
+            await self._turn(session, what, self.words(session, size))
+
+    async def _turn(self, session: Session, what: str, words: str) -> None:
+        received = Received(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))
+        await self.mailbox.receive([received])
+        (item,) = [item for item in await self.mailbox.waiting() if item.update_id == self.number]
+        if what == "held":
+            await self.mailbox.hold([item.id])
+            return
+        await self.store.turn(
+            session,
+            user(words, self.clock()),
+            assistant(words[::-1] if what == "failed" else words, self.clock()),
+            outcome=Outcome.FAILED if what == "failed" else Outcome.ANSWERED,
+            inbox=(item.id,),
+            reply=OutgoingReply("telegram", words),
+        )
+
+    async def end_all(self) -> None:
+        """End what is private, and send what waits."""
+        for chat in CHATS:
+            await self.step(chat, "end", 1)
+            await self.step(chat, "settle", 1)
+        await self.talks.scrub()
+
+
+def bytes_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@settings(max_examples=40)
+@given(STEPS)
+async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps: list[tuple[str, str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        clock = FakeClock()
+        database = await Database.open(Path(folder) / "mneme.db", clock=clock)
+        try:
+            lives = Lives(database, clock)
+            said = 0
+            for chat, what, size in steps:
+                session = await lives.store.session(chat)
+                await lives.step(chat, what, size)
+                said += what in ("turn", "failed") and not session.private
+                spoken = await database.rows("SELECT content FROM spoken")
+                assert not any("hush" in row["content"] or "hsuh" in row["content"] for row in spoken)
+            await lives.end_all()
+            left = bytes_in(Path(folder))
+            assert b"hushhush" not in left
+            assert b"hsuhhsuh" not in left
+            assert await database.value("SELECT count(*) FROM messages") == 2 * said
+            for index in ("search", "search_parts"):
+                await database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")  # noqa: S608  # our own tables
+        finally:
+            await database.close()
+
+
+async def test_what_sqlite_copied_when_it_moved_rows_is_gone_too(database: Database, clock: FakeClock) -> None:
+    lives = Lives(database, clock)
+    chance = Random(10)  # noqa: S311  # with it, words stay in the free space of pages where the file is not written anew
+    for _ in range(3):
+        await lives.step("1", "private", 1)
+        for _ in range(25):
+            chat, what = chance.choice(CHATS), chance.choice(["turn", "turn", "failed", "settle", "media"])
+            await lives.step(chat, what, chance.choice([3, 10, 40, 100, 300]))
+        await lives.end_all()
+        left = bytes_in(database.path.parent)
+        assert b"hushhush" not in left
+        assert b"hsuhhsuh" not in left
+
+
+@pytest.mark.parametrize("topic", ["", ":7"])
+async def test_a_late_press_of_a_button_under_a_reply_of_it_keeps_nothing_of_the_reply(
+    database: Database, clock: FakeClock, topic: str
+) -> None:
+    lives = Lives(database, clock)
+    session = await lives.store.sessions.get_or_create(Address("telegram", "-100", topic.strip(":") or None))
+    await lives.talks.begin(session.id)
+    await lives.mailbox.receive([Received(1, session.id, "{}", "41")])
+    await lives.mailbox.answer(session.id, "hushhush", inbox_ids=[1])
+    (reply,) = await lives.mailbox.unsent()
+    await lives.mailbox.settle(reply, ("42", "43"))
+    await lives.talks.end(session.id)
+    # Telegram sends the message that a pressed button stands under, and does not tell its topic
+    await lives.mailbox.receive([Received(2, "telegram:-100", '{"message": "hushhush"}', "43")])
+    await lives.mailbox.receive([Received(3, "telegram:-100", '{"message": "outloud"}', "44")])
+    await lives.mailbox.done([2, 3])
+    await lives.talks.scrub()
+    left = bytes_in(database.path.parent)
+    assert (b"hushhush" in left, b"outloud" in left) == (False, True)
+
+
+async def test_the_index_made_anew_in_the_middle_holds_nothing_of_it(database: Database, clock: FakeClock) -> None:
+    lives = Lives(database, clock)
+    for what in ("turn", "private", "turn", "media"):
+        await lives.step("1", what, 5)
+    async with database.transaction() as connection:
+        await rebuild(connection)
+    assert await database.value("SELECT count(*) FROM search WHERE search MATCH 'outloud1x0'") > 0
+    assert await database.value("SELECT count(*) FROM search WHERE search MATCH 'hushhush2x0'") == 0
+    assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'hushhush4x0'") == 0
+
+
+async def test_a_copy_from_an_upgrade_goes_with_it_only_if_it_was_made_meanwhile(
+    database: Database, clock: FakeClock
+) -> None:
+    lives = Lives(database, clock)
+    before, meanwhile = (database.path.with_name(f"mneme.db.format-{number}") for number in (1, 2))
+    await lives.step("1", "turn", 5)
+    copy_database(database.path, before)
+    await lives.step("1", "private", 5)
+    await lives.step("1", "turn", 5)
+    copy_database(database.path, meanwhile)
+    await lives.end_all()
+    assert before.exists()
+    assert not meanwhile.exists()
+    assert b"hushhush" not in bytes_in(database.path.parent)
+
+
+async def test_it_outlives_forgetting_everything_else(database: Database, clock: FakeClock) -> None:
+    lives = Lives(database, clock)
+    for what in ("turn", "private", "turn"):
+        await lives.step("1", what, 5)
+    files = MarkdownFiles(database.path.parent / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    await Forgetting(database, files, lives.traces).forget_all("telegram:1")
+    assert (await lives.store.session("1")).private
+    await lives.step("1", "turn", 5)
+    await lives.end_all()
+    assert b"hushhush" not in bytes_in(database.path.parent)
