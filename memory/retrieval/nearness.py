@@ -7,10 +7,10 @@ few are read and compared number by number.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
-import statistics
 import time
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -228,18 +228,16 @@ class Compared:
         sample = self._cosines[:, self._known.sample()]
         usual, spread = np.nanmean(sample, axis=1), np.maximum(np.nanstd(sample, axis=1), _LEAST_SPREAD)
         scaled = (self._cosines - usual[:, None]) / spread[:, None]
-        conversations = self._by_conversation(scaled[1])
+        places = self._known.places([key_of(hit) for hit in hits])
+        places = places[~np.isnan(scaled[1, places])]
         of: dict[int, Meaning] = {}
-        for hit in hits:
-            for place in self._known.places([key_of(hit)]).tolist():
-                conversation = int(self._known.conversations[place])
-                nearby = self._nearby(scaled[1], place)
-                whole, bare = float(scaled[0, place]), float(scaled[1, place])
-                if not np.isnan(bare):
-                    of[key_of(hit)] = Meaning(whole, bare, nearby, conversations[conversation])
-        if of:
-            average = Meaning(*map(statistics.fmean, zip(*(one.values for one in of.values()), strict=True)))
-            of = {key_of(hit): average for hit in hits} | of
+        if len(places):
+            values = scaled[:, places], self._nearby(scaled[1], places), self._of_conversations(scaled[1], places)
+            each = np.vstack(values).astype(float)
+            average = Meaning(*each.mean(axis=1).tolist())
+            keys = self._known.keys[places].tolist()
+            known = dict(zip(keys, itertools.starmap(Meaning, each.T.tolist()), strict=True))
+            of = {key_of(hit): average for hit in hits} | known
         by_chance = math.sqrt(2 * math.log(max(2, len(self._known.keys))))
         return Meanings(found, of, float(np.nanmax(scaled[1])) - by_chance)
 
@@ -247,20 +245,25 @@ class Compared:
     def _compared(self) -> NDArray[np.intp]:
         return np.flatnonzero(~np.isnan(self._cosines[1]))
 
-    def _by_conversation(self, scaled: NDArray[np.float32]) -> dict[int, float]:
-        best: defaultdict[int, list[float]] = defaultdict(list)
-        places = self._compared
-        for place in places[np.argsort(-scaled[places])].tolist():
-            of_conversation = best[int(self._known.conversations[place])]
-            if len(of_conversation) < _TOP:
-                of_conversation.append(float(scaled[place]))
-        return {conversation: statistics.fmean(values) for conversation, values in best.items()}
+    def _of_conversations(self, scaled: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """For each of those places the mean of the best that is known of its conversation."""
+        compared = self._compared
+        values, conversations = scaled[compared].astype(float), self._known.conversations[compared]
+        order = np.lexsort((-values, conversations))  # by conversation, the best first
+        known, starts, sizes = np.unique(conversations[order], return_index=True, return_counts=True)
+        summed = np.concatenate(([0.0], np.cumsum(values[order])))
+        best = np.minimum(sizes, _TOP)
+        means: NDArray[np.float64] = (summed[starts + best] - summed[starts]) / best
+        return means[np.searchsorted(known, self._known.conversations[places])]
 
-    def _nearby(self, scaled: NDArray[np.float32], place: int) -> float:
-        around = range(max(0, place - _REACH), min(len(scaled), place + _REACH + 1))
+    def _nearby(self, scaled: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.float32]:
+        """For each of those places the best that is known of the messages around it; 0 where nothing is."""
+        around = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
+        there = np.clip(around, 0, len(scaled) - 1)
         conversations = self._known.conversations
-        near = [float(scaled[p]) for p in around if p != place and conversations[p] == conversations[place]]
-        return max((value for value in near if not math.isnan(value)), default=0.0)
+        counts = (there == around) & (conversations[there] == conversations[places, None]) & ~np.isnan(scaled[there])
+        best: NDArray[np.float32] = np.where(counts, scaled[there], -np.inf).max(axis=1)
+        return np.where(np.isneginf(best), np.float32(0), best)
 
 
 def _extended(known: Known, rows: Sequence[Row]) -> Known:

@@ -55,7 +55,7 @@ class Sought:
         """How often each term stands in a text."""
         folded = plain(text[:LONGEST_INDEXED])
         found: Counter[str] = Counter()
-        if self._starts:
+        if any(map(folded.__contains__, self._starts)):
             for word in (_ASCII_WORD if folded.isascii() else BARE_WORD).findall(folded):
                 if word.startswith(self._starts):
                     found.update(self._terms_of(word))
