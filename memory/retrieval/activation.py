@@ -206,8 +206,8 @@ class Activation:
         few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
         if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
             hits += found.workflows
-        best = (await by_features(found.message, hits, self._database)).hits
-        return {hit.id: hit.score / best[0].score for hit in best}
+        best = await by_features(found.message, hits, self._database)
+        return {hit.id: score / best.scores[0] for hit, score in zip(best.hits, best.scores, strict=True)}
 
     def _filled(
         self, ordered: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount

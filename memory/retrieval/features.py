@@ -35,6 +35,7 @@ from memory.text.sought import Sought, root
 from memory.text.words import date_words, plain
 
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memory.retrieval.meaning import Meanings
@@ -123,7 +124,7 @@ class Question:
         for row in itertools.chain.from_iterable(self._said_before.values()):
             if row["id"] not in self._counts:
                 self._counts[row["id"]] = self._sought.counts(row["content"])
-        self._of_labels: dict[str, Counter[str]] = {}
+        self._of_labels: dict[tuple[str, datetime.date], dict[str, int]] = {}
         self._heads = {_key(hit): self._head(hit) for hit in hits}
         self._rarity = self._rarities([*self._counts.values(), *self._heads.values()])
         self._told_by_all = sum(self._rarity.values()) or 1.0
@@ -178,28 +179,29 @@ class Question:
             covered += part * sum(left.pop(term, 0.0) for term in counts)
         return covered / self._told_by_all
 
-    def _lately(self, hit: Hit) -> Iterator[Counter[str]]:
+    def _lately(self, hit: Hit) -> Iterator[dict[str, int]]:
         """The question's words in a hit and in what was said before it."""
         yield self._heads[_key(hit)]
         if hit.turn_id is not None:
             yield from (self._counts[row["id"]] for row in self._said_before[hit.id])
 
-    def _head(self, hit: Hit) -> Counter[str]:
+    def _head(self, hit: Hit) -> dict[str, int]:
         """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
-        day = date_words(to_text(hit.created_at))
         if hit.turn_id is None:
+            day = date_words(to_text(hit.created_at))
             return self._sought.counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
-        label = f"{hit.source} {day}"  # of many messages the same
+        label = hit.source, hit.created_at.date()  # of many messages the same
         if label not in self._of_labels:
-            self._of_labels[label] = self._sought.counts(label)
-        return self._counts[hit.id] + self._of_labels[label]
+            self._of_labels[label] = self._sought.counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
+        own, more = self._counts[hit.id], self._of_labels[label]
+        return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own
 
     def _own(self, hit: Hit) -> float:
         counts = self._counts[hit.id] if hit.turn_id is not None else self._heads[_key(hit)]
         slowed = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(hit.content) / (self._average or 1))
         return sum(self._rarity[term] * n * (_SATURATION + 1) / (n + slowed) for term, n in counts.items())
 
-    def _rarities(self, texts: Collection[Counter[str]]) -> dict[str, float]:
+    def _rarities(self, texts: Collection[dict[str, int]]) -> dict[str, float]:
         """BM25's inverse document frequency of each term."""
         having = Counter(term for counts in texts for term in counts)
         total = max(LEAST_TEXTS, len(texts))
