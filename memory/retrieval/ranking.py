@@ -85,6 +85,11 @@ class Ranker:
         self._reranker = reranker
         self._rests_until = 0.0
 
+    def expect(self, question: str) -> None:
+        """Begin with what takes long, as far as nothing need be found for it."""
+        if self._nearness is not None:
+            self._nearness.expect(question)
+
     async def ranked(self, asked: Asked, hits: Sequence[Hit]) -> Ranked:
         """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few."""
         meanings = NOT_COMPARED

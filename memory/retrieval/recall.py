@@ -87,6 +87,11 @@ class Recall:
         self.showing = Showing(zone)
         self._ranker = ranker or Ranker(database)
 
+    def expect(self, question: str) -> None:
+        """`relevant` is asked of this question next, once the search has found what fits it."""
+        if not is_chatter(question):
+            self._ranker.expect(question)
+
     async def relevant(
         self,
         question: str,
