@@ -126,6 +126,7 @@ async def _figures(database: Database, models: LocalModels) -> str:
 async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
     only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
     started = time.perf_counter()
+    ranker.expect(query)
     found = await search.for_message(query, "bench:1", 0)
     await ranker.ranked(Asked(query, "bench:1", only, bool), found.passages)
     return 1000 * (time.perf_counter() - started)

@@ -6,10 +6,11 @@ the one that the words stand in.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import regex
 
 from memory.clock import to_text
 from memory.messages import Role
-from memory.retrieval.meaning import NOT_COMPARED, key_of
+from memory.retrieval.meaning import NOT_COMPARED, Meaning, key_of
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -34,12 +35,12 @@ from memory.text.sought import Sought, root
 from memory.text.words import date_words, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    import datetime
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memory.retrieval.meaning import Meanings
     from memory.retrieval.neighbourhood import Neighbourhood
     from memory.retrieval.search import Hit
-    from memory.store.database import Row
 
 BEFORE = (0.85, 0.6, 0.45)
 """What a word of the question counts one, two and three messages before."""
@@ -52,6 +53,7 @@ _WORD = re.compile(r"[^\W_]+")
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
 """Words inside a sentence with a capital, and what is quoted."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_NO_MEANING = Meaning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,17 @@ class Question:
         self._asks_name = _has(words, lower, ASKING_WHO, ASKING_WHO_PHRASES)
         self._asks_time = _has(words, lower, ASKING_WHEN, ASKING_WHEN_PHRASES)
         self._speaker = _speaker_meant(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
-        looked_at = {row["id"]: row["content"] for hit in hits for row in self._lately(hit)}
-        self._counts = {id_: self._sought.counts(text) for id_, text in looked_at.items()}
+        self._said_before = {
+            hit.id: around.until(hit.id, 1 + len(BEFORE))[1:] for hit in hits if hit.turn_id is not None
+        }
+        self._counts = {hit.id: self._sought.counts(hit.content) for hit in hits if hit.turn_id is not None}
+        for row in itertools.chain.from_iterable(self._said_before.values()):
+            if row["id"] not in self._counts:
+                self._counts[row["id"]] = self._sought.counts(row["content"])
+        self._of_labels: dict[tuple[str, datetime.date], dict[str, int]] = {}
         self._heads = {_key(hit): self._head(hit) for hit in hits}
         self._rarity = self._rarities([*self._counts.values(), *self._heads.values()])
+        self._told_by_all = sum(self._rarity.values()) or 1.0
         self._fits = {_key(hit): hit.score for hit in hits}
         self._best_fit = max(self._fits.values(), default=0.0) or 1.0
         self._average = sum(len(hit.content) for hit in hits) / len(hits) if hits else 1.0
@@ -128,24 +137,19 @@ class Question:
 
     def features(self, hit: Hit) -> Features:
         """The features of one of the hits."""
-        features = self._of_words(hit)
-        meaning = self._meanings.get(key_of(hit))
-        if meaning is None:
-            return features
-        return replace(
-            features,
-            meaning=meaning.whole,
-            bare_meaning=meaning.bare,
-            meaning_nearby=meaning.nearby,
-            meaning_of_conversation=meaning.conversation,
-        )
-
-    def _of_words(self, hit: Hit) -> Features:
-        key = _key(hit)
-        fit, own = hit.score / self._best_fit, self._owns[key]
+        meaning = self._meanings.get(key_of(hit), _NO_MEANING)
+        fit, own = hit.score / self._best_fit, self._owns[_key(hit)]
         if hit.turn_id is None:
-            return Features(fit, self._coverage(hit), own)
-        said_before = next((row["content"] for row in self._around.until(hit.id, 2)[1:]), "")
+            return Features(
+                fit,
+                self._coverage(hit),
+                own,
+                meaning=meaning.whole,
+                bare_meaning=meaning.bare,
+                meaning_nearby=meaning.nearby,
+                meaning_of_conversation=meaning.conversation,
+            )
+        said_before = next((row["content"] for row in self._said_before[hit.id]), "")
         by_meant = hit.source == self._speaker
         selves = sum(word in ASKER for word in _words(hit.content)) if by_meant else 0
         return Features(
@@ -160,35 +164,44 @@ class Question:
             follows_question=float(_asks(said_before)),
             is_question=float(_asks(hit.content)),
             length_before=math.log1p(len(said_before.split())),
+            meaning=meaning.whole,
+            bare_meaning=meaning.bare,
+            meaning_nearby=meaning.nearby,
+            meaning_of_conversation=meaning.conversation,
         )
 
     def _coverage(self, hit: Hit) -> float:
         """The part of the question that stands in a hit or shortly before it, words by how much they tell."""
-        total = sum(self._rarity.values())
-        texts = [(1.0, self._heads[_key(hit)])]
-        texts += [(part, self._counts[row["id"]]) for part, row in zip(BEFORE, self._lately(hit)[1:], strict=False)]
+        left = dict(self._rarity)
         covered = 0.0
-        for term, rarity in self._rarity.items():
-            covered += rarity * max((part for part, counts in texts if term in counts), default=0.0)
-        return covered / total if total else 0.0
+        # each text counts less than the one before, so a word counts by the first one that it stands in
+        for part, counts in zip((1.0, *BEFORE), self._lately(hit), strict=False):
+            covered += part * sum(left.pop(term, 0.0) for term in counts)
+        return covered / self._told_by_all
 
-    def _lately(self, hit: Hit) -> list[Row]:
-        """A message and those before it in which words of the question count."""
-        return self._around.until(hit.id, 1 + len(BEFORE)) if hit.turn_id is not None else []
-
-    def _head(self, hit: Hit) -> Counter[str]:
-        """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
-        day = date_words(to_text(hit.created_at))
+    def _lately(self, hit: Hit) -> Iterator[dict[str, int]]:
+        """The question's words in a hit and in what was said before it."""
+        yield self._heads[_key(hit)]
         if hit.turn_id is not None:
-            return self._counts[hit.id] + self._sought.counts(f"{hit.source} {day}")
-        return self._sought.counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+            yield from (self._counts[row["id"]] for row in self._said_before[hit.id])
+
+    def _head(self, hit: Hit) -> dict[str, int]:
+        """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
+        if hit.turn_id is None:
+            day = date_words(to_text(hit.created_at))
+            return self._sought.counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+        label = hit.source, hit.created_at.date()  # of many messages the same
+        if label not in self._of_labels:
+            self._of_labels[label] = self._sought.counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
+        own, more = self._counts[hit.id], self._of_labels[label]
+        return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own
 
     def _own(self, hit: Hit) -> float:
         counts = self._counts[hit.id] if hit.turn_id is not None else self._heads[_key(hit)]
         slowed = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(hit.content) / (self._average or 1))
         return sum(self._rarity[term] * n * (_SATURATION + 1) / (n + slowed) for term, n in counts.items())
 
-    def _rarities(self, texts: Collection[Counter[str]]) -> dict[str, float]:
+    def _rarities(self, texts: Collection[dict[str, int]]) -> dict[str, float]:
         """BM25's inverse document frequency of each term."""
         having = Counter(term for counts in texts for term in counts)
         total = max(LEAST_TEXTS, len(texts))

@@ -7,12 +7,12 @@ few are read and compared number by number.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
-import statistics
 import time
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import structlog
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from memory.retrieval.embedder import Embedder
+    from memory.retrieval.embedder import Embedder, Vector
     from memory.retrieval.search import Filter, Hit, Search
     from memory.retrieval.vectors import Vectors
     from memory.store.database import Row
@@ -51,6 +51,8 @@ _TOP = 3
 """The mean of so many of a conversation's messages tells what it is about."""
 _LEAST_NORM = 1e-6
 _LEAST_SPREAD = 0.02
+_MOST_EXPECTED = 64
+"""Questions whose vectors are made before they are asked for."""
 _MOST_BYTES = 64 << 20
 """Of signs that are held in memory for all owners: about a million messages at 384 numbers each."""
 
@@ -111,10 +113,23 @@ class Nearness:
         self._model: int | None = None
         self._rests_until = 0.0
         self._reading: set[asyncio.Task[Known]] = set()
+        self._expected: OrderedDict[str, asyncio.Task[list[Vector]]] = OrderedDict()
 
     async def forget(self) -> None:
         """Hold nothing in memory any more."""
         self._owners.clear()
+        while self._expected:
+            self._expected.popitem()[1].cancel()
+
+    def expect(self, question: str) -> None:
+        """Begin with the vector of a question that is about to be asked, while words are looked for."""
+        if self._is_quiet(question) or question in self._expected:
+            return
+        making = asyncio.create_task(self._embedder.embed([question]))
+        making.add_done_callback(_looked_at)
+        self._expected[question] = making
+        while len(self._expected) > _MOST_EXPECTED:  # those turns ended before they asked
+            self._expected.popitem(last=False)[1].cancel()
 
     async def of(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, visible: int = 0) -> Meanings:
         """How near in meaning `hits` are to `question`, and what else is near, in the memory of `owner`.
@@ -124,7 +139,7 @@ class Nearness:
         Nothing where that can't be told: in a language that the embedder does not read, without vectors, or while the
         embedder fails.
         """
-        if time.monotonic() < self._rests_until or not self._embedder.reads(question):
+        if self._is_quiet(question):
             return NOT_COMPARED
         try:
             async with asyncio.timeout(PATIENCE):
@@ -134,17 +149,20 @@ class Nearness:
             log.warning("embedder_failed", reason=str(error) or f"no answer within {PATIENCE:g} s")
             return NOT_COMPARED
 
+    def _is_quiet(self, question: str) -> bool:
+        return time.monotonic() < self._rests_until or not self._embedder.reads(question)
+
     async def _compared(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Meanings:
         # whoever can't wait leaves it to be read for the next question: an owner with much takes a moment at first
         reading = asyncio.create_task(self._known(owner))
         self._reading.add(reading)
-        reading.add_done_callback(self._read)
+        reading.add_done_callback(self._reading.discard)
+        reading.add_done_callback(_looked_at)
         known = await asyncio.shield(reading)
         if not len(known.keys):
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
-        texts = list(dict.fromkeys((question, without_names(question, speakers))))
-        asked = [quantised(vector) for vector in await self._embedder.embed(texts)]
+        asked = [quantised(vector) for vector in await self._embedded(question, without_names(question, speakers))]
         signs = np.frombuffer(signs_of(asked[-1]), np.uint64)
         of_hits = known.places([key_of(hit) for hit in hits])
         nearest = await asyncio.to_thread(known.nearest, signs)
@@ -165,10 +183,14 @@ class Nearness:
         assert self._model is not None, "known before anything is compared"  # noqa: S101
         compared.take(await self._vectors.read(compared.unread(places), self._model))
 
-    def _read(self, reading: asyncio.Task[Known]) -> None:
-        self._reading.discard(reading)
-        if not reading.cancelled():
-            reading.exception()  # looked at, also where nobody waits any more
+    async def _embedded(self, question: str, bare: str) -> list[Vector]:
+        """The vectors of a question and, where that is another text, of the bare one."""
+        texts = list(dict.fromkeys((question, bare)))
+        expected = self._expected.pop(question, None)
+        if expected is None or expected.cancelled():
+            return await self._embedder.embed(texts)
+        first = await asyncio.shield(expected)
+        return [*first, *(await self._embedder.embed(texts[1:]) if texts[1:] else ())]
 
     async def _known(self, owner: str) -> Known:
         """The signs of an owner's vectors, with what was added since they were read."""
@@ -228,18 +250,16 @@ class Compared:
         sample = self._cosines[:, self._known.sample()]
         usual, spread = np.nanmean(sample, axis=1), np.maximum(np.nanstd(sample, axis=1), _LEAST_SPREAD)
         scaled = (self._cosines - usual[:, None]) / spread[:, None]
-        conversations = self._by_conversation(scaled[1])
+        places = self._known.places([key_of(hit) for hit in hits])
+        places = places[~np.isnan(scaled[1, places])]
         of: dict[int, Meaning] = {}
-        for hit in hits:
-            for place in self._known.places([key_of(hit)]).tolist():
-                conversation = int(self._known.conversations[place])
-                nearby = self._nearby(scaled[1], place)
-                whole, bare = float(scaled[0, place]), float(scaled[1, place])
-                if not np.isnan(bare):
-                    of[key_of(hit)] = Meaning(whole, bare, nearby, conversations[conversation])
-        if of:
-            average = Meaning(*map(statistics.fmean, zip(*(one.values for one in of.values()), strict=True)))
-            of = {key_of(hit): average for hit in hits} | of
+        if len(places):
+            values = scaled[:, places], self._nearby(scaled[1], places), self._of_conversations(scaled[1], places)
+            each = np.vstack(values).astype(float)
+            average = Meaning(*each.mean(axis=1).tolist())
+            keys = self._known.keys[places].tolist()
+            known = dict(zip(keys, itertools.starmap(Meaning, each.T.tolist()), strict=True))
+            of = {key_of(hit): average for hit in hits} | known
         by_chance = math.sqrt(2 * math.log(max(2, len(self._known.keys))))
         return Meanings(found, of, float(np.nanmax(scaled[1])) - by_chance)
 
@@ -247,20 +267,31 @@ class Compared:
     def _compared(self) -> NDArray[np.intp]:
         return np.flatnonzero(~np.isnan(self._cosines[1]))
 
-    def _by_conversation(self, scaled: NDArray[np.float32]) -> dict[int, float]:
-        best: defaultdict[int, list[float]] = defaultdict(list)
-        places = self._compared
-        for place in places[np.argsort(-scaled[places])].tolist():
-            of_conversation = best[int(self._known.conversations[place])]
-            if len(of_conversation) < _TOP:
-                of_conversation.append(float(scaled[place]))
-        return {conversation: statistics.fmean(values) for conversation, values in best.items()}
+    def _of_conversations(self, scaled: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """For each of those places the mean of the best that is known of its conversation."""
+        compared = self._compared
+        values, conversations = scaled[compared].astype(float), self._known.conversations[compared]
+        order = np.lexsort((-values, conversations))  # by conversation, the best first
+        known, starts, sizes = np.unique(conversations[order], return_index=True, return_counts=True)
+        summed = np.concatenate(([0.0], np.cumsum(values[order])))
+        best = np.minimum(sizes, _TOP)
+        means: NDArray[np.float64] = (summed[starts + best] - summed[starts]) / best
+        return means[np.searchsorted(known, self._known.conversations[places])]
 
-    def _nearby(self, scaled: NDArray[np.float32], place: int) -> float:
-        around = range(max(0, place - _REACH), min(len(scaled), place + _REACH + 1))
+    def _nearby(self, scaled: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.float32]:
+        """For each of those places the best that is known of the messages around it; 0 where nothing is."""
+        around = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
+        there = np.clip(around, 0, len(scaled) - 1)
         conversations = self._known.conversations
-        near = [float(scaled[p]) for p in around if p != place and conversations[p] == conversations[place]]
-        return max((value for value in near if not math.isnan(value)), default=0.0)
+        counts = (there == around) & (conversations[there] == conversations[places, None]) & ~np.isnan(scaled[there])
+        best: NDArray[np.float32] = np.where(counts, scaled[there], -np.inf).max(axis=1)
+        return np.where(np.isneginf(best), np.float32(0), best)
+
+
+def _looked_at(done: asyncio.Task[Any]) -> None:
+    """Also where nobody waits for it any more."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _extended(known: Known, rows: Sequence[Row]) -> Known:

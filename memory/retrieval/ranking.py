@@ -39,15 +39,21 @@ REST = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Hits, best first, the features of each, and what was said around them.
+    """Hits, best first, the score and the features of each, and what was said around them.
 
     standing_out: how far the nearest in meaning stands out from the rest, in deviations; 0 without vectors.
     """
 
     hits: list[Hit]
+    scores: list[float]
     features: list[Features]
     around: Neighbourhood
     standing_out: float = 0.0
+
+    def worth(self, part: float) -> list[Hit]:
+        """The hits whose scores are at least this part of the best one's."""
+        best = max(self.scores, default=0.0)
+        return [hit for hit, score in zip(self.hits, self.scores, strict=True) if score >= best * part]
 
     @property
     def coverage(self) -> float:
@@ -78,6 +84,11 @@ class Ranker:
         self._nearness = nearness
         self._reranker = reranker
         self._rests_until = 0.0
+
+    def expect(self, question: str) -> None:
+        """Begin with what takes long, as far as nothing need be found for it."""
+        if self._nearness is not None:
+            self._nearness.expect(question)
 
     async def ranked(self, asked: Asked, hits: Sequence[Hit]) -> Ranked:
         """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few."""
@@ -115,8 +126,13 @@ async def by_features(
     weights = WITH_VECTORS if meanings else RANKING
     scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(weights)), hit) for hit in there]
     scored.sort(key=lambda one: one[1], reverse=True)
-    ranked = [replace(hit, score=score) for _, score, hit in scored]
-    return Ranked(ranked, [features for features, _, _ in scored], around, meanings.standing_out)
+    return Ranked(
+        [hit for _, _, hit in scored],
+        [score for _, score, _ in scored],
+        [features for features, _, _ in scored],
+        around,
+        meanings.standing_out,
+    )
 
 
 def by_pairs(ranked: Ranked, scores: Sequence[float]) -> Ranked:
@@ -127,8 +143,8 @@ def by_pairs(ranked: Ranked, scores: Sequence[float]) -> Ranked:
         for features, gain in zip(ranked.features, gains(scores), strict=False)
     ]
     order = [*sorted(range(read), key=lambda number: -weighed[number]), *range(read, len(ranked.hits))]
-    hits = [replace(ranked.hits[at], score=place.score) for at, place in zip(order, ranked.hits, strict=True)]
-    return replace(ranked, hits=hits, features=[ranked.features[at] for at in order])
+    hits, features = [ranked.hits[at] for at in order], [ranked.features[at] for at in order]
+    return replace(ranked, hits=hits, features=features)
 
 
 def gains(scores: Sequence[float]) -> list[float]:

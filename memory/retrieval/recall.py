@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
 from memory.retrieval.neighbourhood import neighbourhood
-from memory.retrieval.ranking import Asked, Ranked, Ranker
+from memory.retrieval.ranking import Asked, Ranker
 from memory.retrieval.search import PASSAGE_KINDS, PASSAGES, Filter
 from memory.retrieval.showing import Showing
 from memory.retrieval.shown import NOTHING_SHOWN, Shown
@@ -91,6 +91,11 @@ class Recall:
         """What words what was found for an owner; None: for who reads the memory of all."""
         return Showing(self._zone_of(owner or ""))
 
+    def expect(self, question: str) -> None:
+        """`relevant` is asked of this question next, once the search has found what fits it."""
+        if not is_chatter(question):
+            self._ranker.expect(question)
+
     async def relevant(
         self,
         question: str,
@@ -127,10 +132,13 @@ class Recall:
             return Passage("")
         lines: list[str] = []
         provenances: list[Provenance] = []
-        for shown in self._shown(found.owner, question, best.hits, best.around, whole_exchanges=whole_exchanges):
+        shown_of = self._shown(
+            found.owner, question, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges
+        )
+        for shown in shown_of:
             line = f"- {shown.text}"
             cost = self._counter.text(line) + 1
-            if shown.hit.score < best.hits[0].score * WORST_SHOWN or tokens < SHORTEST_LINE:
+            if tokens < SHORTEST_LINE:
                 break
             if cost <= tokens:
                 tokens -= cost
@@ -145,8 +153,8 @@ class Recall:
 
         numbered: an exchange with the number of its message, from which one can read on.
         """
-        best = await self._best(query, owner, only, limit * 3)
-        return list(itertools.islice(self._shown(owner, query, best.hits, best.around, numbered=numbered), limit))
+        hits, around = await self._best(query, owner, only, limit * 3)
+        return list(itertools.islice(self._shown(owner, query, hits, around, numbered=numbered), limit))
 
     async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """The entry that has `name` as its name or as an alias, whole."""
@@ -166,9 +174,9 @@ class Recall:
 
     async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
         """What is called `query`, then what answers it, best first. That it was asked before is no answer to it."""
-        return (await self._best(query, owner, only, limit)).hits
+        return (await self._best(query, owner, only, limit))[0]
 
-    async def _best(self, query: str, owner: str | None, only: Filter, limit: int) -> Ranked:
+    async def _best(self, query: str, owner: str | None, only: Filter, limit: int) -> tuple[list[Hit], Neighbourhood]:
         found = await self._search.find(query, owner, only=only, limit=max(limit, CANDIDATES) + QUESTIONS)
         called = await self._search.named(query, owner, only=only)
         names = {hit.id for hit in called}
@@ -178,8 +186,9 @@ class Recall:
             return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
 
         best = await self._ranker.ranked(Asked(query, owner, only, wanted), [*filter(wanted, found)])
-        first = [replace(hit, score=best.hits[0].score if best.hits else 0.0) for hit in called]
-        return replace(best, hits=[*first, *best.hits][:limit])
+        most = best.scores[0] if best.scores else 0.0
+        scored = [*((hit, most) for hit in called), *zip(best.hits, best.scores, strict=True)]
+        return [replace(hit, score=score) for hit, score in scored[:limit]], best.around
 
     async def semantic_scoped(
         self, owner: str, path: str, limit: int, kinds: Collection[str] = TYPED_KINDS

@@ -66,8 +66,9 @@ _FIRST = 10
 # First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
 # Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
 _FOUND = f"""
-SELECT rowid AS row, {SCORE} AS score FROM search WHERE search MATCH :match ORDER BY 2 DESC, 1 DESC LIMIT :first
+SELECT rowid AS row, {SCORE} AS score FROM search WHERE search MATCH :match
 """
+_BEST_FOUND = f"{_FOUND} ORDER BY 2 DESC, 1 DESC LIMIT :first"
 _ENTRIES = f"""
 SELECT f.row, f.score, e.kind, e.created_at, e.owner_id, e.scope, e.tags, e.archived_at IS NOT NULL AS archived,
     {CURRENT} AS current, (SELECT count(*) FROM found) AS looked_at
@@ -259,19 +260,18 @@ class Search:
         takes_best = share < _MOST and owner_id is not None and most is not None and not _bounds_messages(only)
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"
-        sql = (
-            f"WITH found AS MATERIALIZED ({_FOUND}), hits {once} ({sources(limits, messages)}),"
-            f" best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
-        )
+        rest = f"hits {once} ({sources(limits, messages)}), best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
         wanted = sum(limit for _, limit in limits if limit is not None)
         bounded = all(limit is not None for _, limit in limits)
         rows: list[Row] = []
         if share >= _MOST and bounded:  # many rows match
             first = wanted * _FIRST
-            rows = await self._database.rows(sql, parameters | {"first": first})
+            rows = await self._database.rows(
+                f"WITH found AS MATERIALIZED ({_BEST_FOUND}), {rest}", parameters | {"first": first}
+            )
             if len(rows) == wanted or (rows and rows[0]["looked_at"] < first):
                 return rows
-        return await self._database.rows(sql, parameters | {"first": -1})
+        return await self._database.rows(f"WITH found AS MATERIALIZED ({_FOUND}), {rest}", parameters)
 
     async def reindex(self) -> None:
         """Make the index anew from the entries and the log."""

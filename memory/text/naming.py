@@ -20,6 +20,8 @@ LONGEST_WORD = 24
 def plain_name(name: str) -> str:
     """`name` as it is stored: with single spaces and without control characters."""
     spaced = " ".join(storable(name).split())
+    if spaced.isprintable():
+        return spaced
     return "".join(character for character in spaced if unicodedata.category(character) != "Cc")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 
 from memory.text.words import (
     BARE_WORD,
@@ -51,17 +50,18 @@ class Sought:
         self._known: dict[str, list[str]] = {}
         self.terms = (*self._beginnings, *self._pairs)
 
-    def counts(self, text: str) -> Counter[str]:
-        """How often each term stands in a text."""
+    def counts(self, text: str) -> dict[str, int]:
+        """How often each term stands in a text, of those that do."""
         folded = plain(text[:LONGEST_INDEXED])
-        found: Counter[str] = Counter()
-        if self._starts:
+        found: dict[str, int] = {}
+        if any(map(folded.__contains__, self._starts)):
             for word in (_ASCII_WORD if folded.isascii() else BARE_WORD).findall(folded):
                 if word.startswith(self._starts):
-                    found.update(self._terms_of(word))
+                    for term in self._terms_of(word):
+                        found[term] = found.get(term, 0) + 1
         for pair in self._pairs:
             if pair in folded:
-                found[pair] += folded.count(pair)
+                found[pair] = found.get(pair, 0) + folded.count(pair)
         return found
 
     def places(self, text: str) -> list[tuple[int, str]]:

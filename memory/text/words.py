@@ -239,7 +239,8 @@ def query_stems(query: str) -> list[str]:
 
 def is_small_talk(text: str) -> bool:
     """Whether `text` is a greeting or an acknowledgement: nothing to look for and nothing to find or to learn."""
-    words = _WORD.findall(_folded(text[:LONGEST_SMALL_TALK]))
+    found = _WORD.finditer(_folded(text[:LONGEST_SMALL_TALK]))
+    words = [word.group() for word in itertools.islice(found, SHORT + 1)]
     return len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
 
 

@@ -119,6 +119,7 @@ class PromptBuilder:
         memories = self._sources.memories
         if memories is None:
             return NOTHING
+        memories.recall.expect(question)
         return await memories.search.for_message(question, session.owner, len(visible.messages))
 
     async def stable(self, session: Session, visible: Transcript, budget: Budget, found: Found = NOTHING) -> Stable:

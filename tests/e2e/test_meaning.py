@@ -89,6 +89,17 @@ async def test_what_was_said_in_other_words_is_found_with_an_embedder_and_not_wi
     assert set(model.embedder.models) == {"some-embedder"}
 
 
+async def test_a_question_is_sent_to_the_embedder_once_and_a_greeting_never(start: OpenApp, model: ModelServer) -> None:
+    async with start(embedding_model="some-embedder") as app:
+        person = Person(app)
+        await talked(person)
+        await embeds(app)
+        asked = len(model.embedder.asked)
+        assert SAID in await shown(model, person, QUESTION)
+        await person.says("Thanks!")
+        assert model.embedder.asked[asked:] == [QUESTION]
+
+
 async def test_an_embedder_with_an_address_of_its_own_is_asked_there_and_not_given_the_other_key(
     start: OpenApp, model: ModelServer
 ) -> None:

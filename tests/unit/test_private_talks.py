@@ -23,7 +23,7 @@ from memory.store.index import rebuild
 from memory.store.snapshots import copy_database
 from memory.store.traces import Traces
 from tests.support.fakes import FakeClock
-from tests.support.talk import UTC_ZONE, Store, assistant, user
+from tests.support.talk import Store, assistant, in_utc, user
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session
@@ -195,7 +195,7 @@ async def test_it_outlives_forgetting_everything_else(database: Database, clock:
     lives = Lives(database, clock)
     for what in ("turn", "private", "turn"):
         await lives.step("1", what, 5)
-    files = MarkdownFiles(database.path.parent / "memory", UTC_ZONE, recent_days=7, max_memory_size=8192)
+    files = MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
     await Forgetting(database, files, lives.traces).forget_all("telegram:1")
     assert (await lives.store.session("1")).private
     await lives.step("1", "turn", 5)
