@@ -30,5 +30,5 @@ class RecallOnly:
         hits = await self._recall.recall(question, session.owner, Filter(current=True), LINES + 1)
         found = [one for one in hits if one.hit.content != question][:LINES]
         if not found:
-            return f"{head}\n\n{_('I noted your message; I remember nothing about it yet.')}"
+            return f"{head}\n\n" + _("I noted your message; I remember nothing about it yet.")
         return "\n".join([head, "", _("What I remember about that:"), *(f"- {one.text}" for one in found)])

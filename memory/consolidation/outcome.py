@@ -68,28 +68,19 @@ class Consolidated:
     @property
     def _changed(self) -> str:
         """What is known now and what no longer, with how it is taken back."""
-        count, learned, forgotten = max(1, len(self.changes)), "; ".join(self._sure), "; ".join(self.forgotten)
+        learned, forgotten, back = "; ".join(self._sure), "; ".join(self.forgotten), self._taken_back
         if not forgotten:
-            return ngettext(
-                "Learned: {learned} (/undo takes it back)",
-                "Learned: {learned} (/undo, sent {n} times, takes it back)",
-                count,
-                learned=learned,
-            )
+            return _("Learned: {learned} ({back})", learned=learned, back=back)
         if not learned:
-            return ngettext(
-                "Forgotten: {forgotten} (/undo takes it back)",
-                "Forgotten: {forgotten} (/undo, sent {n} times, takes it back)",
-                count,
-                forgotten=forgotten,
-            )
-        return ngettext(
-            "Learned: {learned}. Forgotten: {forgotten} (/undo takes it back)",
-            "Learned: {learned}. Forgotten: {forgotten} (/undo, sent {n} times, takes it back)",
-            count,
-            learned=learned,
-            forgotten=forgotten,
-        )
+            return _("Forgotten: {forgotten} ({back})", forgotten=forgotten, back=back)
+        return _("Learned: {learned}. Forgotten: {forgotten} ({back})", learned=learned, forgotten=forgotten, back=back)
+
+    @property
+    def _taken_back(self) -> str:
+        changes = len(self.changes)
+        if changes <= 1:
+            return _("/undo takes it back")
+        return ngettext("/undo, sent {n} time, takes it back", "/undo, sent {n} times, takes it back", changes)
 
     @property
     def _sure(self) -> list[str]:

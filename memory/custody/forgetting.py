@@ -93,7 +93,7 @@ class Forgetting:
             name = Path(error.filename or self._files.folder(owner)).name
             left.append(_("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror))
         if left:
-            raise StoreError(_("The log and all entries are forgotten, but {left}", left=" ".join(left)))
+            raise StoreError(_("The log and all entries are forgotten, but not all else: {left}", left=" ".join(left)))
         return extent
 
 

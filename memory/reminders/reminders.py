@@ -40,11 +40,11 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SPAN = re.compile(r"(?P<number>\d{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORECASE)
 
 _NOT_NOW = {
-    ReminderState.OFFERED: N_("Reminder {id} is offered: /reminders lists those that are not over."),
-    ReminderState.WAITING: N_("Reminder {id} is waiting: /reminders lists those that are not over."),
-    ReminderState.TELLING: N_("Reminder {id} is telling: /reminders lists those that are not over."),
-    ReminderState.TOLD: N_("Reminder {id} is told: /reminders lists those that are not over."),
-    ReminderState.FAILED: N_("Reminder {id} is failed: /reminders lists those that are not over."),
+    ReminderState.OFFERED: N_("Reminder {id} is only offered yet: /reminders lists those that are not over."),
+    ReminderState.WAITING: N_("Reminder {id} is still to come: /reminders lists those that are not over."),
+    ReminderState.TELLING: N_("Reminder {id} is on its way to you: /reminders lists those that are not over."),
+    ReminderState.TOLD: N_("Reminder {id} was told already: /reminders lists those that are not over."),
+    ReminderState.FAILED: N_("Reminder {id} could not be delivered: /reminders lists those that are not over."),
     ReminderState.DONE: N_("Reminder {id} is done: /reminders lists those that are not over."),
     ReminderState.CANCELLED: N_("Reminder {id} is cancelled: /reminders lists those that are not over."),
 }

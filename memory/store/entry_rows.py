@@ -194,7 +194,8 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
     )
     for row in rows:
         if row["entry_id"] != but:
-            kind = _(row["kind"])
+            held = row["kind"]
+            kind = _(held)
             raise MemoryRefused(
                 _(
                     "The name {name!r} is taken by an alias of the {kind} {holder!r}: choose another, or change that"

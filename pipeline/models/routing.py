@@ -128,8 +128,8 @@ class ModelRouter:
         if self._daily_limit is not None and await self._meter.tokens_today() >= self._daily_limit:
             raise LimitReached(
                 ngettext(
-                    "Today's limit of {n} token is used up: I answer again tomorrow, or raise DAILY_TOKEN_LIMIT.",
-                    "Today's limit of {n} tokens is used up: I answer again tomorrow, or raise DAILY_TOKEN_LIMIT.",
+                    "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
+                    "Today's limit of {n} tokens is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
                     self._daily_limit,
                 )
             )

@@ -35,7 +35,7 @@ class ReplyDelivery:
     async def process(self, turn: Turn) -> None:
         """Commit, then deliver. What the turn had said when it was stopped is kept and marked."""
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
-            text = f"{turn.partial.strip()} {_('(stopped)')}"
+            text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         # what is told in a private talk goes with it, and so would the buttons under it
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)

@@ -221,7 +221,7 @@ class ToolLoop:
     def _finish(self, turn: Turn, answer: ModelAnswer) -> None:
         text = answer.text.strip()
         if not answer.is_whole:
-            text = f"{text}\n\n{_('(The answer was cut off here.)')}"
+            text = f"{text}\n\n" + _("(The answer was cut off here.)")
         turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         turn.partial = ""
 

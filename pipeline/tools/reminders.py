@@ -25,10 +25,10 @@ Days = Annotated[
 ]
 
 _WHY = {
-    Provenance.FILE: N_("You did not write all of what I have just read (file), so I ask first."),
-    Provenance.WEB: N_("You did not write all of what I have just read (web), so I ask first."),
-    Provenance.FORWARDED: N_("You did not write all of what I have just read (forwarded), so I ask first."),
-    Provenance.FOREIGN: N_("You did not write all of what I have just read (foreign), so I ask first."),
+    Provenance.FILE: N_("You did not write all of what I have just read (a file), so I ask first."),
+    Provenance.WEB: N_("You did not write all of what I have just read (text from the web), so I ask first."),
+    Provenance.FORWARDED: N_("You did not write all of what I have just read (a forwarded text), so I ask first."),
+    Provenance.FOREIGN: N_("You did not write all of what I have just read (others' words), so I ask first."),
 }
 """Why a reminder is only offered, by what the model had read."""
 

@@ -129,7 +129,7 @@ async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_
     model.script(Calls((("reminder_set", {"text": "party", "when": "2026-02-08T17:00"}),)), Says("I ask you."))
     said = await person.says("Remind me of that an hour before")
     assert said == (
-        "I ask you.\n\n_You did not write all of what I have just read (forwarded), so I ask first. "
+        "I ask you.\n\n_You did not write all of what I have just read (a forwarded text), so I ask first. "
         "Shall I remind you on Sunday, 8 February 2026, 17:00 of: party? /remind_1 sets it._"
     )
     assert str(model.requests[-1].last).startswith("not set yet: forwarded text is in view")
@@ -142,7 +142,7 @@ async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_
     assert "- offered #1" in (await use(person, model, ("reminder_list", {})))[0]
     clock.forward(hours=1)
     assert await person.says("/remind_1") == ("I will remind you on Sunday, 8 February 2026, 17:00: party (/cancel_1)")
-    assert "Reminder 1 is waiting" in await person.says("/remind_1")
+    assert "Reminder 1 is still to come" in await person.says("/remind_1")
     clock.forward(days=2)
     assert [text.splitlines()[0] for _, text in await app.telling.due_in(OWNER)] == ["**Reminder**: party"]
 

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 GERMAN = {
-    "You did not write all of what I have just read (forwarded), so I ask first.": "Nicht alles schriebst du selbst.",
+    "You did not write all of what I have just read (a forwarded text), so I ask first.": (
+        "Nicht alles schriebst du selbst."
+    ),
     "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.": "{why} Am {hour} erinnern an {text}?",
     "Nothing is called {name!r}: see /memory for what there is.": "Nichts heißt {name!r}.",
-    "Learned: {learned} (/undo takes it back)": "Gelernt: {learned}",
+    "Learned: {learned} ({back})": "Gelernt: {learned}",
     "**Reminder**: {text}": "**Erinnerung**: {text}",
     "This ends on {day}.": "Das endet am {day}.",
     "Memory tidied; {what}. Nothing was deleted (/undo takes it back).": "Aufgeräumt; {what}.",
@@ -42,11 +44,8 @@ GERMAN = {
 @pytest.fixture
 def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A catalogue of the few texts that are looked for."""
-    plural = 'msgid_plural "Learned: {learned} (/undo, sent {n} times, takes it back)"\nmsgstr[0] "'
     lines = ['msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n']
-    for text, said in GERMAN.items():
-        given = f'{plural}{said}"\nmsgstr[1] "{said}"' if text.startswith("Learned") else f'msgstr "{said}"'
-        lines.append(f'msgid "{text}"\n{given}\n')
+    lines += [f'msgid "{text}"\nmsgstr "{said}"\n' for text, said in GERMAN.items()]
     (tmp_path / "de.po").write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setattr(config.texts, "LOCALES", tmp_path)
     kept = config.texts._catalogue  # noqa: SLF001  # what was read is kept as long as the process

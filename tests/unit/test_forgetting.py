@@ -136,7 +136,7 @@ async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
 
     forgetting = Forgetting(database, files, Traces(database))
     forgetting.also(stays)
-    with pytest.raises(StoreError, match="all entries are forgotten, but the moon still knows it"):
+    with pytest.raises(StoreError, match="all entries are forgotten, but not all else: the moon still knows it"):
         await forgetting.forget_all(MINE)
     assert not files.folder(MINE).exists()
 
