@@ -117,7 +117,7 @@ def command_table(commands: Iterable[Command], greeting: Callable[[], str]) -> d
     table: dict[str, Command] = {}
 
     async def greet(call: CommandCall) -> Answer:
-        return Answer(f"{greeting()}\n\n{help_text(table)}", to_try())
+        return Answer("\n\n".join([greeting(), _("What I understand:"), help_text(table)]), to_try())
 
     async def explain(call: CommandCall) -> str:
         if call.name in table:

@@ -1,0 +1,171 @@
+"""Records docs/telegram.md: every command and button, as they come in Telegram, in two languages.
+
+    python -m docs.record_telegram
+
+The real bot talks to a local Bot API server; only the model's own sentences are scripted. A test plays it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app import open_app
+from bot.telegram.service import run_telegram
+from config.logs import configure_logging
+from config.settings import Settings
+from config.texts import LANGUAGES, _, speaking
+from docs.telegram_scenes import SCENES, Comes, Presses, Waits, Writes
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from bot.app import App
+    from docs.telegram_scenes import Scene, Step
+    from tests.support.servers.telegram_chats import BotMessage
+
+PAGE = Path(__file__).with_name("telegram.md")
+SPOKEN = ("en", "de")
+ANN, BOB = 1001, 2002
+NOW = datetime(2026, 11, 21, 10, 9, tzinfo=UTC)
+HEAD = """\
+# Mneme in Telegram
+
+Every command and button, as they were recorded (`python -m docs.record_telegram`). What the model says is scripted;
+everything else is what Mneme says. Buttons stand in [brackets]; _in place_ means that the message with the button
+changes. The commands are the same in every language.
+"""
+
+
+@dataclass(slots=True)
+class _Time:
+    """The clock of the recording."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@contextlib.asynccontextmanager
+async def _running(data: Path, telegram: BotApiServer, model: ModelServer, clock: _Time) -> AsyncIterator[App]:
+    values = {
+        "mneme_data_dir": data,
+        "openai_base_url": model.url,
+        "llm_model": "scripted",
+        "timezone": "UTC",
+        "telegram_bot_token": BotApiServer.TOKEN,
+        "telegram_api_url": telegram.url,
+        "telegram_allowed_ids": str(ANN),
+    }
+    async with open_app(Settings.model_validate(values), clock) as app:
+        service = asyncio.create_task(run_telegram(app))
+        try:
+            await telegram.wait_for(lambda: telegram.polled or service.done())
+            yield app
+        finally:
+            service.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await service
+
+
+class Recording:
+    """What is said in Ann's chat, step by step."""
+
+    def __init__(self, telegram: BotApiServer, model: ModelServer, clock: _Time, language: str) -> None:
+        self._telegram = telegram
+        self._model = model
+        self._clock = clock
+        self._language = language
+        self._shown: dict[int, BotMessage] = {}
+
+    async def play(self, scene: Scene) -> str:
+        """One scene as Markdown."""
+        lines = [f"## {scene.title[self._language]}", "", "```text"]
+        for step in scene.steps:
+            lines += [*await self._step(step), ""]
+        return "\n".join([*lines[:-1], "```"])
+
+    async def _step(self, step: Step) -> list[str]:
+        if isinstance(step, Waits):
+            self._clock.now += timedelta(hours=step.hours)
+            before: list[str] = []
+        elif isinstance(step, Writes):
+            self._model.script(*step.model(self._language))
+            text = step.text[self._language]
+            self._telegram.user_says(text, chat_id=ANN, language_code=self._language)
+            before = [f"> {text}"]
+        elif isinstance(step, Comes):
+            self._telegram.user_says(step.text, chat_id=BOB, first_name="Bob", language_code=self._language)
+            before = []
+        else:
+            before = [f"> [{await self._press(step)}]"]
+        await self._telegram.wait_for(lambda: self._changes() >= step.changes)
+        return before + list(self._told())
+
+    async def _press(self, step: Presses) -> str:
+        with speaking(self._language):
+            wanted = _(step.label, **step.values)
+        message_id, button = next(
+            (message.message_id, button)
+            for message in reversed(self._telegram.sent(ANN))
+            for row in (message.reply_markup or {}).get("inline_keyboard", [])
+            for button in row
+            if button["text"] == wanted or button["text"].startswith((f"{wanted}: ", f"{wanted} ("))
+        )
+        before = len(self._telegram.calls_to("answerCallbackQuery"))
+        self._telegram.user_presses(button["callback_data"], message_id, ANN, ANN)
+        await self._telegram.wait_for(lambda: len(self._telegram.calls_to("answerCallbackQuery")) > before)
+        return str(button["text"])
+
+    def _changes(self) -> int:
+        """How many messages are new, or say something else."""
+        return sum(self._is_news(message) for message in self._telegram.sent(ANN))
+
+    def _is_news(self, message: BotMessage) -> bool:
+        before = self._shown.get(message.message_id)
+        return before is None or before.text != message.text
+
+    def _told(self) -> Iterator[str]:
+        for message in self._telegram.sent(ANN):
+            if self._is_news(message):
+                yield "(in place)" if message.message_id in self._shown else ""
+                yield message.text
+                for row in (message.reply_markup or {}).get("inline_keyboard", []):
+                    yield "  ".join(f"[{button['text']}]" for button in row)
+            self._shown[message.message_id] = message
+
+
+async def record(language: str) -> str:
+    """The whole conversation in one language, as Markdown."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with BotApiServer() as telegram, ModelServer() as model:
+            clock = _Time()
+            telegram.register_chat(ANN)
+            telegram.register_chat(BOB, name="Bob")
+            async with _running(Path(folder), telegram, model, clock):
+                recording = Recording(telegram, model, clock, language)
+                scenes = [await recording.play(scene) for scene in SCENES]
+    return "\n\n".join([f"# {LANGUAGES[language]}", *scenes])
+
+
+async def page() -> str:
+    """docs/telegram.md."""
+    return "\n".join([HEAD, *[await record(language) for language in SPOKEN]]) + "\n"
+
+
+def main() -> None:
+    """Record."""
+    configure_logging("error", "console")
+    PAGE.write_text(asyncio.run(page()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
