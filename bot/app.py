@@ -22,6 +22,7 @@ from bot.chat.memory_queries import MemoryQueries
 from bot.chat.preference_commands import PreferenceCommands
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
+from bot.chat.settings_command import SettingsCommand
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
 from bot.chat.zone_commands import ZoneCommands
 from bot.cli.start import DATABASE_NAME
@@ -262,8 +263,10 @@ def _assemble(
     preferring = PreferenceCommands(memory.preferences, memory.notices_of)
     zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
     groups = (conversation, looking, changing, taking, asked, preferring, zones, letting_in)
+    known = {command.name for group in groups for command in group.commands()}
+    all_of_it = SettingsCommand(memory.preferences, memory.zone_of, memory.notices_of, known, clock)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
-    commands = command_table((command for group in groups for command in group.commands()), hello)
+    commands = command_table((command for group in (all_of_it, *groups) for command in group.commands()), hello)
     return App(
         settings=settings,
         clock=clock,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.languages import language_called
+from bot.chat.settings_command import NOTICES, all_settings
 from config.texts import LANGUAGES, N_, _, speaking, spoken
 from memory.buttons import Button, in_rows
 from memory.service.preferences import Notices
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """Has the language follow the program that the person writes with."""
 LANGUAGES_PER_ROW = 3
-_NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
 _PRESENT_NOTICES = {
     Notices.ON: N_(
         "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
@@ -75,15 +75,15 @@ class PreferenceCommands:
         if wanted:
             await self._preferences.change(call.session.address.owner, notices=Notices(wanted))
         present = self._notices_of(call.session.id)
-        choice = [_choice(_(name), f"/notices {one}", chosen=one is present) for one, name in _NOTICES.items()]
-        return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice),))
+        choice = [_choice(_(name), f"/notices {one}", chosen=one is present) for one, name in NOTICES.items()]
+        return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
     async def _languages(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
         wanted = (await self._preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == wanted) for code, name in LANGUAGES.items()]
         auto = _choice(_("As my app is set"), f"/language {AUTO}", chosen=wanted is None)
-        return (*in_rows(named, LANGUAGES_PER_ROW), (auto,))
+        return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
 
 def _present_language() -> str:

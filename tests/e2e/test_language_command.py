@@ -27,7 +27,7 @@ async def test_language_shows_the_languages_by_their_own_names_with_the_present_
         await telegram.wait_for(lambda: texts(telegram))
         assert texts(telegram)[0].startswith("I speak Deutsch")
         assert labels(telegram)[: len(LANGUAGES)] == OWN_NAMES
-        assert labels(telegram)[-1].startswith("✓ ")  # as the program is set
+        assert labels(telegram)[len(LANGUAGES)] == "✓ As my app is set"
 
 
 async def test_a_press_changes_the_language_in_place_and_the_way_back_is_the_programs_own(
