@@ -22,6 +22,7 @@ from bot.chat.memory_queries import MemoryQueries
 from bot.chat.preference_commands import PreferenceCommands
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
+from bot.chat.settings_command import SettingsCommand
 from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
 from bot.chat.zone_commands import ZoneCommands
 from bot.cli.start import DATABASE_NAME
@@ -187,7 +188,7 @@ def _assemble(
     meaning: MeaningReport,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, tell = settings.memory_enabled, settings.memory_notices
+    enabled, tells = settings.memory_enabled, memory.notices_of.tells
     model, offered = talking.model, talking.tools
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
@@ -218,14 +219,13 @@ def _assemble(
         Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
     )
-    notices = memory.notices if tell else None
     languages = Languages(memory.preferences)
-    background = BackgroundConsolidation(consolidation, notices, languages, talking.quiet)
+    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet)
     weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
-    schedule = WeeklySchedule(memory.weekly, memory.jobs, notices, languages, clock, weekly)
+    schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
-    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, clock) if enabled and tell else None)
+    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, tells, clock) if enabled else None)
     stack.push_async_callback(reminding.close)
 
     recall_only = RecallOnly(memory.recall) if enabled and not settings.has_endpoint else None
@@ -233,7 +233,7 @@ def _assemble(
     pipeline = Pipeline(
         [
             InputSanitizing(reader),
-            AutoCapture(memory.long_term, memory.learning, enabled=enabled, tell=tell),
+            AutoCapture(memory.long_term, memory.learning, enabled=enabled, tells=tells),
             AutoCompaction(memory.sessions, compaction, model, background.compacted),
             ContextBuilding(memory.sessions, builder),
             ToolLoop(model, toolbox, turn_limits, recall_only, clock),
@@ -260,11 +260,13 @@ def _assemble(
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)
     taking = ExportCommand(memory.portable, memory.forgetting, clock, memory.zone_of)
-    preferring = PreferenceCommands(memory.preferences)
+    preferring = PreferenceCommands(memory.preferences, memory.notices_of)
     zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
     groups = (conversation, looking, changing, taking, asked, preferring, zones, letting_in)
+    known = {command.name for group in groups for command in group.commands()}
+    all_of_it = SettingsCommand(memory.preferences, memory.zone_of, memory.notices_of, known, clock)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
-    commands = command_table((command for group in groups for command in group.commands()), hello)
+    commands = command_table((command for group in (all_of_it, *groups) for command in group.commands()), hello)
     return App(
         settings=settings,
         clock=clock,

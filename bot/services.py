@@ -41,7 +41,7 @@ from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.moving import Moving
 from memory.service.notices import PendingNotices
-from memory.service.preferences import PreferenceStore, Zones
+from memory.service.preferences import Notices, NoticesOf, PreferenceStore, Zones
 from memory.service.pruning import Pruning
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.reinforcement import Reinforcement
@@ -96,6 +96,7 @@ class MemoryServices:
     preferences: PreferenceStore
     zone_of: ZoneOf
     moving: Moving
+    notices_of: NoticesOf
 
 
 def memory_services(
@@ -108,6 +109,11 @@ def memory_services(
     """The services over an open database, as the settings have them. models: what compares meanings."""
     preferences = PreferenceStore(database)
     zone_of = Zones(preferences, settings.zone)
+    notices_of = NoticesOf(preferences, Notices.ON if settings.memory_notices else Notices.OFF)
+
+    def introduces(session_id: str) -> bool:
+        return notices_of.tells(session_id) and not zone_of.has_chosen(session_id)
+
     search = Search(database)
     decay = decay_of(settings)
     files = MarkdownFiles(
@@ -117,7 +123,7 @@ def memory_services(
         max_memory_size=settings.memory_max_size,
     )
     ledger = Ledger(database, files, clock, zone_of)
-    reminders = Reminders(database, clock, zone_of, zone_of.has_chosen)
+    reminders = Reminders(database, clock, zone_of, introduces)
     vectors = Vectors(database)
     traces = Traces(database)
     forgetting = Forgetting(database, files, traces)
@@ -152,7 +158,7 @@ def memory_services(
         traces=traces,
         private_talks=PrivateTalks(database, traces),
         portable=Portable(database, settings.mneme_data_dir / "memory"),
-        notices=PendingNotices(database, clock),
+        notices=PendingNotices(database, clock, notices_of.tells),
         jobs=JobLog(database),
         endpoints=EndpointStore(database, clock),
         pruning=Pruning(database, clock),
@@ -164,6 +170,7 @@ def memory_services(
         preferences=preferences,
         zone_of=zone_of,
         moving=Moving(database, files, preferences, clock),
+        notices_of=notices_of,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, RunAgain, WrongArgument
+from bot.chat.settings_command import all_settings
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, rows_of
 from memory.errors import StoreError
@@ -117,7 +118,7 @@ class ConversationCommands:
             "said now, and set no reminders; /new ends it and deletes all of it here. What Telegram and the model's "
             "provider keep is not in my hands."
         )
-        return Answer(text, ((Button(_("End and delete it"), "/new"),),))
+        return Answer(text, ((Button(_("End and delete it"), "/new"),), (all_settings(),)))
 
     async def compact(self, call: CommandCall) -> str:
         """/compact [N]"""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
+from bot.chat.settings_command import all_settings
 from bot.chat.zone_names import zone_at, zones_called
 from config.texts import N_, _
 from memory.buttons import PLACE, Button, in_rows
@@ -44,19 +45,22 @@ class ZoneCommands:
                 "city: /timezone Kyiv.",
                 **self._now(self._zone_of(call.session.id)),
             )
-            return Answer(text, ((Button(_("Share my location"), f"/timezone {PLACE}", minutes=PLACE_MINUTES),),))
+            share = Button(_("Share my location"), f"/timezone {PLACE}", minutes=PLACE_MINUTES)
+            return Answer(text, ((share,), (all_settings(),)))
         if _PLACE.fullmatch(call.argument):
             zone = await zone_at(call.argument)
             if zone is None:
                 raise WrongArgument(_("I don't know which zone that is: name a city, such as /timezone Kyiv."))
-            return await self._set(call, zone)
+            return await self._set(call, zone)  # without buttons, so that the one for the location goes
         zones = await zones_called(call.argument)
         if len(zones) == 1:
-            return await self._set(call, zones[0])
+            return Answer(await self._set(call, zones[0]), ((all_settings(),),))
         if not zones or len(zones) > MOST_OFFERED:
             raise WrongArgument(_not_one(call.argument[:40], len(zones)))
         choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
-        return Answer(_("Which one: {zones}?", zones=", ".join(zones)), in_rows(choice, ZONES_PER_ROW))
+        return Answer(
+            _("Which one: {zones}?", zones=", ".join(zones)), (*in_rows(choice, ZONES_PER_ROW), (all_settings(),))
+        )
 
     async def _set(self, call: CommandCall, zone: str) -> str:
         await self._preferences.change(call.session.address.owner, zone=zone)

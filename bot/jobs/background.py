@@ -49,13 +49,13 @@ class Ended:
 class BackgroundConsolidation:
     """Consolidates what is due, also what an earlier run left.
 
-    notices: where the users are told with their next reply what was learned; None: nobody is told.
+    notices: where the users are told with their next reply what was learned.
     """
 
     def __init__(
         self,
         consolidation: ConsolidationService,
-        notices: PendingNotices | None,
+        notices: PendingNotices,
         languages: Languages,
         quiet: Quiet,
     ) -> None:
@@ -86,7 +86,7 @@ class BackgroundConsolidation:
         due = await self._consolidation.mark_current_due(session)
         done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
         messages = await self._consolidation.end_conversation(session)
-        learned = done.told if done is not None and self._notices is not None else []
+        learned = done.told if done is not None and self._notices.tells(session.id) else []
         return Ended(messages, tuple(learned), goes_on)
 
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
@@ -163,7 +163,7 @@ class BackgroundConsolidation:
                 log.debug("consolidation_postponed", conversation=conversation_id)
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
-        if done is not None and self._notices is not None:
+        if done is not None:
             # in the language of the chat that it is the memory of; of a shared one nobody chose any
             with speaking(await self._languages.of_chat(owner)):
                 await self._notices.add(owner, *done.told)

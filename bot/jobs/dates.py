@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from memory.clock import Clock
@@ -18,11 +19,15 @@ EVERY = timedelta(hours=23)
 
 
 class DateOffers:
-    """Looks once a day, however often the program is started, for dates that a reminder may be offered for."""
+    """Looks once a day, however often the program is started, for dates that a reminder may be offered for.
 
-    def __init__(self, near: NearDates, jobs: JobLog, clock: Clock) -> None:
+    wanted: whether a session is offered anything.
+    """
+
+    def __init__(self, near: NearDates, jobs: JobLog, wanted: Callable[[str], bool], clock: Clock) -> None:
         self._near = near
         self._jobs = jobs
+        self._wanted = wanted
         self._clock = clock
         self._looked_at: datetime | None = None
 
@@ -33,7 +38,7 @@ class DateOffers:
         self._looked_at = before
         if before is not None and before <= now < before + EVERY:
             return False
-        await self._near.offer()
+        await self._near.offer(self._wanted)
         await self._jobs.mark(DATES, now)
         self._looked_at = now
         return True

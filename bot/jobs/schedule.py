@@ -52,14 +52,14 @@ class WeeklyHour:
 class WeeklySchedule:
     """Runs the weekly consolidation at its hour, or at the start after a downtime.
 
-    notices: where the owners are told what it did; None: nobody is told.
+    notices: where the owners are told what it did.
     """
 
     def __init__(
         self,
         weekly: WeeklyConsolidation,
         jobs: JobLog,
-        notices: PendingNotices | None,
+        notices: PendingNotices,
         languages: Languages,
         clock: Clock,
         at: WeeklyHour,
@@ -138,7 +138,7 @@ class WeeklySchedule:
             try:
                 done = await self._weekly.run(owner)
                 with speaking(await self._languages.of_chat(owner)):
-                    if done.summary and self._notices is not None:
+                    if done.summary:
                         await self._notices.add(owner, QuietLine(done.summary))
             except Exception:
                 # the next week tries again; the others need not go without

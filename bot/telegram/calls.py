@@ -71,15 +71,18 @@ async def send_part(
     part: Part,
     reply_to: str | None = None,
     markup: Markup = None,
+    *,
+    silent: bool = False,
 ) -> str:
-    """Send one part of a reply, a message or a file; its id. Raises SendFailed."""
+    """Send one part of a reply, a message or a file; its id. Raises SendFailed. silent: without a sound."""
     if isinstance(part, Chunk):
-        return await send_chunk(bot, address, part, reply_to, markup)
+        return await send_chunk(bot, address, part, reply_to, markup, silent=silent)
 
     async def send(caption: Chunk) -> str:
         message = await bot.send_document(
             chat_of(address),
             InputFile(part.content, filename=part.name),
+            disable_notification=silent or None,
             caption=caption.text or None,
             caption_entities=caption.entities,
             message_thread_id=thread_of(address),
@@ -105,6 +108,8 @@ async def send_chunk(
     chunk: Chunk,
     reply_to: str | None = None,
     markup: Markup = None,
+    *,
+    silent: bool = False,
 ) -> str:
     """Send one message; its id. Plain text where Telegram can't parse the entities. Raises SendFailed."""
 
@@ -113,6 +118,7 @@ async def send_chunk(
             chat_of(address),
             what.text,
             entities=what.entities,
+            disable_notification=silent or None,
             message_thread_id=thread_of(address),
             reply_parameters=_reply(reply_to),
             reply_markup=markup,

@@ -172,7 +172,7 @@ class Door:
             with speaking(await self._languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
-            await self._outbox.answer(address.session_id, text, keyboard=(row,))
+            await self._outbox.answer(address.session_id, text, keyboard=(row,), unasked=True)
 
     async def _owners(self) -> list[int]:
         """Whom to tell what concerns the whole bot."""

@@ -70,6 +70,7 @@ class OutboxSender:
         keyboard: Keyboard = (),
         asker: str | None = None,
         document: Document | None = None,
+        unasked: bool = False,
     ) -> None:
         """Send a text that belongs to no turn, and finish the updates that it answers (see Mailbox.answer)."""
         await self._mailbox.answer(
@@ -81,6 +82,7 @@ class OutboxSender:
             keyboard=keyboard,
             asker=asker,
             document=document,
+            unasked=unasked,
         )
         # with what waits before it in the same chat
         self._turnstile.hurry(session_id)
@@ -206,4 +208,5 @@ class OutboxSender:
             else:
                 return item.preview_id
         markup = new_markup_of(item.keyboard, chat, after_place=item.after_place) if is_last else None
-        return await send_part(self._bot, address, part, item.reply_to if number == 0 else None, markup)
+        reply_to = item.reply_to if number == 0 else None
+        return await send_part(self._bot, address, part, reply_to, markup, silent=item.silent)

@@ -20,6 +20,8 @@ from memory.reminders.wording import day_of
 from memory.store.entry_rows import LIVE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memory.reminders.reminders import Reminders
     from memory.reminders.wording import LanguageOf
     from memory.store.database import Database, Row
@@ -101,8 +103,8 @@ class NearDates:
         self._language_of = language_of
         self._clock = clock
 
-    async def offer(self) -> int:
-        """Offer what there is to offer now; how many."""
+    async def offer(self, wanted: Callable[[str], bool] = lambda _: True) -> int:
+        """Offer what there is to offer now; how many. wanted: whether a session is offered anything."""
         # of those who can be told somewhere, and whose words it is
         rows = await self._database.rows(
             "SELECT e.id, e.content, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"
@@ -115,7 +117,7 @@ class NearDates:
         near = await asyncio.to_thread(lambda: [found for row in rows if (found := self._near(row)) is not None])
         offered: set[str] = set()
         for one in sorted(near, key=lambda one: one.wish.at):
-            if one.owner not in offered:
+            if one.owner not in offered and wanted(one.session_id):
                 offered.add(one.owner)
                 await self._offer(one)
         return len(offered)

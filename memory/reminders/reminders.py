@@ -69,16 +69,17 @@ class Offer:
 class Reminders:
     """What is to be told to whom at what hour.
 
-    zone_of: of the clock that hours without one are on, in a session; has_chosen: whether that was chosen there.
+    zone_of: of the clock that hours without one are on, in a session; introduces: whether who sets
+    their first one in a session is told on which clock it is.
     """
 
     def __init__(
-        self, database: Database, clock: Clock, zone_of: ZoneOf, has_chosen: Callable[[str], bool] = lambda _: True
+        self, database: Database, clock: Clock, zone_of: ZoneOf, introduces: Callable[[str], bool] = lambda _: False
     ) -> None:
         self._database = database
         self._clock = clock
         self.zone_of = zone_of
-        self._has_chosen = has_chosen
+        self._introduces = introduces
 
     def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
         """What a model asks for in a session. Raises MemoryRefused in a sentence that says what to write instead."""
@@ -87,7 +88,7 @@ class Reminders:
     async def set(self, owner: str, session_id: str, wish: Wish, language: str = SOURCE) -> Reminder:
         """Keep a reminder. Raises MemoryRefused where there are too many.
 
-        With the first one the owner is told, in `language`, on which clock it is, unless they have chosen it.
+        With the first one the owner is told, in `language`, on which clock it is, where that is wanted.
         """
         return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
 
@@ -133,7 +134,7 @@ class Reminders:
                 with speaking(offer.language):
                     asked = _asked(wish, offer, added)
                 await keep_notice(connection, number, asked, now_text(self._clock))
-            elif not self._has_chosen(session_id) and await _is_first(connection, number):
+            elif self._introduces(session_id) and await _is_first(connection, number):
                 with speaking(language):
                     told = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, told, now_text(self._clock))

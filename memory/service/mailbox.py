@@ -10,6 +10,7 @@ from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.service.buttons import Buttons
+from memory.service.preferences import chat_of
 from memory.store.button_rows import AFTER_PLACE, PLACED, place_buttons, placed
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class InboxItem:
 class OutboxItem:
     """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
 
-    has_document: a file goes with it. after_place: the reply before it has asked where the person is.
+    has_document: a file goes with it. after_place: the reply before it has asked where the person is. silent: it comes
+    without a sound.
     """
 
     id: int
@@ -61,6 +63,7 @@ class OutboxItem:
     keyboard: PlacedKeyboard = ()
     has_document: bool = False
     after_place: bool = False
+    silent: bool = False
 
 
 class Mailbox:
@@ -197,26 +200,24 @@ class Mailbox:
         keyboard: Keyboard = (),
         asker: str | None = None,
         document: Document | None = None,
+        unasked: bool = False,
     ) -> None:
         """Put a text that belongs to no turn into the outbox, and finish the updates that it answers.
 
-        replaces: the message that it takes the place of. asker: who alone may press its buttons.
+        replaces: the message that it takes the place of. asker: who alone may press its buttons. unasked: it answers
+        nobody, so it comes without a sound where the chat wants that.
         """
         answered = [(i,) for i in inbox_ids]
         async with self._database.transaction(first=True) as connection:
             await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", answered)
             reply = await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, private)"
-                " VALUES (?, ?, ?, ?, ?, ?, ? AND coalesce((SELECT private FROM sessions WHERE id = ?), 0))",
+                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, private, silent)"
+                " VALUES (?, ?, ?, ?, ?, ?, ? AND coalesce((SELECT private FROM sessions WHERE id = ?), 0),"
+                " ? AND EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off')))",
                 (
-                    self._channel,
-                    session_id,
-                    text,
-                    reply_to,
-                    replaces,
-                    now_text(self._clock),
-                    bool(answered),
-                    session_id,
+                    *(self._channel, session_id, text, reply_to, replaces, now_text(self._clock)),
+                    *(bool(answered), session_id),
+                    *(unasked, chat_of(session_id)),
                 ),
             )
             if keyboard:
@@ -291,4 +292,5 @@ def _outbox_item(row: Row) -> OutboxItem:
         keyboard=placed(row["keyboard"]),
         has_document=bool(row["has_document"]),
         after_place=bool(row["after_place"]),
+        silent=bool(row["silent"]),
     )

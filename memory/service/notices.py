@@ -11,6 +11,8 @@ from memory.store.entry_rows import owner_number
 from memory.store.notice_rows import keep_notice, keyboard_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memory.store.database import Database
 
 MOST_TOLD = 5
@@ -26,15 +28,16 @@ class Notice:
 
 
 class PendingNotices:
-    """What is to be told; it survives a restart."""
+    """What is to be told unasked; it survives a restart. tells: whether an owner wants to be."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, tells: Callable[[str], bool] = lambda _: True) -> None:
         self._database = database
         self._clock = clock
+        self.tells = tells
 
     async def add(self, owner: str, *lines: QuietLine) -> None:
-        """Tell the lines with the next reply in any chat of an owner."""
-        if not lines:
+        """Tell the lines with the next reply in any chat of an owner who wants to be told."""
+        if not lines or not self.tells(owner):
             return
         now = now_text(self._clock)
         async with self._database.transaction() as connection:

@@ -23,7 +23,7 @@ class Notices(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a chat has chosen; None and ON: nothing yet.
+    """What a chat has chosen; None: nothing yet.
 
     language: the code of the language that was asked for; client_language: of the one that the person's program is set
     to. zone: an IANA name. model: the name of a configured one.
@@ -32,7 +32,7 @@ class Preferences:
     language: str | None = None
     client_language: str | None = None
     zone: str | None = None
-    notices: Notices = Notices.ON
+    notices: Notices | None = None
     model: str | None = None
 
 
@@ -101,7 +101,7 @@ class Zones:
         return self._chosen(whose) is not None
 
     def _chosen(self, whose: str) -> str | None:
-        return self._preferences.known(":".join(whose.split(":")[:2])).zone  # without the topic
+        return self._preferences.known(chat_of(whose)).zone
 
     def __call__(self, whose: str) -> ZoneInfo:
         """The zone of a chat, by its name or that of its session or owner."""
@@ -112,6 +112,27 @@ class Zones:
             return self._default
 
 
+class NoticesOf:
+    """Tells what a chat is told that it did not ask for: what was chosen there, else what the settings say."""
+
+    def __init__(self, preferences: PreferenceStore, default: Notices) -> None:
+        self._preferences = preferences
+        self._default = default
+
+    def __call__(self, whose: str) -> Notices:
+        """What a chat wants, by its name or that of its session or owner."""
+        return self._preferences.known(chat_of(whose)).notices or self._default
+
+    def tells(self, whose: str) -> bool:
+        """Whether a chat is told anything that it did not ask for."""
+        return self(whose) is not Notices.OFF
+
+
+def chat_of(whose: str) -> str:
+    """The chat of a session or an owner: `telegram:-100:7` is a topic of `telegram:-100`."""
+    return ":".join(whose.split(":")[:2])
+
+
 def _preferences_of(row: Row) -> Preferences:
     kept = {name: row[name] for name in _NAMES}
-    return Preferences(**kept | {"notices": Notices(kept["notices"])})
+    return Preferences(**kept | {"notices": Notices(kept["notices"]) if kept["notices"] else None})

@@ -762,6 +762,28 @@ PRIVATE: Migration = (
     """,
 )
 
+NOTICES: Migration = (
+    # what nobody chose is by the settings
+    "ALTER TABLE preferences RENAME TO former_preferences",
+    """
+    CREATE TABLE preferences (
+        chat TEXT PRIMARY KEY,
+        language TEXT,
+        client_language TEXT,
+        zone TEXT,
+        notices TEXT CHECK (notices IN ('on', 'quiet', 'off')),
+        model TEXT
+    )
+    """,
+    """
+    INSERT INTO preferences (chat, language, client_language, zone, notices, model)
+        SELECT chat, language, client_language, zone, notices, model FROM former_preferences
+    """,
+    "DROP TABLE former_preferences",
+    # whether a reply comes without a sound
+    "ALTER TABLE outbox ADD COLUMN silent INTEGER NOT NULL DEFAULT 0",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -793,4 +815,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     MOVES,
     TRACES,
     PRIVATE,
+    NOTICES,
 )

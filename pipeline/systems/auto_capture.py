@@ -15,6 +15,8 @@ from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memory.files.long_term import LongTermMemory
     from memory.learning.learning import Learning
     from memory.store.entry import Entry
@@ -49,16 +51,18 @@ class AutoCapture:
     """Captures from the words that the user typed; forwarded and attached text never writes memory.
 
     An explicit request goes to MEMORY.md. Preferences, rules, constraints and corrections become memories; a
-    correction takes the place of what it corrects where that is clear.
+    correction takes the place of what it corrects where that is clear. tells: whether a session is told of it.
     """
 
     name = "AutoCapture"
 
-    def __init__(self, memory: LongTermMemory, learning: Learning, *, enabled: bool, tell: bool) -> None:
+    def __init__(
+        self, memory: LongTermMemory, learning: Learning, *, enabled: bool, tells: Callable[[str], bool]
+    ) -> None:
         self._memory = memory
         self._learning = learning
         self._enabled = enabled
-        self._tell = tell
+        self._tells = tells
 
     async def process(self, turn: Turn) -> None:
         """Capture, and say so in quiet lines under the reply."""
@@ -80,7 +84,7 @@ class AutoCapture:
                     told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:
                     told = QuietLine(_("Not noted: {why}", why=error))
-                if told and self._tell:
+                if told and self._tells(turn.session.id):
                     turn.notices.append(told)
 
     async def _note(self, turn: Turn, what: str) -> None:

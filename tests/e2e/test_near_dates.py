@@ -94,7 +94,7 @@ async def test_dates_are_looked_for_once_a_day_also_over_a_restart(start: OpenAp
 
     async with start() as app:
         memory = memory_of(app)
-        offers = [DateOffers(memory.near_dates, memory.jobs, clock) for _ in range(2)]
+        offers = [DateOffers(memory.near_dates, memory.jobs, memory.notices_of.tells, clock) for _ in range(2)]
         assert [await offers[0].run_if_due() for _ in range(3)] == [True, False, False]
         assert not await offers[1].run_if_due()
         clock.forward(days=1)

@@ -101,7 +101,7 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
     async with serve() as app:
         telegram.user_says("/timezone Deutschland", chat_id=ANN)
         await said(telegram, "Which one")
-        assert labels(telegram) == ["Europe/Berlin", "Europe/Busingen"]
+        assert labels(telegram)[:2] == ["Europe/Berlin", "Europe/Busingen"]
         press(telegram, "Europe/Berlin")
         await said(telegram, "Hours are those of Europe/Berlin")
         assert len(texts(telegram)) == 1

@@ -1,0 +1,101 @@
+"""/notices: what a chat is told that it did not ask for, with a sound, without one, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.log.sessions import Address
+from memory.store.entry import Kind, NewEntry
+from tests.support.fakes import Person
+from tests.support.reminding import CHAT, is_set, memory_of
+from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenApp
+    from tests.support.fakes import FakeClock
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+NOTED = "Noted as a preference"
+
+
+def silent(telegram: BotApiServer, text: str) -> bool:
+    """Whether the message with that text came without a sound."""
+    (call,) = [one for one in telegram.calls_to("sendMessage") if text in str(one.params["text"])]
+    return bool(call.params.get("disable_notification"))
+
+
+async def test_notices_shows_what_holds_and_is_changed_in_place(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("/notices", chat_id=ANN)
+        await telegram.wait_for(lambda: labels(telegram))
+        assert labels(telegram)[:3] == ["✓ On", "Quiet", "Off"]
+        press(telegram, "Off")
+        await telegram.wait_for(lambda: labels(telegram)[:3] == ["On", "Quiet", "✓ Off"])
+        assert len(texts(telegram)) == 1
+        assert "Notices are off" in texts(telegram)[0]
+
+
+async def test_off_is_no_quiet_line_in_that_chat_and_in_no_other(start: OpenApp) -> None:
+    async with start() as app:
+        person, other = Person(app), Person(app, Address("console", "other"))
+        await person.says("/notices off")
+        assert NOTED not in await person.says("I prefer tea in the morning.")
+        assert NOTED in await other.says("I prefer tea in the morning.")
+        assert "tea in the morning" in await person.says("/memory preference 1")
+        await person.says("/notices quiet")
+        assert NOTED in await person.says("I prefer coffee in the evening.")
+
+
+async def test_what_the_settings_say_holds_where_nothing_was_chosen(start: OpenApp) -> None:
+    async with start(memory_notices=False) as app:
+        person = Person(app)
+        assert "Notices are **off**" in await person.says("/notices")
+        assert NOTED not in await person.says("I prefer tea in the morning.")
+        await person.says("/notices on")
+        assert NOTED in await person.says("I prefer coffee in the evening.")
+    async with start(memory_notices=False) as app:
+        assert "Notices are **on**" in await Person(app).says("/notices")
+
+
+async def test_off_offers_nothing_and_what_was_asked_for_is_told(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock, reminded_often: None
+) -> None:
+    async with serve() as app:
+        telegram.user_says("/notices off", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram))
+        memory = memory_of(app)
+        await memory.preferences.load()
+        await memory.entries.add(CHAT, NewEntry("Ann's birthday is 14 February", kind=Kind.FACT))
+        assert await memory.near_dates.offer(memory.notices_of.tells) == 0
+        await is_set(app, "tea", "2026-02-07T13:00")
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: any("tea" in text for text in texts(telegram)))
+        assert not silent(telegram, "tea")
+
+
+@pytest.mark.parametrize("chosen", ["on", "quiet"])
+async def test_what_comes_unasked_is_silent_where_that_was_chosen(
+    serve: Serve, telegram: BotApiServer, chosen: str
+) -> None:
+    async with serve():
+        telegram.user_says(f"/notices {chosen}", chat_id=ANN)
+        await telegram.wait_for(lambda: texts(telegram))
+        telegram.user_says("Hello?", chat_id=STRANGER, first_name="Bob")
+        await telegram.wait_for(lambda: any("wants in" in text for text in texts(telegram)))
+        assert silent(telegram, "wants in") is (chosen == "quiet")
+        assert not silent(telegram, "Notices are")
+
+
+async def test_in_a_group_notices_are_for_who_looks_after_it(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        telegram.user_says("/notices off", chat_id=GROUP, user_id=4004, chat_type="supergroup")
+        await telegram.wait_for(lambda: texts(telegram, GROUP))
+        assert "for its administrators" in texts(telegram, GROUP)[0]
+
+
+async def test_another_word_is_no_choice(start: OpenApp) -> None:
+    async with start() as app:
+        assert await Person(app).says("/notices loud") == "/notices takes on, quiet or off."

@@ -1,0 +1,80 @@
+"""/settings: one message that tells what holds for a chat, and changes it by buttons in place."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tests.support.serving import ANN, GROUP, labels, press, texts
+
+if TYPE_CHECKING:
+    from tests.support.fakes import Person
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+
+def shows(telegram: BotApiServer, label: str) -> bool:
+    return label in labels(telegram)
+
+
+async def test_settings_tells_what_holds_with_the_command_that_changes_it(person: Person) -> None:
+    await person.says("/timezone kyiv")
+    await person.says("/notices quiet")
+    shown = await person.says("/settings")
+    for line in (
+        "- Language: **English**, as your app is set. /language",
+        "- Time zone: **Europe/Kyiv**, where it is Saturday, 7 February 2026, 14:15. /timezone",
+        "- Notices: **Quiet**. /notices",
+        "- This talk is kept. /private",
+    ):
+        assert line in shown.splitlines()
+
+
+async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        telegram.user_says("/settings", chat_id=ANN)
+        await telegram.wait_for(lambda: "Language" in labels(telegram))
+        for button, inside in (("Language", "Deutsch"), ("Time zone", "Share my location"), ("Notices", "Quiet")):
+            press(telegram, button)
+            await telegram.wait_for(partial(shows, telegram, inside))
+            press(telegram, "All settings")
+            await telegram.wait_for(lambda: "Language" in labels(telegram))
+        press(telegram, "Notices")
+        await telegram.wait_for(lambda: "Off" in labels(telegram))
+        press(telegram, "Off")
+        await telegram.wait_for(lambda: "✓ Off" in labels(telegram))
+        press(telegram, "All settings")
+        await telegram.wait_for(lambda: "Notices: Off." in texts(telegram)[0])
+        assert len(texts(telegram)) == 1
+        assert app.commands["settings"].listed
+
+
+async def test_the_location_is_asked_for_in_a_message_of_its_own(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("/settings", chat_id=ANN)
+        await telegram.wait_for(lambda: "Time zone" in labels(telegram))
+        press(telegram, "Time zone")
+        await telegram.wait_for(lambda: "Share my location" in labels(telegram))
+        press(telegram, "Share my location")
+        await telegram.wait_for(lambda: telegram.keyboard(ANN) == ["Share my location"])
+        telegram.user_says(chat_id=ANN, fields={"location": {"latitude": 35.68, "longitude": 139.69}})
+        await telegram.wait_for(lambda: any("Asia/Tokyo" in text for text in texts(telegram)))
+        assert telegram.keyboard(ANN) == []
+
+
+async def test_a_private_talk_is_begun_from_there_and_shown(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("/settings", chat_id=ANN)
+        await telegram.wait_for(lambda: "Begin a private talk" in labels(telegram))
+        press(telegram, "Begin a private talk")
+        await telegram.wait_for(lambda: "All settings" in labels(telegram))
+        press(telegram, "All settings")
+        await telegram.wait_for(lambda: "This talk is private. /private" in texts(telegram)[0])
+        assert "Begin a private talk" not in labels(telegram)
+
+
+async def test_in_a_group_settings_are_for_who_looks_after_it(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        telegram.user_says("/settings", chat_id=GROUP, user_id=4004, chat_type="supergroup")
+        await telegram.wait_for(lambda: texts(telegram, GROUP))
+        assert "for its administrators" in texts(telegram, GROUP)[0]
