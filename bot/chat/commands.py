@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(
 _NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
 
 
-GUARDED = frozenset(("memory", "confirm", "forget", "undo", "export", "private", "language", "timezone"))
+GUARDED = frozenset(("memory", "confirm", "forget", "undo", "export", "private", "language", "timezone", "model"))
 """Commands on what a whole group has said, or on what holds for it: there for its administrators and the owner."""
 
 
