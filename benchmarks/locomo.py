@@ -64,7 +64,7 @@ class Asking:
             STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, in_utc
         )
 
-    async def _budget(self, _owner: str) -> Budget:
+    async def _budget(self, _owner: str, _model: object = None) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)
 
     async def relevant(self, session: Session, message: str) -> str:

@@ -19,6 +19,7 @@ from bot.chat.lanes import Lanes
 from bot.chat.languages import Languages
 from bot.chat.memory_commands import MemoryCommands
 from bot.chat.memory_queries import MemoryQueries
+from bot.chat.model_command import ModelCommand
 from bot.chat.preference_commands import PreferenceCommands
 from bot.chat.reminder_commands import ReminderCommands
 from bot.chat.session_runner import SessionRunner
@@ -57,6 +58,7 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.text.tokens import TokenCounter
 from pipeline.lightrag import LightRag
+from pipeline.models.choice import ModelChoice
 from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.routing import Meter, ModelRouter
 from pipeline.models.summarizer import ModelSummarizer
@@ -108,6 +110,7 @@ class App:
     sessions: SessionService
     turns: TurnLog
     model: ChatModel
+    models: ModelChoice
     commands: dict[str, Command]
     lanes: Lanes
     languages: Languages
@@ -190,16 +193,17 @@ def _assemble(
 ) -> App:
     enabled, tells = settings.memory_enabled, memory.notices_of.tells
     model, offered = talking.model, talking.tools
+    models = ModelChoice(model, talking.others, memory.preferences)
     style = talking.style if enabled else without_memory(talking.style)
     effects = Effects(memory.database)
 
-    async def budget(owner: str) -> Budget:
+    async def budget(owner: str, talks: ChatModel) -> Budget:
         # who has sent no media pays for no tools over them
         with_media = await memory.media.has_any(owner)
         specs = tuple(spec for spec in toolbox.specs if with_media or spec.name not in MEDIA_TOOLS)
-        return Budget(model.name, model.window, counter, style.identity, specs)
+        return Budget(talks.name, talks.window, counter, style.identity, specs)
 
-    reader, sources = media_reader(settings, memory.media, model, budget, stack)
+    reader, sources = media_reader(settings, memory.media, budget, stack)
     tools = [*(_tools(memory) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
     graph = _graph(settings, stack)
@@ -232,11 +236,11 @@ def _assemble(
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(reader),
+            InputSanitizing(reader, models),
             AutoCapture(memory.long_term, memory.learning, enabled=enabled, tells=tells),
-            AutoCompaction(memory.sessions, compaction, model, background.compacted),
+            AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(model, toolbox, turn_limits, recall_only, clock),
+            ToolLoop(toolbox, turn_limits, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, meaning.wake),
@@ -248,7 +252,7 @@ def _assemble(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
     status = Status(
-        ConversationReport(memory.sessions, builder, compaction, model),
+        ConversationReport(memory.sessions, builder, compaction, models),
         SpendingReport(usage),
         memory_report,
         meaning,
@@ -262,7 +266,8 @@ def _assemble(
     taking = ExportCommand(memory.portable, memory.forgetting, clock, memory.zone_of)
     preferring = PreferenceCommands(memory.preferences, memory.notices_of)
     zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
-    groups = (conversation, looking, changing, taking, asked, preferring, zones, letting_in)
+    talks = ModelCommand(models, usage.price_of)
+    groups = (conversation, talks, looking, changing, taking, asked, preferring, zones, letting_in)
     known = {command.name for group in groups for command in group.commands()}
     all_of_it = SettingsCommand(memory.preferences, memory.zone_of, memory.notices_of, known, clock)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
@@ -274,6 +279,7 @@ def _assemble(
         sessions=memory.sessions,
         turns=memory.turns,
         model=model,
+        models=models,
         commands=commands,
         lanes=lanes,
         languages=languages,

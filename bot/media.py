@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from memory.media.media import MediaStore
     from pipeline.endpoint.known_endpoint import Endpoint
-    from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import BudgetOf
 
 
 def media_reader(
     settings: Settings,
     store: MediaStore,
-    model: ChatModel,
     budget: BudgetOf,
     stack: contextlib.AsyncExitStack,
 ) -> tuple[MediaReader, MediaSources]:
@@ -30,7 +28,7 @@ def media_reader(
     sources = MediaSources()
     transcriber = Transcriber(settings.llm_transcription_model, _hearing(settings), settings.llm_timeout)
     stack.push_async_callback(transcriber.close)
-    return MediaReader(store, sources, model, transcriber, budget), sources
+    return MediaReader(store, sources, transcriber, budget), sources
 
 
 def _hearing(settings: Settings) -> Endpoint | None:

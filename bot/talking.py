@@ -42,10 +42,12 @@ PART_OF_WINDOW = 0.3
 class Talking:
     """The model that talks, and what is particular about it. tools None: it can handle all of them.
 
+    others: those that can be chosen to talk in its place.
     contract: what it is asked for when a conversation is made memory of.
     """
 
     model: ChatModel
+    others: tuple[ChatModel, ...]
     quiet: Quiet
     style: PromptStyle
     tools: Collection[str] | None
@@ -99,6 +101,7 @@ def models_of(
         balanced=model(name, Tier.BALANCED),
         fast=model(settings.llm_fast_model or name, Tier.FAST),
         fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
+        others=tuple(model(other, Tier.BALANCED) for other in settings.llm_models if other != name),
     )
 
 
@@ -119,9 +122,9 @@ def talking_of(settings: Settings, catalogue: ModelCatalogue, router: ModelRoute
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
     contract = _contract(settings, catalogue, router)
     if settings.has_endpoint:
-        return Talking(router, always_quiet, style, tools, contract)
+        return Talking(router, router.others(), always_quiet, style, tools, contract)
     yielding = YieldingModel(router)
-    return Talking(yielding, yielding.quiet, style, tools, contract)
+    return Talking(yielding, (), yielding.quiet, style, tools, contract)
 
 
 def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:

@@ -71,6 +71,7 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = None
     openai_base_url: HttpUrl | None = None
     llm_model: str | None = None
+    llm_models: Annotated[tuple[str, ...], NoDecode] = ()
     llm_fast_model: str | None = None
     llm_fallback_model: str | None = None
     llm_transcription_model: str | None = None
@@ -135,6 +136,13 @@ class Settings(BaseSettings):
         if not all(_ID.fullmatch(part) for part in parts):
             raise ValueError("numeric ids of users and groups are needed, separated by commas, such as 12345,-100678")
         return frozenset(map(int, parts))
+
+    @field_validator("llm_models", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
 
     @field_validator("telegram_webhook_url")
     @classmethod

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memory.messages import Message
     from memory.retrieval.activation import Activated
     from pipeline.arrival import Arrival, ReplyChannel
+    from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget
 
 
@@ -32,6 +33,7 @@ class Turn:
     stop_requested: bool = False
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
+    model: ChatModel | None = None  # InputSanitizing
     transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
@@ -47,6 +49,12 @@ class Turn:
     reply: str = ""  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
     timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
+
+    @property
+    def talking(self) -> ChatModel:
+        """The model that talks in this turn."""
+        assert self.model is not None, "InputSanitizing gives it"  # noqa: S101  # or ends the turn: the order table
+        return self.model
 
     @property
     def provenance(self) -> Provenance:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory.retrieval.activation import Activation
     from memory.retrieval.activation_log import ActivationLog
     from memory.service.usage import Spent, UsageLog
-    from pipeline.models.model import ChatModel
+    from pipeline.models.choice import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
 
 CENT = 0.01
@@ -54,17 +54,18 @@ class ConversationReport:
     sessions: SessionService
     builder: PromptBuilder
     compaction: CompactionService
-    model: ChatModel
+    models: ModelChoice
 
     async def groups(self, session: Session) -> list[Group]:
         """What there is to say."""
         transcript = await self.sessions.transcript(session.id)
         messages = await self.sessions.message_count(session.id)
         compacted = messages - len(transcript.messages)
-        window = self.model.window.max_input_tokens
-        tokens = await self.builder.stable_tokens(session, transcript)
+        model = await self.models.of(session.address.owner)
+        window = model.window.max_input_tokens
+        tokens = await self.builder.stable_tokens(session, transcript, model)
         rows = [
-            (_("model"), self.model.name),
+            (_("model"), model.name),
             (_("tokens"), _estimate_of(tokens, window)),
             (_("messages"), number(messages)),
         ]
@@ -72,7 +73,7 @@ class ConversationReport:
         share = min(1.0, tokens / max(1, window))
         return [
             Group(_("Context"), tuple(rows), share),
-            self._next_summary(self.compaction.progress(transcript, self.model.name, window)),
+            self._next_summary(self.compaction.progress(transcript, model.name, window)),
         ]
 
     def _next_summary(self, progress: Progress | None) -> Group:

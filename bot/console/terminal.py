@@ -106,10 +106,11 @@ class _Chat:
 
     async def run(self) -> int:
         """Ask and answer; the exit status."""
+        talking = await self._app.models.of(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
             " leaves.",
-            model=self._app.model.name,
+            model=talking.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
         self._app.reminding.start(self._tell_due)

@@ -54,6 +54,7 @@ async def models(patient: Patient) -> list[Finding]:
         "model": settings.llm_model,
         "fast model": settings.llm_fast_model,
         "fallback model": settings.llm_fallback_model,
+        **{f"model {name}": name for name in settings.llm_models},
     }
     named: dict[str, str] = {}
     for part, name in parts.items():

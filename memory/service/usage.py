@@ -52,9 +52,13 @@ class UsageLog:
         self._zone = zone
         self._price_of = price_of
 
+    def price_of(self, model: str) -> Price | None:
+        """What a model costs, as far as is known."""
+        return self._price_of(model) if self._price_of is not None else None
+
     async def record(self, use: TokenUse) -> None:
         """Add one model call, at today's price."""
-        price = self._price_of(use.model) if self._price_of is not None else None
+        price = self.price_of(use.model)
         cost = price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
         await self._database.write(
             "INSERT INTO usage (at, session_id, purpose, model, prompt_tokens, cached_tokens, completion_tokens, cost)"

@@ -102,20 +102,18 @@ class _One:
 class MediaReader:
     """Fetches media, reads, sees and hears them, once each, and tells what came of it.
 
-    budget: makes that of a turn of an owner.
+    budget: makes that of a turn.
     """
 
     def __init__(
         self,
         store: MediaStore,
         sources: MediaSources,
-        model: ChatModel,
         hears: Hears,
         budget: BudgetOf,
     ) -> None:
         self._store = store
         self._sources = sources
-        self._model = model
         self._hears = hears
         self._budget = budget
         self._documents = DocumentReader()
@@ -124,16 +122,16 @@ class MediaReader:
         """What arrivals brought, known by their numbers from now on and not read yet."""
         return [Brought(media, said) for said in arrivals for media in await self._media_of(session, said)]
 
-    async def read(self, owner: str, found: Sequence[Brought], shown: int = 0) -> Read:
-        """Read what was found in arrivals that belong together: one message or the messages of an album.
+    async def read(self, owner: str, found: Sequence[Brought], model: ChatModel, shown: int = 0) -> Read:
+        """Read for `model` what was found in arrivals that belong together: one message or the messages of an album.
 
         shown: how many pictures the turn shows already.
         """
-        budget = await self._budget(owner)
+        budget = await self._budget(owner, model)
         # pictures take no more than half of the window
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - shown)
         own = asyncio.Semaphore(SIDE_BY_SIDE)
-        ones = await asyncio.gather(*(self._one(brought.media, budget, own) for brought in found))
+        ones = await asyncio.gather(*(self._one(brought.media, model, budget, own) for brought in found))
         pictures: list[tuple[_One, Arrival]] = []
         for one, said in zip(ones, (brought.said for brought in found), strict=True):
             if one.refused is None:
@@ -171,10 +169,9 @@ class MediaReader:
         read.refused = list(dict.fromkeys(read.refused))
         return read
 
-    async def image(self, media: Media) -> Image:
-        """A picture that was sent earlier. Raises MediaUnreadable."""
-        if not await self._model.sees():
-            raise MediaUnreadable(blind(self._model.name, media.name))
+    async def image(self, media: Media, model: ChatModel) -> Image:
+        """A picture that was sent earlier, for `model`. Raises MediaUnreadable."""
+        await _require_sight(model, media)
         return image_of(media, await self._sources.fetch(media))
 
     async def _media_of(self, session: Session, said: Arrival) -> list[Media]:
@@ -185,10 +182,10 @@ class MediaReader:
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(self, media: Media, budget: Budget, own: asyncio.Semaphore) -> _One:
+    async def _one(self, media: Media, model: ChatModel, budget: Budget, own: asyncio.Semaphore) -> _One:
         try:
             async with own, asyncio.timeout(SECONDS):
-                return await self._look_at(media, budget)
+                return await self._look_at(media, model, budget)
         except MediaUnreadable as error:
             why = str(error)
         except TimeoutError:
@@ -200,7 +197,7 @@ class MediaReader:
             )
         return _One(media, f"{media.shown}; it could not be read", refused=why)
 
-    async def _look_at(self, media: Media, budget: Budget) -> _One:
+    async def _look_at(self, media: Media, model: ChatModel, budget: Budget) -> _One:
         kind = media.file.kind
         if kind is MediaKind.OTHER:
             raise MediaUnreadable(
@@ -211,11 +208,10 @@ class MediaReader:
         if media.about is not None:
             return await self._told(media, budget)
         if kind is MediaKind.PHOTO:
-            return _One(media, media.shown, await self.image(media))
+            return _One(media, media.shown, await self.image(media, model))
         content = await self._sources.fetch(media)
         if image_type(content) is not None:
-            if not await self._model.sees():
-                raise MediaUnreadable(blind(self._model.name, media.name))
+            await _require_sight(model, media)
             return _One(media, media.shown, image_of(media, content))
         document = await self._documents.read(media.name, content)
         return await self._told(await self._store.learn(media, document.about, document.parts), budget)
@@ -253,6 +249,11 @@ class MediaReader:
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._told(media, budget)
         return _One(media, "".join(part.text for part in parts), heard=True)
+
+
+async def _require_sight(model: ChatModel, media: Media) -> None:
+    if not await model.sees():
+        raise MediaUnreadable(blind(model.name, media.name))
 
 
 def _message(said: Arrival, ones: Sequence[_One], text: str) -> Message:

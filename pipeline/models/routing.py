@@ -33,11 +33,15 @@ class Meter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by their part: fallbacks are tried in order when the first one fails."""
+    """The models by their part: fallbacks are tried in order when the first one fails.
+
+    others: those that can be chosen to talk in the place of `balanced`.
+    """
 
     balanced: ChatModel
     fast: ChatModel
     fallbacks: tuple[ChatModel, ...] = ()
+    others: tuple[ChatModel, ...] = ()
 
 
 class _SharedTime:
@@ -93,15 +97,25 @@ class ModelRouter:
         """Whether the model that talks does."""
         return await self._models.balanced.sees()
 
+    def others(self) -> tuple[ChatModel, ...]:
+        """The models that can be chosen to talk, each with the same fallbacks, limit and meter."""
+        return tuple(_ChosenModel(self, model) for model in self._models.others)
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
-        """Answer with the tier's model, or the first fallback that can.
+        """Answer with the tier's model, or the first fallback that can. Raises as `complete_with` does."""
+        return await self.complete_with(self._models.balanced, request, on_text)
+
+    async def complete_with(
+        self, talking: ChatModel, request: ModelRequest, on_text: OnText | None = None
+    ) -> ModelAnswer:
+        """The same where `talking` is the model that talks.
 
         Of a request for a whole answer the first half that came is the last resort. Raises LimitReached when the
         day's tokens are used up, and the first model's ModelError when none answers.
         """
         await self._check_limit()
-        first = self._models.fast if request.tier is Tier.FAST else self._models.balanced
-        models = (first, *self._models.fallbacks)
+        first = self._models.fast if request.tier is Tier.FAST else talking
+        models = (first, *(model for model in self._models.fallbacks if model.name != first.name))
         shared = _SharedTime(request, self._patience, len(models))
         half: ModelAnswer | None = None
         failure: ModelError | None = None
@@ -157,3 +171,33 @@ class ModelRouter:
         except Exception:
             # the answer is there and paid for: a count that can't be written, on a full disk, must not discard it
             log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)
+
+
+class _ChosenModel:
+    """A ChatModel of the router's that talks in the place of its usual one."""
+
+    def __init__(self, router: ModelRouter, model: ChatModel) -> None:
+        self._router = router
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self._model.name
+
+    @property
+    def window(self) -> ModelWindow:
+        """The model's."""
+        return self._model.window
+
+    async def get_to_know(self) -> None:
+        """The model's."""
+        await self._model.get_to_know()
+
+    async def sees(self) -> bool:
+        """The model's."""
+        return await self._model.sees()
+
+    async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
+        """Answer `request`, as the router does."""
+        return await self._router.complete_with(self._model, request, on_text)

@@ -13,7 +13,7 @@ from memory.messages import Message, Role, complete_groups
 if TYPE_CHECKING:
     from config.models import ModelWindow
     from memory.text.tokens import TokenCounter
-    from pipeline.models.model import ToolSpec
+    from pipeline.models.model import ChatModel, ToolSpec
 
 MARGIN = 0.9
 """The part of the window that is filled by estimate: the estimate can be off until the model has reported usage."""
@@ -23,8 +23,8 @@ RELEVANT_TOKENS = 1_200
 """What `# Relevant Memory` may cost in a large window; in a small one it is an eighth of what is free."""
 
 
-BudgetOf = Callable[[str], Awaitable["Budget"]]
-"""Makes the budget of a turn of an owner."""
+BudgetOf = Callable[[str, "ChatModel"], Awaitable["Budget"]]
+"""Makes the budget of a turn of an owner with the model that talks in it."""
 
 
 @dataclass(frozen=True)

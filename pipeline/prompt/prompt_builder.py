@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memory.retrieval.recall import Recall
     from memory.retrieval.search import Found, Search
     from memory.retrieval.shown import Shown
+    from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
 
 
@@ -97,7 +98,7 @@ class Volatile:
 class PromptBuilder:
     """Builds both parts, each within its budget and in the words that suit the model.
 
-    budget: makes that of a turn of an owner; what a model takes may become known only while the program runs.
+    budget: makes that of a turn; what a model takes may become known only while the program runs.
     """
 
     def __init__(
@@ -155,9 +156,9 @@ class PromptBuilder:
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
         return Stable(message, baseline, shown, pool, unreadable)
 
-    async def stable_tokens(self, session: Session, visible: Transcript) -> int:
-        """What the next request of a session costs without its new message."""
-        budget = await self.budget(session.owner)
+    async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
+        """What the next request of a session to a model costs without its new message."""
+        budget = await self.budget(session.owner, model)
         stable = await self.stable(session, visible, budget)
         spoken = [budget.capped(message, budget.message) for message in visible.messages]
         return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens

@@ -11,7 +11,6 @@ from memory.buttons import QuietLine
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, CompactionService
     from memory.log.sessions import SessionService
-    from pipeline.models.model import ChatModel
     from pipeline.turn import Turn
 
 OnCompacted = Callable[["Compacted"], Awaitable[None]]
@@ -23,12 +22,9 @@ class AutoCompaction:
 
     name = "AutoCompaction"
 
-    def __init__(
-        self, sessions: SessionService, compaction: CompactionService, model: ChatModel, on_compacted: OnCompacted
-    ) -> None:
+    def __init__(self, sessions: SessionService, compaction: CompactionService, on_compacted: OnCompacted) -> None:
         self._sessions = sessions
         self._compaction = compaction
-        self._model = model
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
@@ -37,9 +33,10 @@ class AutoCompaction:
         It is the first in a turn to look at the model's window, so it is here that the endpoint may be asked for it.
         """
         turn.transcript = await self._sessions.transcript(turn.session.id)
-        await self._model.get_to_know()
+        model = turn.talking
+        await model.get_to_know()
         done = await self._compaction.compact_if_needed(
-            turn.session, turn.transcript, self._model.name, self._model.window.max_input_tokens
+            turn.session, turn.transcript, model.name, model.window.max_input_tokens
         )
         if done is None:
             return

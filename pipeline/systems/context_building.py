@@ -30,7 +30,7 @@ class ContextBuilding:
 
     async def process(self, turn: Turn) -> None:
         """Set the turn's context and its budget."""
-        turn.budget = budget = await self._builder.budget(turn.session.owner)
+        turn.budget = budget = await self._builder.budget(turn.session.owner, turn.talking)
         if turn.transcript is None:
             turn.transcript = await self._sessions.transcript(turn.session.id)
         transcript = turn.transcript

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pipeline.arrival import Arrival
     from pipeline.media.reading import Brought, MediaReader
+    from pipeline.models.choice import ModelChoice
     from pipeline.turn import Turn
 
 LONGEST_MESSAGE = 1_000_000
@@ -38,16 +39,18 @@ class EmptyMessage(MnemeError):
 class InputSanitizing:
     """Normalises text (NFC), strips control characters, bounds its length and marks where it came from.
 
-    What came besides text is read, seen and heard here, and stands before what was said of it.
+    What came besides text is read, seen and heard here, for the model that talks in this turn, and stands before what
+    was said of it.
     """
 
     name = "InputSanitizing"
 
-    def __init__(self, media: MediaReader) -> None:
+    def __init__(self, media: MediaReader, models: ModelChoice) -> None:
         self._media = media
+        self._models = models
 
     async def process(self, turn: Turn) -> None:
-        """Turn what came in into the turn's user messages.
+        """Turn what came in into the turn's user messages, and find the model that talks.
 
         Raises EmptyMessage when nothing is left, and MediaUnreadable where there is only what can't be read.
         """
@@ -56,11 +59,13 @@ class InputSanitizing:
         turn.user_messages = _in_order(said)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
+        turn.model, gone = await self._models.for_turn(turn.session.address.owner)
+        turn.notices += [QuietLine(gone)] if gone is not None else []
         understood, refused = sum(len(one.texts) for one in said), list[str]()
         for one in said:
             if one.brought:
                 shown = sum(len(message.images) for message in turn.user_messages)
-                read = await self._media.read(turn.session.owner, one.brought, shown)
+                read = await self._media.read(turn.session.owner, one.brought, turn.talking, shown)
                 one.material = [replace(m, content=clean(m.content)) for m in read.messages]
                 turn.user_messages = _in_order(said)
                 turn.notices += map(QuietLine, read.heard)

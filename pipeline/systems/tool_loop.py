@@ -63,10 +63,7 @@ class ToolLoop:
 
     name = "ToolLoop"
 
-    def __init__(
-        self, model: ChatModel, toolbox: Toolbox, limits: TurnLimits, recall_only: RecallOnly | None, clock: Clock
-    ) -> None:
-        self._model = model
+    def __init__(self, toolbox: Toolbox, limits: TurnLimits, recall_only: RecallOnly | None, clock: Clock) -> None:
         self._toolbox = toolbox
         self._limits = limits
         self._recall_only = recall_only
@@ -98,17 +95,11 @@ class ToolLoop:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
                 if answer.unseen:
-                    turn.notices.append(QuietLine(await self._why_unseen()))
+                    turn.notices.append(QuietLine(await _why_unseen(turn.talking)))
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
             await self._execute(turn, used.budget, answer)
-
-    async def _why_unseen(self) -> str:
-        """Why the answer was given without the pictures."""
-        if await self._model.sees():
-            return _("The model could not take the picture: send it as a photo, or say what is in it.")
-        return blind(self._model.name)
 
     async def _query(self, turn: Turn, used: _Used) -> ModelAnswer:
         """An answer that says something. An unusable one is asked for once more."""
@@ -159,7 +150,7 @@ class ToolLoop:
             await _shown(turn.channel.show_waiting(what))
 
         request = ModelRequest(messages, used.budget.tools, session_id=turn.session.id, on_wait=on_wait)
-        return await self._model.complete(request, on_text)
+        return await turn.talking.complete(request, on_text)
 
     def _check_calls(self, calls: tuple[ToolCall, ...], used: _Used) -> None:
         for call in calls:
@@ -189,6 +180,7 @@ class ToolLoop:
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
+            model=turn.talking,
             typed=typed,
             provenance=view,
             written=turn.written_entries,
@@ -224,6 +216,13 @@ class ToolLoop:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
         turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
         turn.partial = ""
+
+
+async def _why_unseen(model: ChatModel) -> str:
+    """Why the answer was given without the pictures."""
+    if await model.sees():
+        return _("The model could not take the picture: send it as a photo, or say what is in it.")
+    return blind(model.name)
 
 
 def _says_something(answer: ModelAnswer) -> bool:

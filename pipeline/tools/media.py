@@ -31,7 +31,9 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         media = await store.get(context.owner, photo, context.session_id)
         if media is None or media.file.kind not in (MediaKind.PHOTO, MediaKind.DOCUMENT) or media.about is not None:
             return f"error: there is no photo {photo}"
-        image = await reader.image(media)
+        if context.model is None:
+            return "error: nobody is here to look at it"
+        image = await reader.image(media, context.model)
         return Passage(f"{media.shown} is shown below", Provenance.FILE, (image,))
 
     async def document_search(

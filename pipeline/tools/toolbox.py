@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from memory.messages import ToolCall
     from memory.store.effects import Effects
+    from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +53,8 @@ class ToolContext:
     that the model reads, such as of a forwarded text that could speak through it. written: the entries that
     the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has recalled
     already, since each counts once a turn. inbox_ids: the updates that the turn answers. private: nothing is kept.
-    language: of what a tool leaves for the person to read; what it answers is for the model, and English.
+    model: the one that calls. language: of what a tool leaves for the person to read; what it answers is for the model,
+    and English.
     """
 
     owner: str
@@ -63,6 +65,7 @@ class ToolContext:
     recalled: set[int] = field(default_factory=set)
     inbox_ids: tuple[int, ...] = ()
     private: bool = False
+    model: ChatModel | None = None
     language: str = field(default_factory=spoken)
 
     @property

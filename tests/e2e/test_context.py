@@ -15,6 +15,7 @@ from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
 from pipeline.arrival import Arrival
 from tests.support.fakes import Person
+from tests.support.figures import figures
 from tests.support.servers.model import Calls, Fails, Says
 from tests.support.talk import ledger_over
 
@@ -355,7 +356,7 @@ async def test_in_a_small_window_memories_take_an_eighth_of_what_is_free(
         await remembered(app, Kind.POLICY, *(f"Rule number {n} is as long as this" for n in range(100)))
         await remembered(app, Kind.FACT, *(f"Likes the tea number {n}" for n in range(100)))
         await Person(app).says("Which tea?")
-        status = await Person(app).says("/status")
+        last = figures(await Person(app).says("/status"))["Activated for the last answer"]
     assert model.requests[-1].tokens < window
-    tokens = int(status.partition("in the last request, about ")[2].split()[0])
+    tokens = int(last["tokens"].removeprefix("≈ "))
     assert 0 <= tokens <= window // 8

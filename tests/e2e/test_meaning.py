@@ -81,7 +81,7 @@ async def test_what_was_said_in_other_words_is_found_with_an_embedder_and_not_wi
         await talked(bob)
         assert SAID not in await shown(model, ann, QUESTION)
         assert app.embedding is None
-        assert "Meaning" not in await ann.says("/status")
+        assert "Found by meaning" not in await ann.says("/status")
     assert model.embedder.asked == []
     async with start(embedding_model="some-embedder") as app:
         await embeds(app)

@@ -1,0 +1,182 @@
+"""/model: a chat chooses who talks there, and everything that depends on the model follows in its turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.log.sessions import Address
+from tests.support.fakes import Person
+from tests.support.figures import figures
+from tests.support.servers.model import Fails, Says
+from tests.support.servers.telegram_files import photo
+from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenApp
+    from tests.support.servers.model import ModelServer, Reply
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+MODELS = "gpt-4o-mini,gpt-4,scripted"
+
+
+def asked(model: ModelServer) -> list[str]:
+    """Which models the turns' requests went to."""
+    return [chat.body["model"] for chat in model.requests]
+
+
+async def test_the_models_are_shown_with_what_they_read_and_cost(start: OpenApp) -> None:
+    async with start(llm_models=MODELS) as app:
+        said = (await Person(app).says("/model")).splitlines()
+    assert said == [
+        "In this chat I talk with **scripted**.",
+        "",
+        "- ✓ **scripted** reads 32,768 tokens; I don't know its price.",
+        "- **gpt-4o-mini** reads 128,000 tokens; a million cost $0.15 to read and $0.60 to write.",
+        "- **gpt-4** reads 8,192 tokens; a million cost $30.00 to read and $60.00 to write.",
+        "",
+        "`/model NAME` chooses another one for this chat, `/model default` goes back to scripted.",
+    ]
+
+
+async def test_where_there_is_no_other_model_it_says_which_setting_names_some(start: OpenApp) -> None:
+    async with start() as app:
+        said = await Person(app).says("/model")
+    assert said.endswith("There is no other: LLM_MODELS in the settings names those to choose from.")
+
+
+async def test_a_chat_talks_with_the_model_it_chose_until_it_goes_back(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_models=MODELS) as app:
+        ann, bob = Person(app), Person(app, Address("telegram", "7"))
+        assert "In this chat I talk with **gpt-4o-mini**." in await ann.says("/model GPT-4o-Mini")
+        await ann.says("Hello")
+        await bob.says("Hello")
+        assert asked(model) == ["gpt-4o-mini", "scripted"]
+        assert figures(await ann.says("/status"))["Context"]["model"] == "gpt-4o-mini"
+        assert figures(await bob.says("/status"))["Context"]["model"] == "scripted"
+    async with start(llm_models=MODELS) as app:
+        ann = Person(app)
+        await ann.says("Still there?")
+        assert "In this chat I talk with **scripted**." in await ann.says("/model default")
+        await ann.says("And now?")
+    assert asked(model)[2:] == ["gpt-4o-mini", "scripted"]
+
+
+async def test_topics_of_a_group_share_the_choice(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_models=MODELS) as app:
+        await Person(app, Address("telegram", "-100", "5")).says("/model gpt-4o-mini")
+        await Person(app, Address("telegram", "-100", "6")).says("Hello")
+    assert asked(model) == ["gpt-4o-mini"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("mini", "gpt-4o-mini"), ("gpt-4", "gpt-4"), ("4o", "gpt-4o-mini"), ("gpt", None), ("claude", None)],
+)
+async def test_a_part_of_a_name_will_do_where_it_is_clear(start: OpenApp, wanted: str, found: str | None) -> None:
+    async with start(llm_models=MODELS) as app:
+        said = await Person(app).says(f"/model {wanted}")
+    if found is None:
+        assert said == "I don't know which model you mean: choose one of `scripted`, `gpt-4o-mini`, `gpt-4`."
+    else:
+        assert said.startswith(f"In this chat I talk with **{found}**.")
+
+
+async def test_the_window_and_the_price_are_those_of_the_model_that_talks(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_models=MODELS) as app:
+        person = Person(app)
+        await person.says("/model gpt-4")
+        await person.says("word " * 20_000)
+        assert model.requests[-1].tokens < 8_192
+        shown = figures(await person.says("/status"))
+        assert shown["Context"]["tokens"].endswith(" of 8,192")
+        assert "about $" in shown["Today, in all chats"]["cost"]
+        await person.says("/model default")
+        assert figures(await person.says("/status"))["Context"]["tokens"].endswith(" of 32,768")
+        await person.says("word " * 20_000)
+        assert model.requests[-1].tokens > 8_192
+
+
+async def test_summaries_are_made_by_the_default_models_quick_one(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_models=MODELS, llm_fast_model="quick") as app:
+        person = Person(app)
+        await person.says("/model gpt-4o-mini")
+        for n in range(3):
+            await person.says(f"message {n}")
+        model.script(Says("A summary."))
+        await person.says("/compact 1")
+    assert asked(model) == ["gpt-4o-mini"] * 3 + ["quick"]
+
+
+async def test_a_chosen_model_that_fails_is_stood_in_for_as_ever(start: OpenApp, model: ModelServer) -> None:
+    def answer(name: str) -> Reply:
+        return Says("I stand in.") if name == "spare" else Fails(400)
+
+    model.otherwise = lambda chat: answer(chat.body["model"])
+    async with start(llm_models=MODELS, llm_fallback_model="spare") as app:
+        person = Person(app)
+        await person.says("/model gpt-4o-mini")
+        assert await person.says("Hello") == "I stand in."
+    assert set(asked(model)) == {"gpt-4o-mini", "spare"}
+
+
+async def test_a_model_that_is_gone_from_the_settings_is_told_once(start: OpenApp, model: ModelServer) -> None:
+    async with start(llm_models=MODELS) as app:
+        await Person(app).says("/model gpt-4")
+    gone = "_The model gpt-4, which was chosen here, is not configured any more: I talk with scripted again._"
+    async with start(llm_models="gpt-4o-mini") as app:
+        person = Person(app)
+        assert figures(await person.says("/status"))["Context"]["model"] == "scripted"
+        assert await person.says("Hello") == f"You said: Hello\n\n{gone}"
+        assert await person.says("Hello again") == "You said: Hello again"
+    async with start(llm_models=MODELS) as app:
+        await Person(app).says("And now?")
+    assert asked(model) == ["scripted"] * 3
+
+
+async def test_photos_are_for_the_eyes_of_the_model_that_talks(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.sees = True
+    async with serve(llm_model="gpt-4o-mini", llm_models="qwen2.5-coder-1.5b"):
+        telegram.user_says("/model qwen", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        telegram.user_says(chat_id=ANN, sends=photo("sea"), caption="What is this?")
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        telegram.user_says("/model default", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+        telegram.user_says(chat_id=ANN, sends=photo("hill"), caption="And this?")
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 4)
+    assert "The model qwen2.5-coder-1.5b does not see pictures" in texts(telegram)[1]
+    assert "does not see" not in texts(telegram)[3]
+
+
+async def test_a_button_chooses_in_the_message_that_it_stands_under(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(llm_models=MODELS) as app:
+        telegram.user_says("/model", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        assert labels(telegram) == ["gpt-4o-mini", "gpt-4"]
+        press(telegram, "gpt-4o-mini")
+        await telegram.wait_for(lambda: "talk with gpt-4o-mini" in texts(telegram)[0])
+        assert len(telegram.sent(ANN)) == 1
+        await telegram.wait_for(lambda: labels(telegram) == ["scripted", "gpt-4"])
+        telegram.user_says("Hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await app.runner.idle(f"telegram:{ANN}")
+    assert asked(model) == ["gpt-4o-mini"]
+
+
+async def test_in_a_group_it_is_for_those_who_look_after_it(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}", llm_models=MODELS):
+        telegram.user_says("/model gpt-4", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
+        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 1)
+        telegram.user_says("/model gpt-4o-mini", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
+    assert "is for its administrators" in texts(telegram, GROUP)[0]
+    assert "talk with gpt-4o-mini" in texts(telegram, GROUP)[1]
