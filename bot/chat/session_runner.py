@@ -69,12 +69,12 @@ class SessionRunner:
             return
         address = queued[0].address
         try:
-            # here, so that a /stop right behind an arrival finds its turn and not the wait for the store
-            session = await self._sessions.get_or_create(address)
             await self.languages.of(queued[-1])
+            # here, so that a /stop right behind an arrival finds its turn and not the wait for the store; and last,
+            # since a command that runs meanwhile may change it
+            session = await self._sessions.get_or_create(address)
             if session.state is not SessionState.ACTIVE and any(self._resumes(arrival) for arrival in queued):
                 await self._sessions.set_state(session.id, SessionState.ACTIVE)
-                # read last: a command that runs meanwhile may change it
                 session = await self._sessions.get_or_create(address)
         except MnemeError as error:
             for arrival in queued:

@@ -71,7 +71,9 @@ class ConversationReport:
         ]
         rows += [(_("summarised"), number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
+        private = Group(_("Private"), notes=(_("Nothing of this talk is kept, and /new ends and deletes it."),))
         return [
+            *([private] if session.private else []),
             Group(_("Context"), tuple(rows), share),
             self._next_summary(self.compaction.progress(transcript, model.name, window)),
         ]

@@ -85,7 +85,12 @@ async def _is_taken(connection: aiosqlite.Connection, names: dict[str, str]) -> 
 
 
 async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) -> None:
-    # what stands there already is empty: a session that was only opened
+    # what stands there already is empty: a session that was only opened, and perhaps made private
+    await connection.execute(
+        "UPDATE sessions SET private = 1 WHERE id = :former"
+        " AND EXISTS (SELECT 1 FROM sessions WHERE id = :present AND private)",
+        names,
+    )
     await connection.execute("DELETE FROM sessions WHERE id = :present", names)
     await connection.execute("DELETE FROM owners WHERE name = :present", names)
     await connection.execute("UPDATE owners SET name = :present WHERE name = :former", names)

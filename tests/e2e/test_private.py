@@ -116,7 +116,7 @@ async def test_memory_is_read_nothing_is_kept_and_at_new_no_word_is_in_any_file(
         telegram.user_says(f"And the {WORD} again", chat_id=ANN)
         await telegram.wait_for(lambda: "again" in texts(telegram)[-1])
         await says(telegram, app, "/retry")
-        assert "nothing of this talk is kept" in await says(telegram, app, "/status")
+        assert "Nothing of this talk is kept" in await says(telegram, app, "/status")
         assert await remembered(app) == before
         # what was said before leaves the model's view as well, and is consolidated then
         assert "stands for them until /new" in await says(telegram, app, "/compact 2")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.store.database import Database
+    from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
 
 MINE, THEIRS = "telegram:1", "telegram:2"
@@ -126,6 +127,27 @@ async def test_27_what_another_reader_keeps_in_the_write_ahead_log_is_said_and_g
         assert kept()
     await forgetting.forget_all(MINE)
     assert not kept()
+
+
+async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
+    store: Store, files: MarkdownFiles, database: Database, start: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    async def kill(*, indexed: bool) -> None:
+        raise Killed
+
+    def kept() -> bool:
+        return any(TEXT.encode() in path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
+
+    await Forgetting(database, files, Traces(database)).forget_all(THEIRS)
+    monkeypatch.setattr(database, "scrub", kill)
+    with pytest.raises(Killed):
+        await Forgetting(database, files, Traces(database)).forget_all(MINE)
+    assert kept()
+    async with start():
+        assert not kept()
 
 
 async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(

@@ -8,11 +8,13 @@ import pytest
 
 from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
+from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
 from memory.retrieval.search import Search
 from memory.service.moving import Moving
 from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry
+from memory.store.traces import Traces
 from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:
@@ -55,6 +57,26 @@ async def test_a_move_that_is_made_again_changes_nothing(moving: Moving, databas
     assert [await moving.move(OLD, NEW) for _ in range(3)] == [True] * 3
     assert await moving.known("telegram") == {"-5": "-1005"}
     assert len(await store.entries.list(NEW.owner)) == 1
+
+
+@pytest.mark.parametrize("made_private", [OLD, NEW], ids=["the former", "the new one"])
+async def test_a_private_talk_goes_on_there_and_is_deleted_whole_at_its_end(
+    moving: Moving, database: Database, clock: FakeClock, made_private: Address
+) -> None:
+    store, talks = Store.over(database, clock), PrivateTalks(database, Traces(database))
+    former, _ = [await store.sessions.get_or_create(address) for address in (OLD, NEW)]
+    await store.exchange(former, "The fence is green", "Nice.")
+    await talks.begin(made_private.session_id)
+    await store.exchange(former, "A quetzal sings", "Aha.")
+    assert await moving.move(OLD, NEW)
+    session = await store.sessions.get_or_create(NEW)
+    assert session.private
+    await store.exchange(session, "Another quetzal sings", "Aha.")
+    await talks.end(session.id)
+    await talks.scrub()
+    left = b"".join(path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
+    assert (b"Another quetzal" in left, b"fence" in left) == (False, True)
+    assert (b"A quetzal" in left) is (made_private is NEW)  # that was said before, where nothing was private
 
 
 async def test_files_that_stand_under_the_new_id_already_are_put_behind_the_former_ones(
