@@ -5,7 +5,9 @@ once as a group's and once as a private chat's; each question is then asked in a
 how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, and what that
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
 --embedder the local embedding model compares meanings, with --rerank its cross-encoder reads the best pairs too;
-without them no model takes part.
+without them no model takes part. With --peers the same questions are also asked of plain BM25 and of cosines alone
+(benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the group form, with and
+without the embedder.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import asyncio
 import json
 import tempfile
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -24,8 +27,9 @@ from rich.progress import track
 
 from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
-from benchmarks.locomo_figures import DEPTHS, Answered, headline, ranking, report
-from bot.embedding import MeaningModels
+from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
+from benchmarks.locomo_peers import peers
+from bot.embedding import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
@@ -133,6 +137,19 @@ def is_in(text: str, request: str) -> bool:
     return line in request or (len(line) > RECOGNISED and any(line[at : at + RECOGNISED] in request for at in starts))
 
 
+async def _beside_peers(
+    dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[Answered]
+) -> dict[str, list[Answered]]:
+    """The answers of each method, Mneme's last. of_mneme: those in the group form with `models`."""
+    compared = await peers(dialogues, embedder)
+    if models.embedder is None:
+        with_embedder, _ = await answered(dialogues, Form.GROUP, replace(models, embedder=embedder))
+        return compared | {"Mneme, words alone": of_mneme, "Mneme, with embedder": with_embedder}
+    by_words, _ = await answered(dialogues, Form.GROUP, NO_MODELS)
+    name = "Mneme, with reranker" if models.reranker is not None else "Mneme, with embedder"
+    return compared | {"Mneme, words alone": by_words, name: of_mneme}
+
+
 _TELLING = Console(stderr=True)
 
 
@@ -142,6 +159,7 @@ async def main() -> None:
     parser.add_argument("path", type=Path, help="JSON file of conversations")
     parser.add_argument("--json", type=Path, help="write all figures into this file")
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
+    parser.add_argument("--peers", action="store_true", help="ask other methods too; compares meanings")
     parser.add_argument("--rerank", action="store_true", help="read the best pairs with the local cross-encoder")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
@@ -149,8 +167,11 @@ async def main() -> None:
     models = MeaningModels(
         LocalEmbedder(local) if arguments.embedder else None, LocalReranker(local) if arguments.rerank else None
     )
+    compared: dict[str, list[Answered]] = {}
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}
+        if arguments.peers:
+            compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
     finally:
         await local.close()
     console = Console(width=110)
@@ -159,8 +180,13 @@ async def main() -> None:
         parts = ", ".join(f"{kind.replace('_', ' ')} {part:.0%}" for kind, part in noise.items())
         console.print(f"{form} form, unrelated messages that show anything: {parts}", soft_wrap=True)
         console.print(ranking(form, answers))
+    if compared:
+        console.print(methods(compared))
     if arguments.json is not None:
-        figures = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "forms": [report(form, *of) for form, of in measured.items()]}
+        figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "path": arguments.path.stem}
+        figures |= {"questions": len(measured[Form.GROUP][0])}
+        figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
+        figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 

@@ -12,6 +12,7 @@ from benchmarks.locomo_data import CATEGORIES, Form
 
 DEPTHS = (5, 10, 20)
 DRAWS = 1_000
+_PLACES = (*(f"R@{depth}" for depth in DEPTHS), "MRR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,22 @@ def ranking(form: Form, answers: list[Answered]) -> Table:
     kinds = {"all": answers} | {
         name: [one for one in answers if one.category == number] for number, name in CATEGORIES.items()
     }
-    for name in (columns := [name for name in answers[0].figures() if name not in ("any", "all")]):
+    for name in _PLACES:
         table.add_column(name)
     for kind, some in kinds.items():
         if some:
             figures = summary(some)
-            table.add_row(kind, str(len(some)), *(_cell(figures[name]) for name in columns))
+            table.add_row(kind, str(len(some)), *(_cell(figures[name]) for name in _PLACES))
+    return table
+
+
+def methods(answers: dict[str, list[Answered]]) -> Table:
+    """Where each method ranks the evidence."""
+    table = Table("method", *_PLACES, "ms", title="Ranking of the evidence beside other methods")
+    for name, some in answers.items():
+        figures = summary(some)
+        spent = statistics.median(one.milliseconds for one in some)
+        table.add_row(name, *(_cell(figures[column]) for column in _PLACES), f"{spent:.1f}")
     return table
 
 

@@ -48,6 +48,20 @@ def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> Mean
         return MeaningModels(trouble=str(error))
 
 
+async def awake(models: MeaningModels) -> MeaningModels:
+    """`models`, once the embedder has answered: a small one on this machine takes longer to start than a search waits.
+
+    One that does not answer is left out, with its trouble.
+    """
+    if models.embedder is None:
+        return models
+    try:
+        await models.embedder.embed(["Hello."])
+    except EmbedderError as error:
+        return MeaningModels(trouble=str(error))
+    return models
+
+
 def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> MeaningModels:
     if settings.embeds_locally or settings.rerank:
         check_packages()

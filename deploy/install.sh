@@ -4,6 +4,7 @@
 #   sudo deploy/install.sh --bot work             one more bot, by a name of your own
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
+#   sudo deploy/install.sh --embeddings           with the small models that find what was said in other words (English)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings
@@ -15,7 +16,8 @@ ROOT=/opt/mneme
 UNITS=/etc/systemd/system
 BACKUPS=/var/lib/mneme-backups
 NEEDED_MB=300
-NEEDED_MB_LOCAL=600
+NEEDED_MB_LOCAL=300 # more than that
+NEEDED_MB_EMBEDDINGS=400
 BACKOFF_SYSTEMD=254 # the first systemd that knows RestartSteps
 
 checkout=$(dirname "$(dirname "$(realpath "$0")")")
@@ -23,6 +25,7 @@ python=${PYTHON:-python3}
 bot=mneme
 env_file=
 local=
+embeddings=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -39,6 +42,10 @@ while [ $# -gt 0 ]; do
         ;;
     --local)
         local=yes
+        shift
+        ;;
+    --embeddings)
+        embeddings=yes
         shift
         ;;
     *) die "$1 is not known: see the first lines of this script." ;;
@@ -62,11 +69,15 @@ done
 [ -z "$env_file" ] || [ -r "$env_file" ] || die "$env_file can't be read: name the file with the settings."
 env_file=${env_file:+$(realpath "$env_file")}
 cd / # wherever it was called from, the bot's user may not be allowed to be there
+has() {
+    "$ROOT/current/bin/python" -c 'import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)' "$1" \
+        2>/dev/null
+}
 # what has it keeps it
-if "$ROOT/current/bin/python" -c 'import sys, importlib.util as u; sys.exit(u.find_spec("xllamacpp") is None)' 2>/dev/null; then
-    local=yes
-fi
-[ -z "$local" ] || NEEDED_MB=$NEEDED_MB_LOCAL
+if has xllamacpp; then local=yes; fi
+if has onnxruntime; then embeddings=yes; fi
+[ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
+[ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))
 free_mb=$(df --output=avail -m /opt | tail -n 1)
 [ "$free_mb" -ge "$NEEDED_MB" ] || die "/opt has $((free_mb)) MB left and $NEEDED_MB are needed: free some space."
 
@@ -111,6 +122,7 @@ build() {
     # one chain: where the caller asks whether it went well, bash does not stop at a failure by itself
     "$python" -m venv "$release" &&
         pip_install --require-hashes -r "$checkout/requirements${local:+-local}.lock" &&
+        { [ -z "$embeddings" ] || pip_install --require-hashes -r "$checkout/requirements-embeddings.lock"; } &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
         cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&

@@ -51,25 +51,29 @@ class Shelf:
 
 
 @contextlib.asynccontextmanager
-async def _shelf() -> AsyncIterator[Shelf]:
+async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[Shelf]:
+    """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
+    from bot.embedding import NO_MODELS, awake, meaning_models
     from bot.services import memory_services
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
     settings = quiet_settings()
-    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
-    try:
-        memory = memory_services(settings, database, TokenCounter(), system_clock)
+    async with contextlib.AsyncExitStack() as stack:
+        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+        stack.push_async_callback(database.close)
+        models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
+        if models.trouble is not None:
+            typer.echo(f"Only by words: {models.trouble}", err=True)
+        memory = memory_services(settings, database, TokenCounter(), system_clock, models)
         await memory.preferences.load()
         yield Shelf(settings, memory)
-    finally:
-        await database.close()
 
 
-def _with_shelf(work: Callable[[Shelf], Awaitable[None]]) -> None:
+def _with_shelf(work: Callable[[Shelf], Awaitable[None]], *, by_meaning: bool = False) -> None:
     async def run() -> None:
-        async with _shelf() as shelf:
+        async with _shelf(by_meaning=by_meaning) as shelf:
             await work(shelf)
 
     asyncio.run(run())
@@ -230,7 +234,7 @@ def recall(
     every: Annotated[bool, typer.Option("--every", help="All that holds the words, without a limit.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search conversations and entries."""
+    """Search conversations and entries, in one owner's memory by what they mean too if EMBEDDING_MODEL is set."""
 
     async def work(shelf: Shelf) -> None:
         from memory.retrieval.search import Filter
@@ -241,10 +245,11 @@ def recall(
         if every:
             _print_mentions(await shelf.memory.reading.mentioning([query], owner, only), as_json=as_json)
             return
+        whose = owner or await shelf.memory.stats.sole_owner()
         if as_json:
-            _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, owner, only, limit)])
+            _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, whose, only, limit)])
             return
-        found = await shelf.memory.recall.recall(query, owner, only, limit)
+        found = await shelf.memory.recall.recall(query, whose, only, limit)
         if not found:
             typer.echo("Nothing was found.", err=True)
         # the scores themselves depend on how much there is; what tells is how one compares with the best
@@ -252,7 +257,7 @@ def recall(
         for one in found:
             typer.echo(f"{one.hit.score / best if best else 1.0:4.0%}  {one.hit.owner}  {one.text}")
 
-    _with_shelf(work)
+    _with_shelf(work, by_meaning=not every)
 
 
 def _print_mentions(hits: list[Hit], *, as_json: bool) -> None:

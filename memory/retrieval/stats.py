@@ -21,7 +21,7 @@ class KindStats:
 
 
 class MemoryStats:
-    """Counts an owner's entries."""
+    """Counts an owner's entries, and tells whose memory there is."""
 
     def __init__(self, database: Database, counter: TokenCounter) -> None:
         self._database = database
@@ -39,3 +39,8 @@ class MemoryStats:
             entries[row["kind"]] += 1
             tokens[row["kind"]] += self._counter.text(row["content"])
         return [KindStats(kind, entries[kind], tokens[kind]) for kind in sorted(entries)]
+
+    async def sole_owner(self) -> str | None:
+        """Whose memory all of it is; None where it is several people's, or nobody's yet."""
+        names = await self._database.rows("SELECT name FROM owners LIMIT 2")
+        return str(names[0][0]) if len(names) == 1 else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 NAME = "bge-small-en-v1.5"
-GET_MODELS = "`make embeddings` in the checkout"
+GET_MODELS = "`make embeddings` in the checkout, or on a server `sudo deploy/install.sh --embeddings`"
 """How the packages that only these models need come here."""
 IDLE_SECONDS = 600.0
 """After so long without a request the process ends; to start it again takes a second."""

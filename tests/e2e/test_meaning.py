@@ -5,7 +5,12 @@ The endpoint is the scripted model server's own; what its vectors mean, each tes
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,16 +28,16 @@ from tests.support.figures import figures
 from tests.support.servers.embedder import Fault
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer
 
+ROOT = Path(__file__).parents[2]
 SAID = "We named our dachshund Biscuit"
 QUESTION = "How is the household hound addressed?"
 SAME = {"dachshund": "dog", "hound": "dog", "named": "name", "addressed": "name"}
 BY_WORDS = "What about Biscuit?"
+FAILED = "The embedding model at {} answers with error 500: it is asked again later."
 OTHERS = [
     f"{subject} {happened}"
     for subject in ("The kettle", "A ladder", "The printer", "One curtain", "Some gravel")
@@ -334,3 +339,33 @@ async def test_the_local_model_without_its_packages_is_said_in_status_and_harms_
         await talked(person)
         assert SAID in await shown(model, person, BY_WORDS)
         assert "needs the packages no_such_package: run `make embeddings`" in await person.says("/status")
+
+
+async def test_the_shell_finds_what_was_said_in_other_words_and_goes_on_by_words_while_the_embedder_fails(
+    start: OpenApp, model: ModelServer, tmp_path: Path
+) -> None:
+    async def recall(question: str, *options: str) -> tuple[str, str]:
+        settings = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "EMBEDDING_MODEL": "some-embedder"}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", "recall", question, *options,
+            env=os.environ | settings | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        return out.decode(), err.decode()
+
+    async with start(embedding_model="some-embedder") as app:
+        await talked(Person(app))
+        await embeds(app)
+    found, said = await recall(QUESTION)
+    assert (SAID in found.splitlines()[0], said) == (True, "")
+    model.embedder.fault = Fault.ERROR
+    assert await recall(QUESTION) == ("", f"Only by words: {FAILED.format(model.url)}\nNothing was found.\n")
+    found, said = await recall(BY_WORDS, "--json")
+    assert SAID in {hit["content"] for hit in json.loads(found)}
+    assert said.startswith("Only by words: ")
+    model.embedder.fault = None
+    async with start(embedding_model="some-embedder") as app:
+        await talked(Person(app, Address("console", "bob")))
+    assert SAID not in (await recall(QUESTION))[0]  # of several people's memory by words alone
+    assert SAID in (await recall(QUESTION, "--owner", "console:local"))[0]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from pathlib import Path
 
 import pytest
 
-from tests.trials.audit import LOCK, audited, verdict
+from tests.trials.audit import LOCKS, audited, verdict
 
+ROOT = Path(__file__).parents[2]
 SAFE = {"name": "safe", "version": "1.0", "vulns": []}
 WEAK = {"name": "weak", "version": "0.1", "vulns": [{"id": "PYSEC-1"}, {"id": "PYSEC-2"}]}
 UNSEEN = {"name": "unseen", "skip_reason": "not found on PyPI"}
@@ -40,5 +43,13 @@ def test_33_without_the_network_one_line_says_so_and_the_build_goes_on(found: st
 
 def test_33_an_audit_ends_in_time() -> None:
     before = time.monotonic()
-    assert audited(LOCK, seconds=0.01) == ""
+    assert audited(LOCKS, seconds=0.01) == ""
     assert time.monotonic() - before < 5
+
+
+def test_33_every_lock_file_that_users_install_from_is_read() -> None:
+    installing = ("Makefile", "deploy/install.sh", "deploy/docker/Dockerfile", "docs/deploy.md")
+    texts = "".join((ROOT / name).read_text(encoding="utf-8") for name in installing)
+    named = {*re.findall(r"requirements[\w-]*\.lock", texts)}
+    assert {lock.name for lock in LOCKS} == named - {"requirements-dev.lock"}
+    assert len(LOCKS) == 3

@@ -1,0 +1,88 @@
+"""Other ways to find a message, asked the same questions of the same messages: plain BM25, and cosines alone.
+
+Each ranks the single messages of a dialogue, as Mneme's search does. BM25 is SQLite's FTS5 with its stemmer over who
+said what, the question's words without English stop words joined by OR. The cosines are those of the local embedding
+model, of each message with its speaker and of the question as it stands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.locomo_figures import DEPTHS, Answered
+from memory.retrieval.vectors import embedded_form
+from memory.text.words import query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from benchmarks.locomo_data import Dialogue, Question, Said
+    from memory.retrieval.embedder import Embedder, Vector
+
+    Ranks = Callable[[str], Awaitable[list[str]]]
+    """The keys of the messages that fit a question, best first."""
+
+BM25 = "BM25 (FTS5)"
+COSINES = "cosines alone"
+
+
+async def peers(dialogues: Sequence[Dialogue], embedder: Embedder) -> dict[str, list[Answered]]:
+    """What became of all questions, by method."""
+    answers: dict[str, list[Answered]] = {BM25: [], COSINES: []}
+    for dialogue in dialogues:
+        said = [one for session in dialogue.sessions for one in session]
+        with contextlib.closing(_index(said)) as index:
+            answers[BM25] += [await _asked(question, _by_words(index, said)) for question in dialogue.questions]
+        ranks = await _by_cosine(said, embedder)
+        answers[COSINES] += [await _asked(question, ranks) for question in dialogue.questions]
+    return answers
+
+
+async def _asked(question: Question, ranked: Ranks) -> Answered:
+    started = time.perf_counter()
+    best = (await ranked(question.text))[: max(DEPTHS)]
+    spent = 1000 * (time.perf_counter() - started)
+    ranks = tuple(place for place, key in enumerate(best, 1) if key in question.evidence)
+    return Answered(question.category, 0.0, 0, spent, len(question.evidence), ranks)
+
+
+def _index(said: Sequence[Said]) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE said USING fts5 (text, tokenize = 'porter unicode61')")
+    texts = ((number, embedded_form(one.speaker, one.text)) for number, one in enumerate(said))
+    connection.executemany("INSERT INTO said (rowid, text) VALUES (?, ?)", texts)
+    return connection
+
+
+def _by_words(index: sqlite3.Connection, said: Sequence[Said]) -> Ranks:
+    async def ranked(question: str) -> list[str]:
+        rows = index.execute(
+            "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?",
+            (" OR ".join(query_terms(question)), max(DEPTHS)),
+        )
+        return [said[row[0]].key for row in rows]
+
+    return ranked
+
+
+async def _by_cosine(said: Sequence[Said], embedder: Embedder) -> Ranks:
+    vectors = _units(await embedder.embed([embedded_form(one.speaker, one.text) for one in said]))
+
+    async def ranked(question: str) -> list[str]:
+        cosines = vectors @ _units(await embedder.embed([question]))[0]
+        return [said[number].key for number in np.argsort(-cosines, kind="stable").tolist()]
+
+    return ranked
+
+
+def _units(vectors: Sequence[Vector]) -> NDArray[np.float32]:
+    rows = np.array(vectors, np.float32)
+    units: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return units

@@ -1,0 +1,72 @@
+"""Draws what `python -m benchmarks.locomo PATH --peers --json FILE` measured, as an SVG picture.
+
+For each method a bar for each depth: the share of a question's evidence among so many of the best messages. A line in
+each bar tells between what the share lies in 95 of 100 draws of as many questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from benchmarks.locomo_figures import DEPTHS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Figures = dict[str, list[float]]
+    """Mean and interval of each figure, in percent."""
+
+COLOURS = ("#9ec5e8", "#4a90c8", "#1f5582")
+BAR, GAP, LEFT, TOP = 16, 14, 190, 58
+"""Pixels: of a bar's height, between methods, of the names, above the first bar."""
+PERCENT = 4.4
+"""Pixels that a percent is wide."""
+
+
+def drawn(title: str, methods: dict[str, Figures]) -> str:
+    """An SVG picture that stands for itself."""
+    group = BAR * len(DEPTHS) + GAP
+    width, height = LEFT + 100 * PERCENT + 60, TOP + group * len(methods) + 10
+    font = 'font-family="sans-serif" font-size="12" fill="#222"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" {font}>',
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>',
+        f'<text x="12" y="20" font-size="14">{escape(title)}</text>',
+    ]
+    for number, (depth, colour) in enumerate(zip(DEPTHS, COLOURS, strict=True)):
+        x = LEFT + 130 * number
+        lines.append(f'<rect x="{x}" y="32" width="12" height="12" fill="{colour}"/>')
+        lines.append(f'<text x="{x + 18}" y="42">among the best {depth}</text>')
+    for number, (name, figures) in enumerate(methods.items()):
+        lines += _bars(name, figures, TOP + group * number)
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def _bars(name: str, figures: Figures, top: int) -> Iterator[str]:
+    yield f'<text x="{LEFT - 10}" y="{top + BAR * len(DEPTHS) / 2 + 4:.0f}" text-anchor="end">{escape(name)}</text>'
+    for number, (depth, colour) in enumerate(zip(DEPTHS, COLOURS, strict=True)):
+        mean, low, high = figures[f"R@{depth}"]
+        y = top + BAR * number
+        from_, to = LEFT + low * PERCENT, LEFT + high * PERCENT
+        yield f'<rect x="{LEFT}" y="{y}" width="{mean * PERCENT:.0f}" height="{BAR - 2}" fill="{colour}"/>'
+        yield f'<path d="M{from_:.0f} {y + BAR / 2 - 1:.0f}H{to:.0f}" stroke="#222"/>'
+        yield f'<text x="{to + 8:.0f}" y="{y + BAR - 5}">{mean:.0f}%</text>'
+
+
+def main() -> None:
+    """Read the figures, write the picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figures", type=Path, help="what --json wrote, with --peers")
+    parser.add_argument("picture", type=Path, help="SVG file to write")
+    arguments = parser.parse_args()
+    measured = json.loads(arguments.figures.read_text(encoding="utf-8"))
+    title = f"Messages that answer a question, {measured['questions']} questions of {measured['path']}"
+    arguments.picture.write_text(drawn(title, measured["peers"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
