@@ -20,8 +20,8 @@ from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import Settings
 from config.texts import LANGUAGES, _, speaking
-from docs.telegram_scenes import SCENES, Comes, Presses, Waits, Writes
-from tests.support.servers.model import ModelServer
+from docs.telegram_scenes import LEARNED, SCENES, Comes, Presses, Waits, Writes
+from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ async def _running(data: Path, telegram: BotApiServer, model: ModelServer, clock
         "mneme_data_dir": data,
         "openai_base_url": model.url,
         "llm_model": "scripted",
+        "llm_models": "scripted,another",
         "timezone": "UTC",
         "telegram_bot_token": BotApiServer.TOKEN,
         "telegram_api_url": telegram.url,
@@ -112,13 +113,13 @@ class Recording:
 
     async def _press(self, step: Presses) -> str:
         with speaking(self._language):
-            wanted = _(step.label, **step.values)
+            wanted = step.name[self._language] if step.name else _(step.label)
         message_id, button = next(
             (message.message_id, button)
             for message in reversed(self._telegram.sent(ANN))
             for row in (message.reply_markup or {}).get("inline_keyboard", [])
             for button in row
-            if button["text"] == wanted or button["text"].startswith((f"{wanted}: ", f"{wanted} ("))
+            if button["text"].startswith(wanted)
         )
         before = len(self._telegram.calls_to("answerCallbackQuery"))
         self._telegram.user_presses(button["callback_data"], message_id, ANN, ANN)
@@ -137,7 +138,9 @@ class Recording:
         for message in self._telegram.sent(ANN):
             if self._is_news(message):
                 yield "(in place)" if message.message_id in self._shown else ""
-                yield message.text
+                if message.file_name:
+                    yield f"({message.file_name})"
+                yield message.text or message.caption
                 for row in (message.reply_markup or {}).get("inline_keyboard", []):
                     yield "  ".join(f"[{button['text']}]" for button in row)
             self._shown[message.message_id] = message
@@ -148,6 +151,7 @@ async def record(language: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             clock = _Time()
+            model.consolidation = lambda _request: Says(LEARNED[language])
             telegram.register_chat(ANN)
             telegram.register_chat(BOB, name="Bob")
             async with _running(Path(folder), telegram, model, clock):

@@ -27,10 +27,13 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class Presses:
-    """Ann presses the newest button with a label, in English here; values: what stands in it."""
+    """Ann presses the newest button whose label begins so, in English here.
 
-    label: str
-    values: Mapping[str, str] = field(default_factory=dict)
+    name: what it says where that is no text of ours.
+    """
+
+    label: str = ""
+    name: InLanguages = field(default_factory=dict)
     changes: int = 1
 
 
@@ -66,6 +69,20 @@ def command(text: str, changes: int = 1) -> Writes:
     return Writes({"en": text, "de": text}, changes=changes)
 
 
+LEARNED = {
+    "en": (
+        '{"history_entry": "They spoke of bees.", "memory_update": null, "facts": ['
+        '{"subject": "bees", "fact": "Ann keeps bees.", "kind": "fact", "message": 3, "quote": "I keep bees"},'
+        '{"subject": "chess", "fact": "Ann plays chess.", "kind": "fact"}]}'
+    ),
+    "de": (
+        '{"history_entry": "Es ging um Bienen.", "memory_update": null, "facts": ['
+        '{"subject": "Bienen", "fact": "Ann hält Bienen.", "kind": "fact", "message": 3, "quote": "Ich halte Bienen"},'
+        '{"subject": "Schach", "fact": "Ann spielt Schach.", "kind": "fact"}]}'
+    ),
+}
+"""What the model makes of the conversation when it ends: one fact with the words that it comes from, one without."""
+
 SCENES = (
     Scene(
         {"en": "The first minutes", "de": "Die ersten Minuten"},
@@ -78,23 +95,50 @@ SCENES = (
         ),
     ),
     Scene(
-        {"en": "What is remembered", "de": "Was ich mir merke"},
+        {"en": "What is learned when a conversation ends", "de": "Was beim Ende eines Gesprächs gelernt wird"},
         (
             Writes(
-                {"en": "/remember The spare key is at Ann's.", "de": "/remember Der Ersatzschlüssel ist bei Anna."},
+                {"en": "Busy day: I keep bees, you know.", "de": "Viel los heute: Ich halte Bienen, weißt du."},
+                {"en": "Lovely!", "de": "Wie schön!"},
             ),
-            Writes(
-                {"en": "I live in Kyiv.", "de": "Ich wohne in Kiew."},
-                {"en": "A beautiful city.", "de": "Eine schöne Stadt."},
-            ),
+            command("/new"),
+            Presses("Right"),
+            command("/memory unsure"),
+        ),
+    ),
+    Scene(
+        {"en": "What is remembered, seen and changed", "de": "Was gemerkt ist: ansehen und ändern"},
+        (
+            Writes({"en": "/remember The spare key is at Ann's.", "de": "/remember Der Ersatzschlüssel ist bei Anna."}),
             Writes(
                 {"en": "Where is my spare key?", "de": "Wo ist mein Ersatzschlüssel?"},
                 {"en": "At Ann's.", "de": "Bei Anna."},
             ),
             command("/memory why"),
-            Writes({"en": "/recall key", "de": "/recall Schlüssel"}),
+            Writes({"en": "/recall spare key", "de": "/recall Ersatzschlüssel"}),
             command("/memory"),
+            Presses("note"),
+            Presses(name={"en": "spare-key", "de": "ersatzschlüssel"}),
+            Presses("Forget"),
             command("/undo"),
+        ),
+    ),
+    Scene(
+        {"en": "Reminders", "de": "Erinnerungen"},
+        (
+            Writes(
+                {
+                    "en": "Remind me tonight at 6 to feed the bees.",
+                    "de": "Erinnere mich heute um 18 Uhr ans Bienenfüttern.",
+                },
+                {"en": "I will.", "de": "Mache ich."},
+                (("reminder_set", {"text": "🐝", "when": "2026-11-21T18:00"}),),
+            ),
+            command("/reminders"),
+            Waits(8),
+            Presses("In an hour"),
+            Waits(1),
+            Presses("Done"),
         ),
     ),
     Scene(
@@ -108,10 +152,37 @@ SCENES = (
             command("/stop"),
             command("/compact"),
             command("/status"),
-            command("/new"),
             command("/private"),
             Writes({"en": "A secret.", "de": "Ein Geheimnis."}, {"en": "Safe with me.", "de": "Ist sicher."}),
-            command("/new"),
+            Presses("End and delete it"),
+        ),
+    ),
+    Scene(
+        {"en": "Settings", "de": "Einstellungen"},
+        (
+            command("/settings"),
+            Presses("Notices"),
+            Presses("Quiet"),
+            Presses("All settings"),
+            command("/timezone Kyiv"),
+            command("/model"),
+            Presses(name={"en": "another", "de": "another"}),
+            command("/language"),
+        ),
+    ),
+    Scene(
+        {"en": "Somebody wants in", "de": "Jemand möchte herein"},
+        (Comes("Hello?"), Presses("Let in"), command("/keepout 2002")),
+    ),
+    Scene(
+        {"en": "Taking it along, and leaving nothing", "de": "Alles mitnehmen, nichts zurücklassen"},
+        (
+            command("/export"),
+            command("/forget all"),
+            Presses("Keep it"),
+            command("/forget all"),
+            Presses("Delete everything"),
+            command("/memory"),
         ),
     ),
 )

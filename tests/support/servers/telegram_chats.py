@@ -24,6 +24,8 @@ class BotMessage:
     reply_to_message_id: int | None
     edited: bool
     reply_markup: JsonObject | None
+    caption: str = ""
+    file_name: str = ""
 
 
 @dataclass(slots=True)
@@ -202,4 +204,6 @@ def _bot_message(message: JsonObject) -> BotMessage:
         reply_to_message_id=reply["message_id"] if reply else None,
         edited="edit_date" in message,
         reply_markup=message.get("reply_markup"),
+        caption=message.get("caption", ""),
+        file_name=message.get("document", {}).get("file_name", ""),
     )
