@@ -259,7 +259,14 @@ def _assemble(
         ActivityReport(lanes, clock),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.private_talks)
-    looking = MemoryQueries(memory.entries, memory.activation_log, memory.recall, memory.reading, memory.reinforcement)
+    looking = MemoryQueries(
+        memory.entries,
+        memory.activation_log,
+        memory.recall,
+        memory.reading,
+        memory.reinforcement,
+        memory.search,
+    )
     changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
     asked = ReminderCommands(memory.reminders)

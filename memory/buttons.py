@@ -20,7 +20,9 @@ class Button:
 
     about: what it is about, shown where buttons stand beside each other that say the same. in_place: the answer takes
     the place of the message that the button stands under (commands only). minutes: how long it may be pressed; None:
-    for as long as the mail of the channel is kept.
+    for as long as the mail of the channel is kept. again: it may be pressed again and again, and uses up nothing.
+    by_reply: it is no button but a question; whoever answers the message by a reply says `text` and then their words,
+    once. `label` is shown where they write.
     """
 
     label: str
@@ -28,6 +30,8 @@ class Button:
     about: str = ""
     in_place: bool = False
     minutes: int | None = None
+    again: bool = False
+    by_reply: bool = False
 
 
 Keyboard = tuple[tuple[Button, ...], ...]
@@ -77,6 +81,11 @@ def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
 def undo_button(change: int, about: str) -> Button:
     """Takes back the change of memory of that number."""
     return Button(_("Undo"), f"/undo_{change}", about)
+
+
+def edit_button(entry: int, about: str) -> Button:
+    """Asks for what the entry of that number is to say instead."""
+    return Button(_("Edit"), f"/edit_{entry}", about, again=True)
 
 
 def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:

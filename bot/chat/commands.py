@@ -22,7 +22,10 @@ _NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
 
 
 GUARDED = frozenset(
-    ("memory", "confirm", "forget", "undo", "export", "private", "language", "timezone", "notices", "model", "settings")
+    (
+        *("memory", "edit", "confirm", "forget", "undo", "export", "private"),
+        *("language", "timezone", "notices", "model", "settings"),
+    )
 )
 """Commands on what a whole group has said, or on what holds for it: there for its administrators and the owner."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.memory_queries import also_called, in_line, quoted_name
 from config.texts import N_, _, ngettext
-from memory.buttons import Button, undo_button
+from memory.buttons import Button, edit_button, undo_button
 from memory.store.entry import NewEntry
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ UNDONE_SHOWN = 8
 """How much of what an /undo did is said."""
 
 
+_EDIT = re.compile(r"(?:(?P<number>#\d{1,15})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
+"""An entry, named so that its name has an end, and what it is to say."""
+
+
 class MemoryCommands:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
@@ -44,6 +48,7 @@ class MemoryCommands:
         """The commands."""
         return [
             Command("remember", N_("Keep a note"), self.remember, "TEXT"),
+            Command("edit", N_("Change what an entry says"), self.edit, "NAME"),
             Command("confirm", N_("Have a memory hold that I was not sure of"), self.confirm, "NAME"),
             Command("forget", N_("Delete an entry, or everything"), self.forget, "NAME|all"),
             Command("undo", N_("Take back the last change of memory"), self.undo),
@@ -73,6 +78,21 @@ class MemoryCommands:
             _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
         )
 
+    async def edit(self, call: CommandCall) -> CommandResult:
+        """/edit NAME, which asks for the new text; with a number or a name in quotes it may stand behind"""
+        if not call.argument:
+            raise WrongArgument(_("/edit takes the name of an entry: see /memory."))
+        owner = call.session.owner
+        with_text = _EDIT.fullmatch(call.argument)
+        if with_text is None:
+            name = await quoted_name(self._entries, owner, call.argument) or call.argument
+            return _asked_for_text(await self._entries.get(owner, name))
+        name = with_text["number"] or with_text["name"]
+        former = await self._entries.get(owner, name)
+        entry = await self._entries.edit(owner, name, with_text["text"])
+        said = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
+        return await self._undoable(f"{said}\n\n{_('It said: {content}', content=former.content)}", entry)
+
     async def confirm(self, call: CommandCall) -> CommandResult:
         """/confirm NAME"""
         if not call.argument:
@@ -90,7 +110,8 @@ class MemoryCommands:
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             quoted = await quoted_name(self._entries, owner, call.argument)
             entry = await self._entries.remove(owner, quoted or call.argument)
-            return await self._undoable(_("Forgotten: **{name}** (/undo brings it back).", name=entry.name), entry)
+            said = _("Forgotten: **{name}** (/undo brings it back).", name=entry.name)
+            return await self._undoable(said, entry, editable=False)
         if words == [ALL]:
             extent = format_extent(await self._forgetting.extent(owner))
             warning = _(
@@ -111,9 +132,12 @@ class MemoryCommands:
         gone = await self._forgetting.forget_all(call.session.owner)
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
-    async def _undoable(self, said: str, entry: Entry) -> CommandResult:
+    async def _undoable(self, said: str, entry: Entry, *, editable: bool = True) -> CommandResult:
         change = await self._undo.newest_of(entry)
-        return said if change is None else Answer(said, ((undo_button(change, entry.content),),))
+        if change is None:
+            return said
+        edit = (edit_button(entry.id, entry.content),) if editable else ()
+        return Answer(said, ((undo_button(change, entry.content), *edit),))
 
     async def undo(self, call: CommandCall) -> str:
         """/undo [#CHANGE]"""
@@ -122,6 +146,19 @@ class MemoryCommands:
         if undone is None:
             return _("That was taken back already.") if number else _("There is nothing to undo.")
         return format_undo(undone)
+
+
+def _asked_for_text(entry: Entry) -> Answer:
+    """Asks for the new text of an entry; where nothing can be asked, the command with the text says as much."""
+    said = f"/edit #{entry.id}"
+    text = _(
+        "Reply to this message with what **{name}** is to say, or send {command} and then the text. It says now: "
+        "{content}",
+        name=entry.name,
+        command=said,
+        content=entry.content,
+    )
+    return Answer(text, ((Button(_("The new text"), said, by_reply=True),),))
 
 
 def format_extent(extent: Extent) -> str:

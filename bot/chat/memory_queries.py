@@ -7,7 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
-from bot.chat.memory_browser import entry_keyboard, kinds_keyboard, page_keyboard, unsure_keyboard
+from bot.chat.memory_browser import (
+    SEARCH,
+    entry_keyboard,
+    found_keyboard,
+    kinds_keyboard,
+    page_keyboard,
+    unsure_keyboard,
+)
 from config.texts import N_, _, ngettext
 from memory.retrieval.activation import format_record
 from memory.retrieval.paging import NoSuchPage
@@ -24,11 +31,14 @@ if TYPE_CHECKING:
     from memory.retrieval.paging import Page
     from memory.retrieval.reading import Reading
     from memory.retrieval.recall import Recall
+    from memory.retrieval.search import Search
     from memory.store.entry import Entry
     from memory.store.reinforcement import Reinforcement
 
 PAGE = 10
 """Entries on one page of /memory."""
+MOST_FOUND = 100
+"""Entries at most that /memory search pages through."""
 RESULTS = 8
 """Results of /recall."""
 PAGE_TOKENS = 800
@@ -38,6 +48,7 @@ ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
 LINE_CHARACTERS = 100
+MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 
 
 class MemoryQueries:
@@ -50,17 +61,19 @@ class MemoryQueries:
         recall: Recall,
         reading: Reading,
         reinforcement: Reinforcement,
+        search: Search,
     ) -> None:
         self._entries = entries
         self._activation_log = activation_log
         self._recall = recall
         self._reading = reading
         self._reinforcement = reinforcement
+        self._search = search
 
     def commands(self) -> list[Command]:
         """The commands."""
         return [
-            Command("memory", N_("What I remember, and why it came up"), self.memory, "[KIND|NAME|unsure|why] [PAGE]"),
+            Command("memory", N_("What I remember, and why it came up"), self.memory, MEMORY_ARGUMENT),
             Command("recall", N_("Search conversations and notes"), self.recall, "[all] QUERY [PAGE]"),
         ]
 
@@ -102,7 +115,7 @@ class MemoryQueries:
         return "\n".join([*found.lines, *(["", more] if found.left else [])])
 
     async def memory(self, call: CommandCall) -> CommandResult:
-        """/memory [KIND|NAME|unsure|why] [PAGE]"""
+        """/memory [KIND|NAME|search WORDS|unsure|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
         owner = call.session.owner
@@ -117,6 +130,9 @@ class MemoryQueries:
         if call.argument.lower() == UNSURE:
             unsure = await self._entries.unconfirmed(owner, PAGE + 1)
             return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
+        searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
+        if searched is not None:
+            return await self._found(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
         kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
@@ -128,6 +144,23 @@ class MemoryQueries:
     async def _entry(self, owner: str, name: str) -> CommandResult:
         entry = await self._entries.get(owner, name)
         return Answer(format_entry(entry), entry_keyboard(entry))
+
+    async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
+        """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
+        kinds = tuple(await self._entries.counts(owner))
+        words, page = _page_of(argument)
+        found = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        if page > _pages(len(found)):
+            words, page = argument, 1
+            found = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        if not found:
+            return _(NOTHING_FOUND) + hint
+        pages, shown = _pages(len(found)), found[(page - 1) * PAGE : page * PAGE]
+        head = _("Found: {count}, page {page} of {pages}.", count=len(found), page=page, pages=pages)
+        if page < pages:
+            head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
+        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in shown]
+        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, shown))
 
     async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)

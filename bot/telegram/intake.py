@@ -265,28 +265,34 @@ class Intake:
                     arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
                 if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
                     self._channel.stop_sending(arrival)
-                taken = await self._edited(item, arrival, arrivals) if letter.edited else arrival
+                said = await self._presses.answering(item, letter, arrival)
+                taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
                 if taken is not None and taken.inbox_id is not None:
                     arrivals[taken.inbox_id] = taken
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
 
-    async def _edited(self, item: InboxItem, edit: Arrival, untaken: dict[int, Arrival]) -> Arrival | None:
-        """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any."""
+    async def _edited(
+        self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]
+    ) -> Arrival | None:
+        """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any.
+
+        says: what it means, where it answers a question of ours.
+        """
         # a live location that moved, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
             await self._mailbox.done([item.id])
             return None
         await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
         before = next((a for a in untaken.values() if _same_message(a, edit)), None)
-        waits = before or self._runner.lanes.replace_waiting(edit)
+        waits = before or self._runner.lanes.replace_waiting(says)
         if waits is not None and waits.inbox_id is not None:
             await self._mailbox.correct(item, waits.inbox_id, as_new(item.payload))
-            return None if before is None else replace(before, text=edit.text, files=edit.files)
+            return None if before is None else replace(before, text=says.text, files=says.files)
         former = await self._mailbox.said_before(item, edit.message_id)
         if former is None:
-            return edit  # what it was edited from was not meant for us, so nobody has read it
+            return says  # what it was edited from was not meant for us, so nobody has read it
         if _same_content(edit, self._arrival_of(former)):
             await self._mailbox.done([item.id])  # a link that got its picture
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from telegram import (
+    ForceReply,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     KeyboardButton,
@@ -15,7 +16,7 @@ from telegram import (
 if TYPE_CHECKING:
     from memory.buttons import PlacedKeyboard
 
-Markup = InlineKeyboardMarkup | ReplyKeyboardMarkup | ReplyKeyboardRemove | None
+Markup = InlineKeyboardMarkup | ReplyKeyboardMarkup | ReplyKeyboardRemove | ForceReply | None
 """What may stand under a new message. Under one that is edited only an InlineKeyboardMarkup may."""
 
 
@@ -41,3 +42,8 @@ def new_markup_of(keyboard: PlacedKeyboard, chat: int, *, after_place: bool) -> 
     if asking and chat > 0:
         return ReplyKeyboardMarkup(asking, resize_keyboard=True, one_time_keyboard=True)
     return markup_of(keyboard, chat) or (ReplyKeyboardRemove() if after_place and chat > 0 else None)
+
+
+def asking(label: str) -> ForceReply:
+    """Has the clients of whom a message is for open a reply to it, with `label` where it is written."""
+    return ForceReply(selective=True, input_field_placeholder=label)

@@ -9,7 +9,7 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, chat_of, edit_chunk, explained, send_part
-from bot.telegram.keyboards import markup_of, new_markup_of
+from bot.telegram.keyboards import Markup, asking, markup_of, new_markup_of
 from bot.telegram.layout import captioned, laid_out
 from bot.telegram.rendering import Chunk
 from config.texts import speaking
@@ -207,6 +207,8 @@ class OutboxSender:
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        markup = new_markup_of(item.keyboard, chat, after_place=item.after_place) if is_last else None
+        markup: Markup = asking(item.asks) if is_last and item.asks is not None else None
+        if is_last and markup is None:
+            markup = new_markup_of(item.keyboard, chat, after_place=item.after_place)
         reply_to = item.reply_to if number == 0 else None
         return await send_part(self._bot, address, part, reply_to, markup, silent=item.silent)

@@ -16,6 +16,7 @@ from bot.telegram.keyboards import markup_of
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.custody.access import Tally
 from memory.log.sessions import Address
+from memory.messages import Provenance
 from memory.service.buttons import Pressed
 
 if TYPE_CHECKING:
@@ -84,6 +85,21 @@ class Presses:
         with speaking(known_language(letter.arrival.language) or SOURCE):
             self._begin(self._answer(letter, _(text)))
 
+    async def answering(self, item: InboxItem, letter: Letter, arrival: Arrival) -> Arrival:
+        """An arrival that answers a question of ours by a reply, as what it says with that; any other as it is.
+
+        Only typed words answer one, in a group only those of who was asked. An edit says what its message meant.
+        """
+        typed = arrival.provenance is Provenance.TYPED and arrival.text and not arrival.files
+        if letter.quoted_reply is None or not typed or parse_command(arrival.text)[0]:
+            return arrival
+        asked = await self._buttons.asked(arrival.address.session_id, letter.quoted_reply, arrival.message_id)
+        if asked is None or (not letter.private and asked.asker != arrival.speaker_id):
+            return arrival
+        if not letter.edited and await self._buttons.press(asked, item.id) is not Pressed.NOW:
+            return arrival
+        return replace(arrival, text=f"{asked.said} {arrival.text}", quoted=None)
+
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""
         return {inbox_id for inbox_id in self._tasks.values() if inbox_id is not None}
@@ -137,7 +153,8 @@ class Presses:
             await self._answer(letter)
         else:
             await self._refuse(item, letter, _(_BEFORE if pressed is Pressed.BEFORE else _TOO_LATE))
-        if pressed is Pressed.TOO_LATE or not button.in_place:  # what is in place is shown with the answer
+        # what is in place is shown with the answer, and what may be pressed again stays
+        if pressed is Pressed.TOO_LATE or not (button.in_place or button.again):
             await self._show(arrival, await self._buttons.left(button.reply))
 
     async def _button(self, letter: Letter) -> PressedButton | None:

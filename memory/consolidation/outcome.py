@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.texts import _, ngettext
-from memory.buttons import QuietLine, right_or_wrong, undo_button
+from memory.buttons import QuietLine, edit_button, right_or_wrong, undo_button
 from memory.ledger.changes import MEMORY_FILE
 
 if TYPE_CHECKING:
-    from memory.buttons import Keyboard
+    from memory.buttons import Button, Keyboard
     from memory.learning.facts import Learned
     from memory.store.entry import Entry
 
 UNSURE_SHOWN = 3
 """How many of the doubtful facts are told; all are listed by /memory unsure."""
+EDITS_SHOWN = 5
+"""How many of the facts of one change have a button to be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +110,12 @@ class Consolidated:
 
     @property
     def _undo_buttons(self) -> Keyboard:
-        of = {one.change: one.entry.content for one in reversed(self.learned) if one.change is not None}
-        return tuple((undo_button(number, of.get(number, MEMORY_FILE)),) for number in self.changes)
+        """Of each change what takes it back, and what edits a fact of it that is sure: several each in a row."""
+        rows: list[tuple[Button, ...]] = []
+        for number in self.changes:
+            learned = [one.entry for one in self.learned if one.change == number]
+            sure = [entry for entry in learned if entry.unconfirmed is None]
+            edits = [edit_button(entry.id, entry.content) for entry in sure[:EDITS_SHOWN]]
+            undo = undo_button(number, learned[0].content if learned else MEMORY_FILE)
+            rows += [(undo, *edits)] if len(edits) <= 1 else [(undo,), *((edit,) for edit in edits)]
+        return tuple(rows)

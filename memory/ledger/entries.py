@@ -56,6 +56,18 @@ class EntryStore:
         async with self._ledger.change(owner, Operation.WRITE, author, trusted=trusted) as change:
             return await change.rewrite(await change.find(name), content)
 
+    async def edit(self, owner: str, name: str, content: str) -> Entry:
+        """Have an entry say what its person has typed instead: it holds then, and no quote bears it out any more.
+
+        Raises MemoryRefused, also for a workflow, whose steps say it in another way.
+        """
+        async with self._ledger.change(owner, Operation.WRITE, Author.USER) as change:
+            entry = await change.find(name)
+            if entry.steps:
+                raise MemoryRefused(_("{name} has steps: tell me in your words how it is done now.", name=entry.name))
+            edited = await change.rewrite(entry, content, quote="")
+            return edited if edited.unconfirmed is None else await change.confirm(edited)
+
     async def remove(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
         """Delete an entry with all its names; it comes back with `undo` for 30 days."""
         async with self._ledger.change(owner, Operation.REMOVE, author) as change:

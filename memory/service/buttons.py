@@ -26,7 +26,7 @@ class Pressed(StrEnum):
 class PressedButton:
     """A button that somebody presses. said: what it says for them. asker: who may press it, where that is one person.
 
-    reply: the number of the reply that it stands under, in the outbox.
+    reply: the number of the reply that it stands under, in the outbox. again: a press uses up nothing.
     """
 
     id: str
@@ -34,6 +34,7 @@ class PressedButton:
     session_id: str
     said: str
     in_place: bool
+    again: bool
     asker: str | None
 
     def text(self, place: str = "") -> str:
@@ -52,7 +53,7 @@ class Buttons:
         """The button of that id; None for one that was never there, or that is gone with its reply."""
         row = await self._database.row(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
-            " WHERE b.id = ? AND o.channel = ?",
+            " WHERE b.id = ? AND NOT b.by_reply AND o.channel = ?",
             (button_id, self._channel),
         )
         return _pressed_button(row) if row is not None else None
@@ -73,12 +74,30 @@ class Buttons:
         )
         return _pressed_button(row) if row is not None else None
 
+    async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
+        """The question that a message answers by a reply to the one of `reply_to`, both by the channel's ids.
+
+        None where there is none, or where another message has answered it.
+        """
+        row = await self._database.row(
+            "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
+            " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"
+            " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) AND (b.pressed_by IS NULL"
+            " OR EXISTS (SELECT 1 FROM inbox i WHERE i.id = b.pressed_by AND i.message_id = ?))",
+            (self._channel, session_id, reply_to, message_id),
+        )
+        return None if row is None else _pressed_button(row)
+
     async def press(self, button: PressedButton, by: int) -> Pressed:
         """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox.
 
         The same press counts as often as it comes, since one that was interrupted is taken up again.
         """
         async with self._database.transaction() as connection:
+            if button.again:
+                asked = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
+                found = await connection.execute_fetchall(asked, (button.id,))
+                return Pressed.NOW if list(found) else Pressed.TOO_LATE
             await connection.execute(
                 f"UPDATE buttons AS b SET pressed_by = :by WHERE outbox_id = :reply AND {PRESSABLE} AND (:all OR line ="
                 " (SELECT line FROM buttons WHERE id = :id))"
@@ -98,5 +117,11 @@ class Buttons:
 
 def _pressed_button(row: Row) -> PressedButton:
     return PressedButton(
-        row["id"], row["outbox_id"], row["session_id"], row["said"], bool(row["in_place"]), row["asker"]
+        id=row["id"],
+        reply=row["outbox_id"],
+        session_id=row["session_id"],
+        said=row["said"],
+        in_place=bool(row["in_place"]),
+        again=bool(row["again"]),
+        asker=row["asker"],
     )

@@ -27,7 +27,7 @@ PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > p
 
 PLACED = (
     f"(SELECT json_group_array(json_array(b.line, b.id, b.label, instr(b.said, '{PLACE}') > 0)) FROM"
-    f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND {PRESSABLE} ORDER BY b.rowid) b)"
+    f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND NOT b.by_reply AND {PRESSABLE} ORDER BY b.rowid) b)"
 )
 """The buttons under the reply `o` that can still be pressed, for `placed`."""
 
@@ -36,6 +36,9 @@ AFTER_PLACE = (
     " (SELECT max(id) FROM outbox q WHERE q.session_id = o.session_id AND q.id < o.id))"
 )
 """Whether the reply before `o` in its session has asked where the person is."""
+
+ASKED = f"(SELECT b.label FROM buttons b WHERE b.outbox_id = o.id AND b.by_reply AND {PRESSABLE} LIMIT 1)"
+"""What is shown where the answer to the question in the reply `o` is written; NULL where it asks nothing."""
 
 
 async def place_buttons(
@@ -52,8 +55,8 @@ async def place_buttons(
     asker: the channel's id of who may press them; None: whoever the chat is with, or looks after it.
     """
     await connection.executemany(
-        "INSERT INTO buttons (id, outbox_id, line, label, said, in_place, asker, expires_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO buttons (id, outbox_id, line, label, said, in_place, again, by_reply, asker, expires_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 secrets.token_urlsafe(_ID_BYTES),
@@ -62,6 +65,8 @@ async def place_buttons(
                 storable(button.label),
                 storable(button.text.replace(THIS_TURN, str(turn_id))),
                 button.in_place,
+                button.again,
+                button.by_reply,
                 asker,
                 to_text(now + timedelta(minutes=button.minutes)) if button.minutes is not None else None,
             )

@@ -784,6 +784,13 @@ NOTICES: Migration = (
     "ALTER TABLE outbox ADD COLUMN silent INTEGER NOT NULL DEFAULT 0",
 )
 
+QUESTIONS: Migration = (
+    # whether a button may be pressed again and again, and whether it is a question that is answered by a reply
+    "ALTER TABLE buttons ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE buttons ADD COLUMN by_reply INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX questions ON buttons (outbox_id) WHERE by_reply",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -816,4 +823,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     TRACES,
     PRIVATE,
     NOTICES,
+    QUESTIONS,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _
-from memory.buttons import QuietLine, undo_button
+from memory.buttons import QuietLine, edit_button, undo_button
 from memory.errors import MemoryRefused
 from memory.learning.capture import Captured, captured, restated
 from memory.learning.phrases.grammar import Pattern
@@ -122,7 +122,7 @@ class AutoCapture:
             said = _(
                 "Noted: {content} (was: {former}; /undo takes it back)", content=new.content, former=former_content
             )
-        return _undoable(said, learned.change, new.content)
+        return _undoable(said, learned.change, new.content, learned.entry)
 
     async def _former(self, owner: str, found: Captured, speaker: str | None) -> Entry | None:
         """The memory that a capture takes the place of; None where it corrects nothing, or not clearly."""
@@ -146,8 +146,11 @@ class AutoCapture:
         return await self._learning.reinforce_changed(owner, found.corrects, found.becomes) is not None
 
 
-def _undoable(said: str, change: int | None, about: str) -> QuietLine:
-    return QuietLine(said, ((undo_button(change, about),),) if change is not None else ())
+def _undoable(said: str, change: int | None, about: str, entry: Entry | None = None) -> QuietLine:
+    if change is None:
+        return QuietLine(said)
+    edit = () if entry is None else (edit_button(entry.id, about),)
+    return QuietLine(said, ((undo_button(change, about), *edit),))
 
 
 def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewEntry:

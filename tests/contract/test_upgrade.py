@@ -83,6 +83,10 @@ WRITTEN = {
     27: "INSERT INTO documents VALUES (1, 'mneme-export.zip', x'504b')",
     28: "INSERT INTO moves VALUES ('telegram', '-5', '-1005', 'NOW')",
     29: "INSERT INTO traces (indexed) VALUES (0)",
+    32: """
+        INSERT INTO buttons (id, outbox_id, line, label, said, in_place, by_reply)
+            VALUES ('q', 1, 0, 'The new text', '/edit #1', 0, 1)
+    """,
 }
 """What was written with each format, in the words of that time."""
 

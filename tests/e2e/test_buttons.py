@@ -42,7 +42,7 @@ async def noted(telegram: BotApiServer, what: str = "tea") -> None:
 async def test_a_button_under_a_quiet_line_takes_back_what_it_tells(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         await noted(telegram)
-        assert labels(telegram) == ["Undo"]
+        assert labels(telegram) == ["Undo", "Edit"]
         press(telegram, "Undo")
         await said(telegram, "Taken back: I prefer tea in the morning")
         await telegram.wait_for(lambda: labels(telegram) == [])
@@ -124,13 +124,13 @@ async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
         telegram.user_says(
             "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=asker
         )
-        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Try again", "Undo"])
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Try again", "Undo", "Edit"])
         telegram.owns(owner, GROUP)
         for label in ("Undo", "Try again"):
             press(telegram, label, GROUP, GUEST)
         await telegram.wait_for(lambda: len(toasts(telegram)) == 2)
         assert set(toasts(telegram)) == {REFUSED}
-        assert labels(telegram, GROUP) == ["Try again", "Undo"]
+        assert labels(telegram, GROUP) == ["Try again", "Undo", "Edit"]
         assert len(texts(telegram, GROUP)) == len(model.requests) == 1
         assert await app.database.value("SELECT count(*) FROM entries") == 1
         press(telegram, "Undo", GROUP, owner)
@@ -145,10 +145,10 @@ async def test_28_who_asked_may_not_do_by_button_what_they_may_not_type(serve: S
         telegram.user_says(
             "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=GUEST
         )
-        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo"])
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo", "Edit"])
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(lambda: toasts(telegram) == [REFUSED])
-        assert labels(telegram, GROUP) == ["Undo"]
+        assert labels(telegram, GROUP) == ["Undo", "Edit"]
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
@@ -167,7 +167,7 @@ async def test_28_a_button_of_another_chat_and_one_that_never_was_do_nothing(
         await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
         assert set(toasts(telegram)) == {"That button is too old: send the command instead, /help shows them all."}
         assert await app.database.value("SELECT count(*) FROM entries") == 1
-    assert labels(telegram) == ["Undo"]
+    assert labels(telegram) == ["Undo", "Edit"]
 
 
 async def test_a_stranger_who_presses_is_answered_and_nothing_of_it_is_kept(
@@ -190,15 +190,15 @@ async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotAp
             user_id=ANN,
             thread_id=7,
         )
-        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo"])
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo", "Edit"])
         press(telegram, "Undo", GROUP, ANN)
         await said(telegram, "Taken back", GROUP)
     assert [message.thread_id for message in telegram.sent(GROUP)] == [7, 7]
 
 
 def unsettled(telegram: BotApiServer) -> list[str]:
-    """The buttons that do not take anything back."""
-    return [label for label in labels(telegram) if label != "Undo"]
+    """The buttons that neither take anything back nor edit it."""
+    return [label for label in labels(telegram) if label not in ("Undo", "Edit")]
 
 
 async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Serve, telegram: BotApiServer) -> None:
@@ -287,7 +287,7 @@ async def test_a_press_is_answered_when_telegram_stalls_over_the_group_and_holds
         telegram.user_says(
             "@mneme_test_bot I prefer tea in the morning.", chat_id=GROUP, chat_type="supergroup", user_id=5005
         )
-        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo"])
+        await telegram.wait_for(lambda: labels(telegram, GROUP) == ["Undo", "Edit"])
         telegram.fault("getChatMember", stall=True)
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(lambda: telegram.calls_to("getChatMember"))
@@ -420,7 +420,7 @@ async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_i
         press(telegram, "fact (1)")
         await shows(telegram, "home", "All kinds")
         press(telegram, "home")
-        await shows(telegram, "Forget", "All of fact", "All kinds")
+        await shows(telegram, "Edit", "Forget", "All of fact", "All kinds")
         assert len(texts(telegram)) == 1
         assert 'Said: "I live in Lviv"' in texts(telegram)[0]
         press(telegram, "Forget")
@@ -452,7 +452,7 @@ async def test_what_remember_keeps_is_taken_back_by_button(
 ) -> None:
     async with serve() as app:
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
-        await shows(telegram, "Undo")
+        await shows(telegram, "Undo", "Edit")
         press(telegram, "Undo")
         await said(telegram, "Taken back: The spare key is at Ann's.")
         assert await app.database.value("SELECT count(*) FROM entries") == 0

@@ -169,7 +169,7 @@ async def test_29_what_waits_in_the_inbox_and_the_buttons_go_along(
         says(telegram, "go on", NEW)
         await answered(telegram, "go on", NEW)
         assert model.requests[-1].said[-2:] == ["Ann: another one", "Ann: go on"]
-        assert labels(telegram, OLD) == ["Undo"]
+        assert labels(telegram, OLD) == ["Undo", "Edit"]
         press(telegram, "Undo", OLD, ANN)
         await answered(telegram, "Taken back: We meet on Thursdays", NEW)
         assert await app.database.value("SELECT count(*) FROM entries") == 0

@@ -147,6 +147,8 @@ def check_markup(markup: Any) -> JsonObject | None:
     if not isinstance(markup, dict):
         raise bad_request("object expected as reply markup")
     _check_keyboard(markup.get("keyboard", []))
+    if "force_reply" in markup and not 1 <= len(markup.get("input_field_placeholder", "x")) <= 64:
+        raise bad_request("BUTTON_TEXT_INVALID")
     rows = markup.get("inline_keyboard", [])
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise bad_request('field "inline_keyboard" must be of type Array')
