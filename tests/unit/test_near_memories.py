@@ -14,12 +14,10 @@ from memory.retrieval.vectors import Vectors
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
-from tests.support.servers.embedder import ScriptedEmbedder
+from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
@@ -34,22 +32,6 @@ OTHERS = [
 ]
 
 
-class Meanings:
-    """An embedder whose vectors tell what a test says that words mean."""
-
-    name = "meanings"
-
-    def __init__(self) -> None:
-        self._scripted = ScriptedEmbedder()
-        self._scripted.meanings = dict(SAME)
-
-    def reads(self, text: str) -> bool:
-        return bool(text)
-
-    async def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        return [self._scripted.vector(text) for text in texts]
-
-
 @pytest.fixture
 async def activating(database: Database, clock: FakeClock) -> Activating:
     """Two owners' memories, each with a vector; all that is not of the dog was used often and is stronger."""
@@ -59,7 +41,7 @@ async def activating(database: Database, clock: FakeClock) -> Activating:
             await store.entries.add(owner, NewEntry(text, name=text, kind=Kind.FACT))
     async with database.transaction() as connection:
         await connection.execute("UPDATE entries SET reinforcement_count = 9 WHERE content <> ?", (DOG,))
-    embedder, vectors = Meanings(), Vectors(database)
+    embedder, vectors = MeaningEmbedder(SAME), Vectors(database)
     embedding = Embedding(vectors, embedder)
     while await embedding.some():
         pass
