@@ -1,4 +1,7 @@
-"""How well layer B ranks on the labelled cases, and how long search and activation take among many memories."""
+"""How well layer B ranks on the labelled cases, and how long search and activation take among many memories.
+
+With --embedder the ranking is by meaning too, by the local embedding model; the times are without it.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.embedding import embedded
 from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
 from memory.retrieval.activation import Layer
+from memory.retrieval.ranking import Ranker
+from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
 from memory.text.tokens import TokenCounter
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from tests.support.activating import Activating
 from tests.support.talk import ledger_over
 
@@ -125,24 +132,29 @@ async def main() -> None:
     """Print the figures of the ranking, then the times for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000], help="memories of one owner")
-    sizes = sorted(parser.parse_args().sizes)
+    parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
+    arguments = parser.parse_args()
+    sizes = sorted(arguments.sizes)
     with tempfile.TemporaryDirectory() as folder:
-        await _rank(Path(folder) / "cases.db")
+        await _rank(Path(folder) / "cases.db", embedder=arguments.embedder)
         for others in (0, 4):
             await _time(Path(folder) / f"times-{others}.db", sizes, others)
 
 
-async def _rank(path: Path) -> None:
+async def _rank(path: Path, *, embedder: bool) -> None:
     database = await Database.open(path)
+    models = LocalModels()
     try:
         cases = load_cases()
         await store_cases(database, cases)
-        activation = _activation(database)
+        nearness = await embedded(database, Search(database), LocalEmbedder(models)) if embedder else None
+        activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, nearness))
         for half in ("tune", "holdout"):
             print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")
         for situation in sorted({case.situation for case in cases}):
             print(f"{situation:8} {await figures(activation, [case for case in cases if case.situation == situation])}")
     finally:
+        await models.close()
         await database.close()
 
 

@@ -144,9 +144,9 @@ async def _beside_peers(
     compared = await peers(dialogues, embedder)
     if models.embedder is None:
         with_embedder, _ = await answered(dialogues, Form.GROUP, replace(models, embedder=embedder))
-        return compared | {"Mneme, words alone": of_mneme, "Mneme, with embedder": with_embedder}
+        return compared | {"Mneme, words alone": of_mneme, "Mneme, embedder": with_embedder}
     by_words, _ = await answered(dialogues, Form.GROUP, NO_MODELS)
-    name = "Mneme, with reranker" if models.reranker is not None else "Mneme, with embedder"
+    name = "Mneme, reranker" if models.reranker is not None else "Mneme, embedder"
     return compared | {"Mneme, words alone": by_words, name: of_mneme}
 
 
@@ -183,7 +183,7 @@ async def main() -> None:
     if compared:
         console.print(methods(compared))
     if arguments.json is not None:
-        figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "path": arguments.path.stem}
+        figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}"}
         figures |= {"questions": len(measured[Form.GROUP][0])}
         figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
         figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}

@@ -38,7 +38,7 @@ def drawn(title: str, methods: dict[str, Figures]) -> str:
         f'<text x="12" y="20" font-size="14">{escape(title)}</text>',
     ]
     for number, (depth, colour) in enumerate(zip(DEPTHS, COLOURS, strict=True)):
-        x = LEFT + 130 * number
+        x = LEFT + 150 * number
         lines.append(f'<rect x="{x}" y="32" width="12" height="12" fill="{colour}"/>')
         lines.append(f'<text x="{x + 18}" y="42">among the best {depth}</text>')
     for number, (name, figures) in enumerate(methods.items()):
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("picture", type=Path, help="SVG file to write")
     arguments = parser.parse_args()
     measured = json.loads(arguments.figures.read_text(encoding="utf-8"))
-    title = f"Messages that answer a question, {measured['questions']} questions of {measured['path']}"
+    title = f"How many of the messages that answer a question are found, {measured['questions']} questions"
     arguments.picture.write_text(drawn(title, measured["peers"]), encoding="utf-8")
 
 

@@ -128,7 +128,8 @@ async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
     started = time.perf_counter()
     ranker.expect(query)
     found = await search.for_message(query, "bench:1", 0)
-    await ranker.ranked(Asked(query, "bench:1", only, bool), found.passages)
+    found = await ranker.compared(found, 0)
+    await ranker.ranked(Asked(query, "bench:1", only, bool), found.passages, found.meanings)
     return 1000 * (time.perf_counter() - started)
 
 

@@ -17,6 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
+from memory.retrieval.meaning import key_of
 from memory.retrieval.ranking import by_features
 from memory.retrieval.search import MEMORIES, NOTHING, Found
 from memory.retrieval.shown import NOTHING_SHOWN, Shown
@@ -46,6 +47,12 @@ MOST_WORKFLOWS = 3
 """Workflows of layer C (S4)."""
 FITTING_WORKFLOW = 0.4
 """The part of the best workflow's relevance that another must have."""
+LEAST_NEAR = 2.0
+"""Deviations by which a memory that no word finds must be nearer in meaning than the owner's texts are as a rule.
+
+On the tune half of the labelled cases (most wanted first / nDCG@5 / kept): by words alone 70/84/94%, with the features
+of meaning 72/85/94%, with what is nearer by 2 76/89/97%, by 1.5 76/89/99%, with all that is near 76/90/99%.
+"""
 LINE_CHARACTERS = 500
 """How much of one memory is shown: all of what a capture may hold."""
 
@@ -202,13 +209,17 @@ class Activation:
     async def _fitting(self, found: Found) -> dict[int, float]:
         """The typed memories that fit a message, by their ids, with their relevance: a part of the best one's score.
 
-        They are ranked by what tells how well they answer, as passages are.
+        They are ranked by what tells how well they answer, as passages are. One that no word finds fits where it is
+        nearer in meaning than nearly all that its owner has.
         """
         hits = list(found.memories)
         few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
         if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
             hits += found.workflows
-        best = await by_features(found.message, hits, self._database)
+        meanings = found.meanings
+        near = (hit for hit in meanings.found if hit.kind in TYPED_KINDS)
+        hits += [hit for hit in near if meanings.of[key_of(hit)].bare >= LEAST_NEAR]
+        best = await by_features(found.message, hits, self._database, meanings)
         return {hit.id: score / best.scores[0] for hit, score in zip(best.hits, best.scores, strict=True)}
 
     def _filled(

@@ -41,6 +41,8 @@ REST = 30.0
 """Seconds after a failure in which no turn asks again."""
 NEAREST = 60
 """So many of the nearest compete with what was found by words."""
+NEAREST_ENTRIES = 30
+"""So many of the nearest entries besides: among many messages they would not come up."""
 _LOOKED_AT = 300
 """So many whose signs are nearest are compared number by number."""
 _SAMPLE = 100
@@ -88,14 +90,17 @@ class Known:
         near = (places[:, None] + np.arange(-_REACH, _REACH + 1)).ravel()
         return np.unique(near[(near >= 0) & (near < len(self.keys))])
 
+    @property
+    def entries(self) -> int:
+        """How many of them are entries; they stand first."""
+        return int(np.searchsorted(self.keys, 0))
+
     def nearest(self, signs: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """The places of those whose signs differ least."""
+        """The places of those whose signs differ least, of all and of the entries."""
         if signs.shape[0] != self.signs.shape[1]:
             return np.empty(0, np.intp)
         differing = np.bitwise_count(self.signs ^ signs).sum(axis=1, dtype=np.uint16)
-        if len(differing) <= _LOOKED_AT:
-            return np.arange(len(differing))
-        return np.argpartition(differing, _LOOKED_AT)[:_LOOKED_AT]
+        return np.concatenate((_least(differing), _least(differing[: self.entries])))
 
     def sample(self) -> NDArray[np.intp]:
         """Some places, spread over all."""
@@ -171,7 +176,7 @@ class Nearness:
         if not compared.tells:  # another program has taken them away
             self._owners.pop(owner, None)
             return NOT_COMPARED
-        best = compared.best(most)
+        best = np.unique(np.concatenate((compared.best(most), compared.best(NEAREST_ENTRIES, known.entries))))
         await self._compare(compared, known.with_neighbours(best))
         met = {key_of(hit) for hit in hits}
         rows = [abs(key) for key in known.keys[best].tolist() if key not in met]
@@ -240,9 +245,10 @@ class Compared:
         keys = [row["row"] if row["row"] % 2 else -row["row"] for row in rows]
         self._cosines[:, self._known.places(keys)] = cosines
 
-    def best(self, most: int) -> NDArray[np.intp]:
-        """The places of the nearest to the bare question, best first."""
+    def best(self, most: int, first: int | None = None) -> NDArray[np.intp]:
+        """The places of the nearest to the bare question, best first. first: only of so many that stand first."""
         compared = self._compared
+        compared = compared[compared < len(self._known.keys) if first is None else compared < first]
         return compared[np.argsort(-self._cosines[1, compared])[:most]]
 
     def meanings(self, hits: Sequence[Hit], found: Sequence[Hit]) -> Meanings:
@@ -286,6 +292,12 @@ class Compared:
         counts = (there == around) & (conversations[there] == conversations[places, None]) & ~np.isnan(scaled[there])
         best: NDArray[np.float32] = np.where(counts, scaled[there], -np.inf).max(axis=1)
         return np.where(np.isneginf(best), np.float32(0), best)
+
+
+def _least(differing: NDArray[np.uint16]) -> NDArray[np.intp]:
+    if len(differing) <= _LOOKED_AT:
+        return np.arange(len(differing))
+    return np.argpartition(differing, _LOOKED_AT)[:_LOOKED_AT]
 
 
 def _looked_at(done: asyncio.Task[Any]) -> None:

@@ -11,8 +11,9 @@ import structlog
 
 from memory.errors import MnemeError
 from memory.retrieval.features import Question
-from memory.retrieval.meaning import NOT_COMPARED
+from memory.retrieval.meaning import NOT_COMPARED, key_of
 from memory.retrieval.neighbourhood import Neighbourhood, neighbourhood
+from memory.retrieval.search import Filter
 from memory.retrieval.vectors import embedded_form
 from memory.retrieval.weights import RANKING, WITH_PAIRS, WITH_VECTORS
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memory.retrieval.features import Features
     from memory.retrieval.meaning import Meanings
     from memory.retrieval.nearness import Nearness
-    from memory.retrieval.search import Filter, Hit
+    from memory.retrieval.search import Found, Hit
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -66,14 +67,12 @@ class Asked:
     """A question, whose memory it is asked of (None: of all), and what may be found.
 
     wanted: tells of what is found by meaning whether it is wanted, as `hits` have been sorted out before.
-    visible: so many messages that are not wanted may be near.
     """
 
     question: str
     owner: str | None
     only: Filter
     wanted: Callable[[Hit], bool]
-    visible: int = 0
 
 
 class Ranker:
@@ -90,11 +89,27 @@ class Ranker:
         if self._nearness is not None:
             self._nearness.expect(question)
 
-    async def ranked(self, asked: Asked, hits: Sequence[Hit]) -> Ranked:
-        """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few."""
-        meanings = NOT_COMPARED
-        if self._nearness is not None and asked.owner is not None:
-            meanings = await self._nearness.of(asked.question, asked.owner, hits, asked.only, asked.visible)
+    async def compared(self, found: Found, visible: int) -> Found:
+        """What was found for a message, with how near in meaning it is.
+
+        visible: messages that the conversation holds.
+        """
+        if self._nearness is None or found.owner is None:
+            return found
+        hits = {key_of(hit): hit for hit in (*found.memories, *found.workflows, *found.passages)}
+        only = Filter(archived=False, current=True)
+        near = await self._nearness.of(found.message, found.owner, [*hits.values()], only, visible)
+        return replace(found, meanings=near)
+
+    async def ranked(self, asked: Asked, hits: Sequence[Hit], meanings: Meanings | None = None) -> Ranked:
+        """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few.
+
+        meanings: where they were compared before.
+        """
+        if meanings is None:
+            meanings = NOT_COMPARED
+            if self._nearness is not None and asked.owner is not None:
+                meanings = await self._nearness.of(asked.question, asked.owner, hits, asked.only)
         candidates = [*hits, *filter(asked.wanted, meanings.found)]
         best = await by_features(asked.question, candidates, self._database, meanings)
         if self._reranker is None or len(best.hits) < 2 or not self._reranker.reads(asked.question):

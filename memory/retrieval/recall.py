@@ -92,9 +92,13 @@ class Recall:
         return Showing(self._zone_of(owner or ""))
 
     def expect(self, question: str) -> None:
-        """`relevant` is asked of this question next, once the search has found what fits it."""
+        """A search for this question begins: `compared` is asked of what it finds."""
         if not is_chatter(question):
             self._ranker.expect(question)
+
+    async def compared(self, found: Found, visible: Transcript) -> Found:
+        """What was found for a message, with how near in meaning it is and what else is near."""
+        return found if is_chatter(found.message) else await self._ranker.compared(found, len(visible.messages))
 
     async def relevant(
         self,
@@ -117,15 +121,16 @@ class Recall:
 
         def wanted(hit: Hit) -> bool:
             return (
-                hit.turn_id not in seen
+                hit.kind in PASSAGE_KINDS
+                and hit.turn_id not in seen
                 and not (hit.turn_id is None and besides.says(hit.content))
                 and hit.content != visible.summary
                 and not is_small_talk(hit.content)
             )
 
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
-        asked = Asked(question, found.owner, only, wanted, len(visible.messages))
-        best = await self._ranker.ranked(asked, [*itertools.islice(filter(wanted, found.passages), CANDIDATES)])
+        candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
+        best = await self._ranker.ranked(Asked(question, found.owner, only, wanted), candidates, found.meanings)
         greets = only_greets(question)
         covered = best.coverage >= (LEAST_COVERAGE_OF_A_GREETING if greets else LEAST_COVERAGE)
         if not covered and (greets or best.standing_out < LEAST_STANDING_OUT):

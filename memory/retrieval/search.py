@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
+from memory.retrieval.meaning import NOT_COMPARED, Meanings
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
 from memory.store.index import rebuild, source_of
@@ -144,7 +145,8 @@ class Hit:
 class Found:
     """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
 
-    owner: whose message it is; None where nothing was looked for.
+    owner: whose message it is; None where nothing was looked for. meanings: how near in meaning all that is to it, and
+    what else is near.
     """
 
     memories: Sequence[Hit] = ()
@@ -152,6 +154,7 @@ class Found:
     passages: Sequence[Hit] = ()
     message: str = ""
     owner: str | None = None
+    meanings: Meanings = NOT_COMPARED
 
 
 NOTHING = Found()

@@ -121,7 +121,8 @@ class PromptBuilder:
         if memories is None:
             return NOTHING
         memories.recall.expect(question)
-        return await memories.search.for_message(question, session.owner, len(visible.messages))
+        found = await memories.search.for_message(question, session.owner, len(visible.messages))
+        return await memories.recall.compared(found, visible)
 
     async def stable(self, session: Session, visible: Transcript, budget: Budget, found: Found = NOTHING) -> Stable:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary.

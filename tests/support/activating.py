@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.retrieval.activation import Activation
+from memory.retrieval.ranking import Ranker
 from memory.retrieval.search import Search
 from memory.store.decay import Decay
 from tests.support.talk import in_utc
@@ -20,15 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Activating:
-    """The search and the activation over one database."""
+    """The search and the activation over one database. ranker: compares meanings, if it can."""
 
     search: Search
     activation: Activation
+    ranker: Ranker
 
     @classmethod
-    def over(cls, database: Database, clock: Clock, decay: Decay | None = None) -> Activating:
+    def over(
+        cls, database: Database, clock: Clock, decay: Decay | None = None, ranker: Ranker | None = None
+    ) -> Activating:
         """Both, in UTC."""
-        return cls(Search(database), Activation(database, decay or Decay(), clock, in_utc))
+        activation = Activation(database, decay or Decay(), clock, in_utc)
+        return cls(Search(database), activation, ranker or Ranker(database))
 
     async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
         """Layer A."""
@@ -38,6 +43,6 @@ class Activating:
         self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
     ) -> tuple[Activated, ...]:
         """Layers B and C for a message, in what layer A has left."""
-        found = await self.search.for_message(message, owner, 0)
+        found = await self.ranker.compared(await self.search.for_message(message, owner, 0), 0)
         pool = await self.activation.pool(owner, tokens + sum(one.tokens for one in baseline), found)
         return self.activation.contextual(pool, baseline, tokens, count)

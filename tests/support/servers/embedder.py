@@ -7,9 +7,12 @@ import json
 import re
 import zlib
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.support.servers.web import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -65,6 +68,24 @@ class ScriptedEmbedder:
             meaning = self.meanings.get(word)
             numbers[zlib.crc32((meaning or word).encode()) % self.length] += 1.0 if meaning else 0.1
         return numbers
+
+
+class MeaningEmbedder:
+    """The same vectors without a server: an Embedder to which words mean what a test says."""
+
+    name = "meanings"
+
+    def __init__(self, meanings: dict[str, str]) -> None:
+        self._scripted = ScriptedEmbedder()
+        self._scripted.meanings = meanings
+
+    def reads(self, text: str) -> bool:
+        """Always."""
+        return bool(text)
+
+    async def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """A vector for each text."""
+        return [self._scripted.vector(text) for text in texts]
 
 
 def _words(text: str) -> list[str]:

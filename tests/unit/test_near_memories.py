@@ -1,0 +1,71 @@
+"""Which typed memories activate by what they mean, where there is an embedder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.retrieval.embedding import Embedding
+from memory.retrieval.nearness import Nearness
+from memory.retrieval.ranking import Ranker
+from memory.retrieval.search import Search
+from memory.retrieval.vectors import Vectors
+from memory.store.entry import Kind, NewEntry
+from memory.text.tokens import TokenCounter
+from tests.support.activating import Activating
+from tests.support.servers.embedder import MeaningEmbedder
+from tests.support.talk import Store
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+OWNER, OTHER = "telegram:12345", "telegram:2"
+DOG = "The dachshund is called Biscuit"
+QUESTION = "How is the household hound addressed?"
+SAME = {"dachshund": "dog", "hound": "dog", "called": "name", "addressed": "name"}
+OTHERS = [
+    f"{subject} {happened}"
+    for subject in ("The kettle", "A ladder", "The printer", "One curtain", "Some gravel", "A carpet", "This lamp")
+    for happened in ("arrived in May", "must be paid", "looks older", "belongs to Ann", "stays in the cellar")
+]
+
+
+@pytest.fixture
+async def activating(database: Database, clock: FakeClock) -> Activating:
+    """Two owners' memories, each with a vector; all that is not of the dog was used often and is stronger."""
+    store = Store.over(database, clock)
+    for owner in (OWNER, OTHER):
+        for text in (*OTHERS, DOG):
+            await store.entries.add(owner, NewEntry(text, name=text, kind=Kind.FACT))
+    async with database.transaction() as connection:
+        await connection.execute("UPDATE entries SET reinforcement_count = 9 WHERE content <> ?", (DOG,))
+    embedder, vectors = MeaningEmbedder(SAME), Vectors(database)
+    embedding = Embedding(vectors, embedder)
+    while await embedding.some():
+        pass
+    return Activating.over(database, clock, ranker=Ranker(database, Nearness(Search(database), vectors, embedder)))
+
+
+async def _activated(activating: Activating, message: str) -> list[str]:
+    found = await activating.contextual(OWNER, message, (), 10_000, TokenCounter().text)
+    return [one.line.partition("] ")[2] for one in found if one.relevance]
+
+
+async def test_a_memory_in_other_words_activates_and_nothing_else_seems_to_fit(activating: Activating) -> None:
+    assert await _activated(activating, QUESTION) == [DOG]
+
+
+async def test_without_comparing_meanings_it_does_not(activating: Activating, database: Database) -> None:
+    by_words = Activating(activating.search, activating.activation, Ranker(database))
+    assert await _activated(by_words, QUESTION) == []
+
+
+async def test_what_can_not_be_trusted_or_is_archived_does_not_activate_by_its_meaning_either(
+    activating: Activating, database: Database
+) -> None:
+    await database.write("UPDATE entries SET trusted = 0 WHERE content = ?", (DOG,))
+    assert await _activated(activating, QUESTION) == []
+    await database.write("UPDATE entries SET trusted = 1, archived_at = created_at WHERE content = ?", (DOG,))
+    assert await _activated(activating, QUESTION) == []
