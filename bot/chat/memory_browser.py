@@ -23,7 +23,7 @@ SEARCH = "search"
 
 def kinds_keyboard(counts: Mapping[str, int], *, unsure: bool) -> Keyboard:
     """A button for each kind; unsure: and one for what is not confirmed."""
-    kinds = [Button(f"{kind} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
+    kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
     rows = in_rows(kinds, KINDS_PER_ROW)
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
@@ -48,7 +48,7 @@ def _page(entries: Iterable[tuple[int, str]], listed: str, ways: Iterable[tuple[
 
 def entry_keyboard(entry: Entry) -> Keyboard:
     """What can be done with one entry, and the way back to those of its kind."""
-    back = Button(_("All of {kind}", kind=entry.kind), f"/memory {entry.kind} 1", in_place=True)
+    back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
         unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
         return unsure, (back, _all_kinds())

@@ -135,7 +135,8 @@ class MemoryQueries:
             return await self._found(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
-        kind = {known.lower(): known for known in (*Kind, *counts)}.get(what.lower())
+        kinds = (*Kind, *counts)
+        kind = {said.lower(): known for known in kinds for said in (_(known), known)}.get(what.lower())
         # without such a page, what is called so can only be the entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
             return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
@@ -166,7 +167,7 @@ class MemoryQueries:
         counts = await self._entries.counts(owner)
         if not counts:
             return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
-        lines = [f"- {kind}: {count}" for kind, count in counts.items()]
+        lines = [f"- {_(kind)}: {count}" for kind, count in counts.items()]
         text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
         return Answer(text, kinds_keyboard(counts, unsure=bool(await self._entries.unconfirmed(owner, 1))))
 
@@ -174,11 +175,16 @@ class MemoryQueries:
         pages = _pages(count)
         if page > pages:
             raise WrongArgument(
-                _("There is no page {page} of {kind}: choose one from 1 to {pages}.", page=page, kind=kind, pages=pages)
+                _(
+                    "There is no page {page} of {kind}: choose one from 1 to {pages}.",
+                    page=page,
+                    kind=_(kind),
+                    pages=pages,
+                )
             )
         found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in found]
-        head = _("{kind}: {count}, page {page} of {pages}.", kind=kind, count=count, page=page, pages=pages)
+        head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
         if page < pages:
             head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
         text = "\n".join([head, "", *lines]) + hint
@@ -230,7 +236,7 @@ def format_unsure(entries: Sequence[Entry]) -> str:
 
 def format_source(entry: Entry) -> str:
     """Where an entry came from."""
-    facts = [f"{entry.kind}", _("by {author}", author=entry.author), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
+    facts = [_(entry.kind), _("by {author}", author=_(entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
         facts.append(_("from message {number}", number=entry.source_message_id))
     if not entry.trusted:
@@ -249,7 +255,7 @@ def format_entry(entry: Entry) -> str:
     if entry.outcome:
         content += "\n\n" + _("Outcome: {outcome}", outcome=entry.outcome)
     facts = [format_source(entry)]
-    facts += [_("priority {priority}", priority=entry.priority)] if entry.kind in TYPED_KINDS else []
+    facts += [_("priority {priority}", priority=_(entry.priority))] if entry.kind in TYPED_KINDS else []
     facts += [_("for {scope}", scope=entry.scope)] if entry.scope else []
     facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
     facts += [_("not confirmed: {why}", why=_(entry.unconfirmed))] if entry.unconfirmed is not None else []

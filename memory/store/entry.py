@@ -43,10 +43,10 @@ TYPED_KINDS = (
 class Priority(StrEnum):
     """How much an entry matters, highest first (S4)."""
 
-    CRITICAL = "critical"
-    HIGH = "high"
-    MEDIUM = "medium"
-    NORMAL = "normal"
+    CRITICAL = N_("critical")
+    HIGH = N_("high")
+    MEDIUM = N_("medium")
+    NORMAL = N_("normal")
 
 
 PRIORITY_RANK: Mapping[str, int] = {priority: rank for rank, priority in enumerate(Priority)}
@@ -70,12 +70,12 @@ def default_priority(kind: Kind | str) -> Priority:
 class Author(StrEnum):
     """Who wrote an entry."""
 
-    USER = "user"
-    MODEL = "model"
-    CAPTURE = "capture"
-    CONSOLIDATION = "consolidation"
-    COMPACTION = "compaction"
-    IMPORT = "import"
+    USER = N_("user")
+    MODEL = N_("model")
+    CAPTURE = N_("capture")
+    CONSOLIDATION = N_("consolidation")
+    COMPACTION = N_("compaction")
+    IMPORT = N_("import")
 
 
 class Operation(StrEnum):
