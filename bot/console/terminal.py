@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
@@ -19,6 +18,7 @@ from rich.console import Console
 
 from bot.chat.commands import parse_command
 from bot.chat.conversation_commands import PRIVATE
+from bot.console.completion import CommandCompleter
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from config.texts import _, speaking
@@ -97,7 +97,7 @@ class _Chat:
         self._prompt: PromptSession[str] = PromptSession(
             output=output,
             history=self._history,
-            completer=WordCompleter([f"/{name}" for name in app.commands], sentence=True),
+            completer=CommandCompleter(app.commands, lambda: spoken_at(app, address)),
             complete_while_typing=False,
             multiline=True,
             prompt_continuation=CONTINUATION,

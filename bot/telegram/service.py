@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram import BotCommand, LinkPreviewOptions
+from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 from telegram.request import HTTPXRequest
@@ -21,6 +21,7 @@ from bot.telegram.door import Door, House
 from bot.telegram.intake import Intake
 from bot.telegram.media.albums import Albums
 from bot.telegram.media.files import TelegramFiles
+from bot.telegram.menu import Menu
 from bot.telegram.moves import Moves
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import Poller, PollingBot
@@ -29,6 +30,7 @@ from config.errors import ConfigurationError
 from config.handles import connections
 from memory.custody.access import AccessList
 from memory.service.mailbox import Mailbox
+from memory.service.published import Published
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from telegram import User
 
     from bot.app import App
-    from bot.chat.commands import Command
     from bot.monitoring.health import Pulse
     from config.settings import Settings
 
@@ -48,13 +49,6 @@ log = structlog.get_logger(__name__)
 
 SEND_TIMEOUT = 30
 """Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
-DESCRIPTION = (
-    "I remember what we talk about. What I keep you can see with /memory, correct, take back with /undo, "
-    "and have forgotten with /forget. I belong to one person, and let in whom they let in."
-)
-"""What an empty chat with the bot shows."""
-SHORT_DESCRIPTION = "A private assistant that remembers, and whose memory you can see and correct."
-"""What the bot's profile shows."""
 START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
 
@@ -116,7 +110,9 @@ async def run_telegram(app: App) -> None:
         intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
-        await _set_menu(bot, list(app.commands.values()))
+        menu = Menu(bot, Published(app.database, CHANNEL), app.commands.values())
+        # beside the rest: nobody is to wait for what is only shown
+        showing = asyncio.create_task(menu.publish(), name="menu")
         await moves.start()
         await outbox.start(door.follow)
         await channel.start()
@@ -135,6 +131,8 @@ async def run_telegram(app: App) -> None:
             raise _wrong_token() from error
         finally:
             warming.cancel()
+            showing.cancel()
+            await asyncio.gather(showing, return_exceptions=True)
             await app.reminding.close()
             await intake.close()
             await app.runner.close()
@@ -178,16 +176,6 @@ def _source(app: App, bot: PollingBot, intake: Intake) -> Poller | Webhook:
         return Poller(bot, intake.receive, app.health.updates)
     meant = Meant(str(url), secret.get_secret_value())
     return Webhook(bot, intake.receive, app.health.updates, app.pages, meant)
-
-
-async def _set_menu(bot: PollingBot, commands: list[Command]) -> None:
-    with contextlib.suppress(TelegramError):
-        await bot.set_my_commands([BotCommand(c.name, c.description) for c in commands if c.listed])
-        # what its owner wrote with @BotFather stays
-        if not (await bot.get_my_description()).description:
-            await bot.set_my_description(DESCRIPTION)
-        if not (await bot.get_my_short_description()).short_description:
-            await bot.set_my_short_description(SHORT_DESCRIPTION)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

@@ -791,6 +791,18 @@ QUESTIONS: Migration = (
     "CREATE INDEX questions ON buttons (outbox_id) WHERE by_reply",
 )
 
+PUBLISHED: Migration = (
+    # what a channel was told of the bot, such as its menu, as a hash
+    """
+    CREATE TABLE published (
+        channel TEXT NOT NULL,
+        what TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        PRIMARY KEY (channel, what)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -824,4 +836,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     PRIVATE,
     NOTICES,
     QUESTIONS,
+    PUBLISHED,
 )

@@ -402,13 +402,6 @@ async def test_an_answer_that_can_not_be_stored_is_still_shown(
     assert texts(telegram)[1].startswith("an answer\n\n")
 
 
-async def test_the_menu_is_made_from_the_command_table(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve() as app:
-        assert [command.command for command in telegram.commands] == [
-            name for name, one in app.commands.items() if one.listed
-        ]
-
-
 async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -464,16 +457,6 @@ async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, ap
     events = {entry["event"] for entry in logs}
     assert "waiting_to_be_claimed" in events
     assert "nobody_is_allowed" not in events
-
-
-async def test_a_bot_without_a_description_gets_one_and_its_owner_s_own_stays(
-    serve: Serve, telegram: BotApiServer
-) -> None:
-    telegram.about["short_description"] = "Ann's own"
-    async with serve():
-        pass
-    assert telegram.about["description"].startswith("I remember what we talk about.")
-    assert telegram.about["short_description"] == "Ann's own"
 
 
 async def test_answers_show_no_previews_of_links(serve: Serve, telegram: BotApiServer) -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from rich.markdown import Markdown
 
 import bot
 from bot.console.markdown_stream import MarkdownStream
+from config.texts import _, speaking
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
@@ -104,6 +106,28 @@ async def test_what_is_typed_in_a_private_talk_is_not_in_the_history_of_the_prom
     history = (tmp_path / "data" / "console_history").read_text()
     kept = [line[1:] for line in history.splitlines() if line.startswith("+")]
     assert [text for text in kept if text != "right after it"] == ["before it", "/private", "after it"]
+
+
+async def test_the_tab_key_offers_commands_with_what_they_do_in_the_language_that_is_spoken(
+    environment: dict[str, str],
+) -> None:
+    german = environment | {"LC_ALL": "", "LC_MESSAGES": "de_DE.UTF-8", "LANG": "fr_FR.UTF-8"}
+    async with on_terminal("chat", environment=german, columns=COLUMNS, rows=20) as opened:
+        for language in ("de", "uk"):
+            await opened.until(lambda: opened.lines[-1:] == [">"])
+            if language == "uk":
+                opened.types("/language uk\r")
+                await opened.until(lambda: any("Українська" in line for line in opened.lines))
+                await opened.until(lambda: opened.lines[-1:] == [">"])
+            with speaking(language):
+                offered = f"/retry {_('Answer the last message again')}"
+            opened.types("/re\t")
+            await opened.until(partial(_is_offered, opened, offered))
+            opened.types("\x15")  # an empty line again
+
+
+def _is_offered(terminal: Terminal, offered: str) -> bool:
+    return any(offered in " ".join(line.split()) for line in terminal.lines)
 
 
 async def test_an_answer_taller_than_the_window_is_shown_whole_and_no_line_twice(

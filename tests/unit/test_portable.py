@@ -168,6 +168,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "jobs",
         "moves",
         "previews",
+        "published",
         "reactions",
         "refused",
         "set_aside",

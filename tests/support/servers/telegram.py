@@ -249,6 +249,10 @@ class BotApiServer:
         """The bot's description and short description."""
         return self._methods.about
 
+    def about_in(self, language_code: str) -> dict[str, str]:
+        """The same for those whose program is set to a language."""
+        return self._methods.about_in.get(language_code, {})
+
     @property
     def pending_update_ids(self) -> list[int]:
         """The updates the bot has not confirmed."""

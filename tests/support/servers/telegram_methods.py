@@ -46,6 +46,11 @@ _NOT_MODIFIED = (
     "current content and reply markup of the message"
 )
 
+_SCOPES = frozenset(
+    ("default", "all_private_chats", "all_group_chats", "all_chat_administrators", "chat", "chat_administrators")
+)
+"""The audiences of a menu; that of one member is left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -65,6 +70,7 @@ class Methods:
         self.callback_queries: dict[str, bool] = {}  # whether each was answered
         self.commands: dict[tuple[str, str], list[Command]] = {}
         self.about = {"description": "", "short_description": ""}
+        self.about_in: dict[str, dict[str, str]] = {}
         self.documents: dict[str, bytes] = {}
         self.files = Files()
         self.drafts_supported = True
@@ -80,8 +86,8 @@ class Methods:
             "getFile": self.files.get_file,
             "getMe": lambda _params: self.bot,
             "getMyCommands": self._get_my_commands,
-            "getMyDescription": lambda _params: {"description": self.about["description"]},
-            "getMyShortDescription": lambda _params: {"short_description": self.about["short_description"]},
+            "getMyDescription": lambda params: self._get_about("description", params),
+            "getMyShortDescription": lambda params: self._get_about("short_description", params),
             "getWebhookInfo": self._get_webhook_info,
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
@@ -263,8 +269,15 @@ class Methods:
         said = str(params.get(what, ""))
         if utf16_length(said) > longest:
             raise bad_request(f"bot {what.replace('_', ' ')} is too long")
-        self.about[what] = said
+        language = _language(params)
+        if language:
+            self.about_in.setdefault(language, {})[what] = said
+        else:
+            self.about[what] = said
         return True
+
+    def _get_about(self, what: str, params: JsonObject) -> JsonObject:
+        return {what: self.about_in.get(_language(params), {}).get(what) or self.about[what]}
 
     # -- webhooks ------------------------------------------------------------------------------------------
 
@@ -335,4 +348,14 @@ def _command(value: Any) -> Command:
 
 def _audience(params: JsonObject) -> tuple[str, str]:
     scope = params.get("scope") or {"type": "default"}
-    return json.dumps(scope, sort_keys=True), params.get("language_code") or ""
+    if not isinstance(scope, dict) or scope.get("type") not in _SCOPES:
+        raise bad_request("can't parse BotCommandScope: Unsupported type specified")
+    return json.dumps(scope, sort_keys=True), _language(params)
+
+
+def _language(params: JsonObject) -> str:
+    """The language of a request; empty for all users who have no text in theirs."""
+    code = str(params.get("language_code") or "")
+    if code and not re.fullmatch(r"[a-z]{2}", code):
+        raise bad_request("invalid language code specified")
+    return code

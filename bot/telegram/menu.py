@@ -1,0 +1,114 @@
+"""What Telegram shows of the bot by itself, in the language of who looks: the menu of commands, and what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram import (
+    BotCommand,
+    BotCommandScopeAllChatAdministrators,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeAllPrivateChats,
+)
+from telegram.error import TelegramError
+
+from bot.chat.commands import GUARDED, OWNERS
+from config.texts import LANGUAGES, N_, SOURCE, _, speaking
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from telegram import Bot, BotCommandScope
+
+    from bot.chat.commands import Command
+    from memory.service.published import Published
+
+log = structlog.get_logger(__name__)
+
+DESCRIPTION = N_(
+    "I remember what we talk about. What I keep you can see with /memory, correct, take back with /undo, "
+    "and have forgotten with /forget. I belong to one person, and let in whom they let in."
+)
+"""What an empty chat with the bot shows."""
+SHORT_DESCRIPTION = N_("A private assistant that remembers, and whose memory you can see and correct.")
+"""What the bot's profile shows."""
+LONGEST_COMMAND = 256
+"""Characters of a command's description that Telegram takes."""
+
+
+class Menu:
+    """Tells Telegram what to show, where it was not told that before: some dozen calls once, and two at a start."""
+
+    def __init__(self, bot: Bot, published: Published, commands: Iterable[Command]) -> None:
+        self._bot = bot
+        self._published = published
+        # what comes with a number is under the message that it is about, and who may come in is asked by buttons
+        self._commands = [command for command in commands if command.listed and command.name not in OWNERS]
+
+    async def publish(self) -> None:
+        """Tell it all. What can't be told now is at the next start."""
+        try:
+            for scope, commands in self._scopes():
+                for language in LANGUAGES:
+                    await self._publish_commands(scope, commands, language)
+            description = (await self._bot.get_my_description()).description
+            await self._publish_about("description", DESCRIPTION, description, self._bot.set_my_description)
+            short = (await self._bot.get_my_short_description()).short_description
+            await self._publish_about("short", SHORT_DESCRIPTION, short, self._bot.set_my_short_description)
+        except (TelegramError, StoreError) as error:
+            log.warning("menu_not_shown", reason=str(error), remedy="it is tried again at the next start")
+
+    def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
+        """In a group nobody is shown what they may not use there."""
+        in_groups = [command for command in self._commands if command.name != "start"]
+        for_all = [command for command in in_groups if command.name not in GUARDED]
+        return [
+            (BotCommandScopeAllPrivateChats(), self._commands),
+            (BotCommandScopeAllGroupChats(), for_all),
+            (BotCommandScopeAllChatAdministrators(), in_groups),
+        ]
+
+    async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
+        with speaking(language):
+            shown = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
+        what = self._key("commands", scope.type, language)
+        if not await self._published.is_shown(what, shown):
+            menu = [BotCommand(*one) for one in shown]
+            await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
+            await self._published.keep(what, shown)
+
+    async def _publish_about(
+        self, kind: str, text: str, present: str, tell: Callable[[str | None, str | None], Awaitable[bool]]
+    ) -> None:
+        """Say what the bot is, unless its owner has said that with @BotFather: then that stays, for all languages.
+
+        present: what is shown to those whose language has no text of its own.
+        """
+        usual = self._key(kind, SOURCE)
+        if present not in ("", text) and not await self._published.is_shown(usual, present):
+            wanted = {language: "" for language in LANGUAGES if language != SOURCE}
+            wanted = {one: no for one, no in wanted.items() if await self._published.is_any(self._key(kind, one))}
+        else:
+            wanted = {language: _in(language, text) for language in LANGUAGES}
+        for language, said in wanted.items():
+            what = self._key(kind, language)
+            is_gone = language == SOURCE and present != said
+            if is_gone or not await self._published.is_shown(what, said):
+                await tell(said or None, _code(language))  # none at all takes away what was told
+                await self._published.keep(what, said)
+
+    def _key(self, *parts: str) -> str:
+        """What is shown, of this bot: a database may be taken along to another one."""
+        return "/".join([str(self._bot.id), *parts])
+
+
+def _in(language: str, text: str) -> str:
+    with speaking(language):
+        return _(text)
+
+
+def _code(language: str) -> str | None:
+    """The language as Telegram is told it; the source is for all who have none of their own here."""
+    return None if language == SOURCE else language

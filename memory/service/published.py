@@ -1,0 +1,43 @@
+"""What a channel was told of the bot, so that it is told again only where that has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+
+
+class Published:
+    """Fingerprints of what one channel shows by itself, such as a menu, by what it is."""
+
+    def __init__(self, database: Database, channel: str) -> None:
+        self._database = database
+        self._channel = channel
+
+    async def is_shown(self, what: str, content: object) -> bool:
+        """Whether the channel was last told `content`, which can be written as JSON."""
+        return await self._kept(what) == _fingerprint(content)
+
+    async def is_any(self, what: str) -> bool:
+        """Whether the channel was told anything."""
+        return await self._kept(what) is not None
+
+    async def keep(self, what: str, content: object) -> None:
+        """The channel has been told `content`."""
+        await self._database.write(
+            "INSERT OR REPLACE INTO published (channel, what, fingerprint) VALUES (?, ?, ?)",
+            (self._channel, what, _fingerprint(content)),
+        )
+
+    async def _kept(self, what: str) -> str | None:
+        found = await self._database.value(
+            "SELECT fingerprint FROM published WHERE channel = ? AND what = ?", (self._channel, what)
+        )
+        return None if found is None else str(found)
+
+
+def _fingerprint(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,111 @@
+"""What Telegram shows of the bot by itself: its menu and what it is, in the language of who looks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.chat.commands import GUARDED, OWNERS
+from bot.telegram.menu import DESCRIPTION, LONGEST_COMMAND, SHORT_DESCRIPTION
+from config.texts import LANGUAGES, _, speaking
+
+if TYPE_CHECKING:
+    from bot.app import App
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+PRIVATE, GROUPS, ADMINISTRATORS = "all_private_chats", "all_group_chats", "all_chat_administrators"
+TOLD = ("setMyCommands", "setMyDescription", "setMyShortDescription")
+
+
+def told(telegram: BotApiServer) -> int:
+    """How many calls have told what is to be shown."""
+    return sum(len(telegram.calls_to(method)) for method in TOLD)
+
+
+def _looked(telegram: BotApiServer, starts: int) -> bool:
+    return len(telegram.calls_to("getMyShortDescription")) == starts
+
+
+async def test_the_menu_is_the_command_table_for_each_audience_and_language(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve() as app:
+        await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
+        for language in LANGUAGES:
+            code = "" if language == "en" else language
+            with speaking(language):
+                private = {c.command: c.description for c in telegram.commands_for(PRIVATE, code)}
+                assert private == {
+                    name: _(c.description) for name, c in app.commands.items() if c.listed and name not in OWNERS
+                }
+            groups = [c.command for c in telegram.commands_for(GROUPS, code)]
+            administrators = [c.command for c in telegram.commands_for(ADMINISTRATORS, code)]
+            assert administrators == [name for name in private if name != "start"]
+            assert groups == [name for name in administrators if name not in GUARDED]
+        assert {"settings", "language"} <= GUARDED & set(administrators)
+
+
+async def test_what_was_told_is_not_told_again_at_the_next_start(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
+    before = told(telegram)
+    assert before == 5 * len(LANGUAGES)
+    async with serve():
+        await telegram.wait_for(lambda: len(telegram.calls_to("getMyShortDescription")) == 2)
+    assert told(telegram) == before
+    assert telegram.calls_to("getMyCommands") == []
+
+
+async def test_what_changed_is_told_and_what_could_not_be_told_comes_with_the_next_start(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.fault("setMyCommands", error_code=400, description="Bad Request: no", times=1)
+    async with serve() as app:
+        await telegram.wait_for(lambda: any(not call.ok for call in telegram.calls_to("setMyCommands")))
+        assert telegram.commands_for(PRIVATE) == []
+    async with serve() as app:
+        await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
+        await app.database.write("UPDATE published SET fingerprint = 'other' WHERE what LIKE '%/all_group_chats/de'")
+    before = told(telegram)
+    async with serve():
+        await telegram.wait_for(lambda: told(telegram) == before + 1)
+    assert telegram.calls_to("setMyCommands")[-1].params["language_code"] == "de"
+
+
+async def test_a_bot_says_what_it_is_in_each_language_and_its_owners_own_words_stay(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    telegram.about["short_description"] = "Ann's own"
+    async with serve():
+        await telegram.wait_for(lambda: telegram.calls_to("getMyShortDescription"))
+    assert telegram.about["description"] == DESCRIPTION
+    with speaking("de"):
+        assert telegram.about_in("de") == {"description": _(DESCRIPTION)}
+    assert telegram.about["short_description"] == "Ann's own"
+
+
+async def test_what_the_owner_writes_later_takes_the_place_of_ours_in_all_languages(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve():
+        await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
+    telegram.about["description"] = "Ann's own"
+    for starts in (2, 3):
+        async with serve():
+            await telegram.wait_for(partial(_looked, telegram, starts))
+    assert telegram.about["description"] == "Ann's own"
+    assert telegram.about_in("de")["description"] == ""
+    assert telegram.about_in("de")["short_description"] != ""
+    assert len(telegram.calls_to("setMyDescription")) == 2 * len(LANGUAGES) - 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_telegram_takes_what_is_said_in_each_language(app: App, language: str) -> None:
+    with speaking(language):
+        assert len(_(DESCRIPTION)) <= 512
+        assert len(_(SHORT_DESCRIPTION)) <= 120
+        for command in app.commands.values():
+            assert 1 <= len(_(command.description)) <= LONGEST_COMMAND
