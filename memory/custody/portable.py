@@ -19,7 +19,7 @@ from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from pathlib import Path
 
     import aiosqlite
@@ -182,12 +182,16 @@ async def _write_rows(
         f"SELECT * FROM {table} WHERE {where} ORDER BY {_ORDER.get(table, 'id')}", {"owner": owner}
     ) as cursor:
         async for rows in _batches(cursor):
-            kept = [_without_private(dict(row)) for row in rows]
-            values = kept if with_secrets else [_masked(row) for row in kept]
-            lines = [json.dumps(row, ensure_ascii=False) for row in values]
-            await asyncio.to_thread(target.append, f"rows/{table}.jsonl", lines)
-            count += len(lines)
+            await asyncio.to_thread(target.append, f"rows/{table}.jsonl", _lines(rows, with_secrets=with_secrets))
+            count += len(rows)
     return count
+
+
+def _lines(rows: Iterable[sqlite3.Row], *, with_secrets: bool) -> Iterator[str]:
+    """The lines of rows, made where they are written: to look for secrets takes long, and chats go on meanwhile."""
+    for row in rows:
+        kept = _without_private(dict(row))
+        yield json.dumps(kept if with_secrets else _masked(kept), ensure_ascii=False)
 
 
 def _without_private(row: dict[str, Any]) -> dict[str, Any]:

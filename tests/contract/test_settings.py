@@ -91,7 +91,7 @@ def test_the_values_in_the_example_are_usable_and_defaults_are_the_defaults(monk
     examples = {setting.name.lower() for setting in documented() if setting.commented_out}
     settings = load_settings(written(*(f"{s.name}={s.value}" for s in documented()), "LLM_MODEL=a-model"))
     for name, field in Settings.model_fields.items():
-        if name in examples and field.default_factory is None and field.default not in (None, {}):
+        if name in examples and field.default_factory is None and field.default not in (None, {}, ()):
             assert getattr(settings, name) == field.default, name
     assert settings.model_fields_set - {"mneme_data_dir"} == examples - {"mneme_data_dir"} | {"llm_model"}
 

@@ -313,6 +313,13 @@ async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation:
     assert (after["verdict"], after["found"]) == ("ok", "Telegram sends the bot's messages to bot.example.org")
 
 
+async def test_each_model_that_can_be_chosen_is_asked_once(installation: Installation) -> None:
+    installation.environment |= {"LLM_MODELS": "scripted,other", "LLM_FALLBACK_MODEL": "scripted"}
+    found = await installation.findings()
+    assert {name for name in found if "model" in name} == {"model", "model other"}
+    assert found["model other"]["verdict"] == "ok"
+
+
 async def test_no_secret_is_told(installation: Installation) -> None:
     installation.telegram.fault("getMe", error_code=500, description=f"bot{BotApiServer.TOKEN} failed", times=None)
     installation.model.refuses = (Refuses("messages", f"Incorrect API key: {KEY}", status=500, streamed=True),)
