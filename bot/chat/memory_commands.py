@@ -91,7 +91,8 @@ class MemoryCommands:
         former = await self._entries.get(owner, name)
         entry = await self._entries.edit(owner, name, with_text["text"])
         said = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
-        return await self._undoable(f"{said}\n\n{_('It said: {content}', content=former.content)}", entry)
+        before = _("It said: {content}", content=former.content)
+        return await self._undoable(f"{said}\n\n{before}", entry)
 
     async def confirm(self, call: CommandCall) -> CommandResult:
         """/confirm NAME"""

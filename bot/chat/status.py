@@ -252,9 +252,9 @@ def _format_duration(seconds: int) -> str:
     hours, rest = divmod(rest, 3_600)
     minutes, left = divmod(rest, 60)
     parts = (
-        (days, _("{n} d", n=days)),
-        (hours, _("{n} h", n=hours)),
-        (minutes, _("{n} min", n=minutes)),
-        (left, _("{n} s", n=left)),
+        (days, ngettext("{n} d", "{n} d", days)),
+        (hours, ngettext("{n} h", "{n} h", hours)),
+        (minutes, ngettext("{n} min", "{n} min", minutes)),
+        (left, ngettext("{n} s", "{n} s", left)),
     )
-    return " ".join([said for amount, said in parts if amount][:2]) or _("{n} s", n=0)
+    return " ".join([said for amount, said in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)

@@ -169,7 +169,7 @@ async def test_what_is_sent_while_an_answer_is_written_stands_there_and_follows_
     terminal.types("One\r")
     await terminal.shows("The first answer")
     terminal.types("Two\r/status\rThr")
-    await terminal.shows("Queue: nothing waiting, an answer is being written")  # a command that doesn't wait
+    await terminal.shows("An answer is being written.")  # a command that doesn't wait
     await terminal.until(lambda: terminal.lines[-2:] == ["> Two", "> Thr"])
     held.release.set()
     await terminal.shows("You said: Two")

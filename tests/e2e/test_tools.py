@@ -96,7 +96,7 @@ async def test_a_turn_that_fails_after_writing_still_tells_where_the_note_came_f
 ) -> None:
     async with start(turn_max_model_calls=1) as app:
         model.script(Calls((("note_add", {"name": "key", "content": "x"}),)))
-        assert "called the model 1 times" in await Person(app).says("Note it")
+        assert "called the model 1 time" in await Person(app).says("Note it")
         store = Store.over(app.database, clock)
         assert (await entries(store))["key"].source_message_id == 1
 

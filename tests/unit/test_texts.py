@@ -1,0 +1,162 @@
+"""What people read is there in every language, whole, and says the same with the same values."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING
+
+import pytest
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po
+
+from config.texts import LANGUAGES, LOCALES, N_, SOURCE, _, known_language, ngettext, number, speaking, spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from babel.messages.catalog import Catalog
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("bot", "pipeline", "memory", "config")
+TRANSLATED = [language for language in LANGUAGES if language != SOURCE]
+KEYWORDS = {"_": None, "N_": None, "ngettext": (1, 2)}
+FIXED = re.compile(r"(?<![\w/])/[a-z]+\b|\b[A-Z][A-Z_]{3,}(?:\.md)?\b|`[^`]+`")
+"""What stays as it is in any language: commands, settings, files, what stands in code."""
+
+Id = str | tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def said() -> set[Id]:
+    """All texts that the code marks."""
+    found: set[Id] = set()
+    for room in ROOMS:
+        for _file, _line, message, _comments, _context in extract_from_dir(ROOT / room, keywords=KEYWORDS):
+            found.add(message if isinstance(message, str) else (message[0], message[1]))
+    return found
+
+
+def catalogue(language: str) -> Catalog:
+    with (LOCALES / f"{language}.po").open("rb") as source:
+        return read_po(source, locale=language)
+
+
+def forms_of(text: object) -> tuple[str, ...]:
+    """The singular and plural forms of a text, or its only one."""
+    return tuple(str(form) for form in text) if isinstance(text, tuple | list) else (str(text or ""),)
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _literal, name, _spec, _conversion in Formatter().parse(text) if name is not None}
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_every_text_is_translated(language: str, said: set[Id]) -> None:
+    there = {message.id: message for message in catalogue(language) if message.id}
+    assert there.keys() == said, "`make texts` brings the catalogues up to the code"
+    for message in there.values():
+        forms = forms_of(message.string)
+        assert all(forms), message.id
+        assert len(forms) == (catalogue(language).num_plurals if message.pluralizable else 1)
+        assert not message.fuzzy, message.id
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_translations_have_the_same_values_and_what_is_typed_stays(language: str) -> None:
+    for message in catalogue(language):
+        if not message.id:
+            continue
+        ids = forms_of(message.id)
+        forms = forms_of(message.string)
+        for form in forms:
+            assert placeholders(form) - {"n"} == placeholders(ids[-1]) - {"n"}, form
+            assert "n" not in placeholders(form) or "n" in placeholders(ids[-1]), form
+            assert set(FIXED.findall(ids[-1])) <= set(FIXED.findall(form)), form
+        assert "n" in placeholders(forms[-1]) or "n" not in placeholders(ids[-1]), forms[-1]
+
+
+def test_a_language_is_spoken_for_as_long_as_asked() -> None:
+    assert spoken() == SOURCE
+    with speaking("de"):
+        assert _("Stopped.") == "Angehalten."
+        with speaking("en"):
+            assert _("Stopped.") == "Stopped."
+        assert spoken() == "de"
+    assert _("Stopped.") == N_("Stopped.") == "Stopped."
+
+
+def test_numbers_have_their_forms() -> None:
+    with speaking("ru"):
+        forms = [ngettext("{n} message", "{n} messages", n) for n in (1, 3, 5, 21, 12)]
+    assert forms == ["1 сообщение", "3 сообщения", "5 сообщений", "21 сообщение", "12 сообщений"]
+    assert ngettext("{n} message", "{n} messages", 1200) == "1,200 messages"
+    with speaking("de"):
+        assert number(1234567) == "1.234.567"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_nobody_translated_is_english_and_the_empty_text_is_empty(language: str) -> None:
+    with speaking(language):
+        assert _("Nobody says this, {name}.", name="Ann") == "Nobody says this, Ann."
+        assert _("") == ""
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"),
+    [
+        ("de", "de"),
+        ("de-AT", "de"),
+        ("zh-hans", "zh"),
+        ("zh_CN.UTF-8", "zh"),
+        ("pt-br", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_tag_means_a_language_of_ours_or_none(tag: str | None, language: str | None) -> None:
+    assert known_language(tag) == language
+
+
+def marked(node: ast.expr) -> bool:
+    """Whether a text is given to be translated, or comes from elsewhere."""
+    if isinstance(node, ast.JoinedStr):
+        plain = [str(part.value) for part in node.values if isinstance(part, ast.Constant)]
+        return re.search("[A-Za-z]", "".join(plain)) is None
+    return not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value
+
+
+def told(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
+    """What is told to people, with its line: answers, and errors that somebody is shown."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if (
+                node.func.id in ("WrongArgument", "MemoryRefused", "MediaUnreadable", "QuietLine", "Button")
+                and node.args
+            ):
+                yield node.lineno, node.args[0]
+            if node.func.id == "Command" and len(node.args) > 1:
+                yield node.lineno, node.args[1]
+
+
+FOR_MODELS = (
+    "memory/learning/learning.py",
+    "memory/learning/procedures.py",
+    "memory/ledger/change.py",
+    "memory/reminders/wish.py",
+)
+"""What refuses things to tools alone, in English."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_people_are_told_is_marked_to_be_translated(room: str) -> None:
+    found = [
+        f"{name}:{line}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if not (name := path.relative_to(ROOT).as_posix()).startswith(("bot/cli/", *FOR_MODELS))
+        for line, text in told(ast.parse(path.read_text("utf-8")))
+        if not marked(text)
+    ]
+    assert found == []
