@@ -275,8 +275,7 @@ def _assemble(
     zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
     talks = ModelCommand(models, usage.price_of)
     groups = (conversation, talks, looking, changing, taking, asked, preferring, zones, letting_in)
-    known = {command.name for group in groups for command in group.commands()}
-    all_of_it = SettingsCommand(memory.preferences, memory.zone_of, memory.notices_of, known, clock)
+    all_of_it = SettingsCommand(memory.preferences, models, memory.zone_of, memory.notices_of, clock)
     hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
     commands = command_table((command for group in (all_of_it, *groups) for command in group.commands()), hello)
     return App(

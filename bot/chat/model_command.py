@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
+from bot.chat.settings_command import all_settings
 from config.texts import N_, _, dollars, number
 from memory.buttons import Button
 
@@ -82,4 +83,5 @@ class ModelCommand:
 
     def _keyboard(self, present: ChatModel) -> Keyboard:
         others = (model for model in self._models.models.values() if model is not present)
-        return tuple((Button(model.name, f"/model {model.name}", in_place=True),) for model in others)
+        rows = [(Button(model.name, f"/model {model.name}", in_place=True),) for model in others]
+        return (*rows, (all_settings(),))

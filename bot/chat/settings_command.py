@@ -11,11 +11,10 @@ from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from memory.clock import Clock, ZoneOf
     from memory.log.sessions import Session
     from memory.service.preferences import NoticesOf, PreferenceStore
+    from pipeline.models.choice import ModelChoice
 
 BUTTONS_PER_ROW = 2
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
@@ -27,15 +26,15 @@ def all_settings() -> Button:
 
 
 class SettingsCommand:
-    """Shows what holds. known: the commands that there are."""
+    """Shows what holds."""
 
     def __init__(
-        self, preferences: PreferenceStore, zone_of: ZoneOf, notices_of: NoticesOf, known: Container[str], clock: Clock
+        self, preferences: PreferenceStore, models: ModelChoice, zone_of: ZoneOf, notices_of: NoticesOf, clock: Clock
     ) -> None:
         self._preferences = preferences
+        self._models = models
         self._zone_of = zone_of
         self._notices_of = notices_of
-        self._known = known
         self._clock = clock
 
     def commands(self) -> list[Command]:
@@ -44,21 +43,19 @@ class SettingsCommand:
 
     async def settings(self, call: CommandCall) -> Answer:
         """/settings"""
-        shown = {name: text for name, text in self._present(call.session).items() if name in self._known}
+        lines = [f"- {text} /{name}" for name, text in (await self._present(call.session)).items()]
         ways = [Button(label, f"/{name}", in_place=True) for name, label in _labels(call.session).items()]
-        ways = [button for button in ways if button.text.removeprefix("/") in shown]
-        lines = [f"- {text} /{name}" for name, text in shown.items()]
         return Answer("\n".join([_("What holds in this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
 
-    def _present(self, session: Session) -> dict[str, str]:
+    async def _present(self, session: Session) -> dict[str, str]:
         """What holds, by the command that changes it."""
         chosen, zone = self._preferences.known(session.address.owner), self._zone_of(session.id)
-        hour = day_and_hour(self._clock(), zone)
+        hour, model = day_and_hour(self._clock(), zone), await self._models.of(session.address.owner)
         return {
             "language": _language(chosen=chosen.language is not None),
             "timezone": _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour),
             "notices": _("Notices: **{notices}**.", notices=_(NOTICES[self._notices_of(session.id)])),
-            "model": _("Model: **{model}**.", model=chosen.model) if chosen.model else _("Model: the usual one."),
+            "model": _("Model: **{model}**.", model=model.name),
             "private": _("This talk is private.") if session.private else _("This talk is kept."),
         }
 

@@ -159,11 +159,11 @@ async def test_a_button_chooses_in_the_message_that_it_stands_under(
     async with serve(llm_models=MODELS) as app:
         telegram.user_says("/model", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        assert labels(telegram) == ["gpt-4o-mini", "gpt-4"]
+        assert labels(telegram) == ["gpt-4o-mini", "gpt-4", "All settings"]
         press(telegram, "gpt-4o-mini")
         await telegram.wait_for(lambda: "talk with gpt-4o-mini" in texts(telegram)[0])
         assert len(telegram.sent(ANN)) == 1
-        await telegram.wait_for(lambda: labels(telegram) == ["scripted", "gpt-4"])
+        await telegram.wait_for(lambda: labels(telegram) == ["scripted", "gpt-4", "All settings"])
         telegram.user_says("Hello", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         await app.runner.idle(f"telegram:{ANN}")

@@ -25,6 +25,7 @@ async def test_settings_tells_what_holds_with_the_command_that_changes_it(person
         "- Language: **English**, as your app is set. /language",
         "- Time zone: **Europe/Kyiv**, where it is Saturday, 7 February 2026, 14:15. /timezone",
         "- Notices: **Quiet**. /notices",
+        "- Model: **scripted**. /model",
         "- This talk is kept. /private",
     ):
         assert line in shown.splitlines()
@@ -34,7 +35,12 @@ async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serv
     async with serve() as app:
         telegram.user_says("/settings", chat_id=ANN)
         await telegram.wait_for(lambda: "Language" in labels(telegram))
-        for button, inside in (("Language", "Deutsch"), ("Time zone", "Share my location"), ("Notices", "Quiet")):
+        for button, inside in (
+            ("Language", "Deutsch"),
+            ("Time zone", "Share my location"),
+            ("Notices", "Quiet"),
+            ("Model", "All settings"),
+        ):
             press(telegram, button)
             await telegram.wait_for(partial(shows, telegram, inside))
             press(telegram, "All settings")
