@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.app import open_app
 from bot.telegram.service import run_telegram
@@ -101,15 +101,20 @@ class Recording:
         elif isinstance(step, Writes):
             self._model.script(*step.model(self._language))
             text = step.text[self._language]
-            self._telegram.user_says(text, chat_id=ANN, language_code=self._language)
+            replied = self._telegram.sent(ANN)[-1].message_id if step.answers_last else None
+            self._says(text, ANN, reply_to_message_id=replied)
             before = [f"> {text}"]
         elif isinstance(step, Comes):
-            self._telegram.user_says(step.text, chat_id=BOB, first_name="Bob", language_code=self._language)
+            self._says(step.text, BOB, first_name="Bob")
             before = []
         else:
             before = [f"> [{await self._press(step)}]"]
         await self._telegram.wait_for(lambda: self._changes() >= step.changes)
         return before + list(self._told())
+
+    def _says(self, text: str, user: int, **more: Any) -> None:
+        at = {"date": int(self._clock.now.timestamp())}
+        self._telegram.user_says(text, chat_id=user, language_code=self._language, fields=at, **more)
 
     async def _press(self, step: Presses) -> str:
         with speaking(self._language):

@@ -12,12 +12,16 @@ InLanguages = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Ann writes. answer: what the model says; calls: what it calls before. changes: messages that come of it."""
+    """Ann writes. answer: what the model says; calls: what it calls before. changes: messages that come of it.
+
+    answers_last: it is a reply to the newest message of the bot.
+    """
 
     text: InLanguages
     answer: InLanguages = field(default_factory=dict)
     calls: tuple[tuple[str, object], ...] = ()
     changes: int = 1
+    answers_last: bool = False
 
     def model(self, language: str) -> list[Calls | Says]:
         """What the model says, in the order of its requests."""
@@ -118,6 +122,10 @@ SCENES = (
             Writes({"en": "/recall spare key", "de": "/recall Ersatzschlüssel"}),
             command("/memory"),
             Presses("note"),
+            Presses(name={"en": "spare-key", "de": "ersatzschlüssel"}),
+            Presses("Edit"),
+            Writes({"en": "The spare key is at Bob's.", "de": "Der Ersatzschlüssel ist bei Bob."}, answers_last=True),
+            command("/memory search Bob"),
             Presses(name={"en": "spare-key", "de": "ersatzschlüssel"}),
             Presses("Forget"),
             command("/undo"),

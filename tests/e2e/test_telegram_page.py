@@ -1,0 +1,31 @@
+"""docs/telegram.md is what Mneme says: it is played again, and names every command."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.texts import LANGUAGES
+from docs.record_telegram import PAGE, SPOKEN, record
+
+if TYPE_CHECKING:
+    from bot.app import App
+
+RECORDED = PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+async def test_the_page_is_what_is_said(language: str) -> None:
+    assert await record(language) in RECORDED, "`python -m docs.record_telegram` records it anew"
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+async def test_every_command_is_played(language: str, app: App) -> None:
+    part = RECORDED.partition(f"# {LANGUAGES[language]}\n")[2]
+    played = set(re.findall(r"^> /([a-z]+)", part, re.MULTILINE))
+    pressed = {"confirm", "edit", "done", "snooze", "letin", "notices"}
+    """What is pressed there, and can be typed as well."""
+    named = {name for name, command in app.commands.items() if command.listed}
+    assert named <= played | pressed
