@@ -16,6 +16,7 @@ from bot.telegram.letters import Letters
 from bot.telegram.presses import Presses
 from bot.telegram.updates import as_new, sender_of
 from config.texts import N_, _, speaking
+from memory.buttons import PLACE, Button
 from memory.errors import StoreError
 from memory.messages import Provenance
 from memory.service.mailbox import Received
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bot.telegram.door import Door
     from bot.telegram.media.albums import Albums
     from bot.telegram.updates import Letter, RawUpdate
+    from memory.buttons import Keyboard
     from memory.service.mailbox import InboxItem, Mailbox
     from pipeline.arrival import Arrival
 
@@ -44,7 +46,7 @@ _UNREADABLE = N_(
     "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
     "I keep it as it came; say it in plain words."
 )
-_TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it.")
+_TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it as it is now.")
 
 
 @dataclass(slots=True)
@@ -297,7 +299,7 @@ class Intake:
             await self._mailbox.done([item.id])  # a link that got its picture
         else:
             with speaking(await self._runner.languages.of(edit)):
-                await self._channel.say(edit, _(_TOO_LATE))
+                await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit))
         return None
 
     def _arrival_of(self, payload: str) -> Arrival | None:
@@ -306,6 +308,13 @@ class Intake:
             letter = self._letters.kept(payload)
             return letter.arrival if letter is not None else None
         return None
+
+
+def _to_answer(edit: Arrival) -> Keyboard:
+    """A button that says an edited message as it is now, where it is somebody's own words and only words."""
+    if not edit.text or edit.files or edit.provenance is not Provenance.TYPED or PLACE in edit.text:
+        return ()
+    return ((Button(_("Answer it now"), edit.text),),)
 
 
 def _same_content(one: Arrival, other: Arrival | None) -> bool:

@@ -63,7 +63,7 @@ async def place_buttons(
                 reply,
                 line,
                 storable(button.label),
-                storable(button.text.replace(THIS_TURN, str(turn_id))),
+                storable(button.text if turn_id is None else button.text.replace(THIS_TURN, str(turn_id))),
                 button.in_place,
                 button.again,
                 button.by_reply,

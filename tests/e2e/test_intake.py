@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from bot.chat.session_runner import QUEUE_LIMIT
 from bot.telegram import intake
 from tests.support.servers.model import Fails, Holds, Says
-from tests.support.serving import ANN, GROUP, STRANGER, texts
+from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
 
 if TYPE_CHECKING:
     import pytest
@@ -179,6 +179,22 @@ async def test_an_edit_of_a_message_that_waits_is_kept_over_a_restart(
         await telegram.wait_for(lambda: len(model.requests) == 2)
         await app.runner.idle(f"telegram:{ANN}")
     assert model.requests[1].said == ["first", "second"]
+
+
+async def test_what_was_answered_before_it_was_edited_is_answered_anew_by_a_button(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve() as app:
+        model.script(Says("In March."), Says("In May."))
+        message = telegram.message_id_of(telegram.user_says("When is {turn} 3?", chat_id=ANN))
+        await telegram.wait_for(lambda: "In March." in texts(telegram))
+        telegram.user_says("When is {turn} 5?", chat_id=ANN, edit_of=message)
+        await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
+        press(telegram, "Answer it now")
+        await telegram.wait_for(lambda: "In May." in texts(telegram))
+        await app.runner.idle(f"telegram:{ANN}")
+    assert model.requests[-1].said == ["When is {turn} 3?", "In March.", "When is {turn} 5?"]
+    assert labels(telegram) == []
 
 
 async def test_an_edit_without_new_words_is_no_news(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
