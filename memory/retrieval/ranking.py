@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import MnemeError
-from memory.retrieval.features import Question
+from memory.retrieval.features import Features, Question
 from memory.retrieval.meaning import NOT_COMPARED, key_of
 from memory.retrieval.neighbourhood import Neighbourhood, neighbourhood
 from memory.retrieval.search import Filter
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memory.retrieval.embedder import Reranker
-    from memory.retrieval.features import Features
     from memory.retrieval.meaning import Meanings
     from memory.retrieval.nearness import Nearness
     from memory.retrieval.search import Found, Hit
@@ -38,11 +37,17 @@ REST = 30.0
 """Seconds after a failure in which it is not asked."""
 
 
+_FULL_ENTRY = Features(fit=1.0, coverage=1.0, own=1.0)
+_FULL_MESSAGE = replace(_FULL_ENTRY, surroundings=1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """Hits, best first, the score and the features of each, and what was said around them.
 
     standing_out: how far the nearest in meaning stands out from the rest, in deviations; 0 without vectors.
+    answering: the best score, as a part of what one of its kind has that is first by its words, stands beside such ones
+    and covers all of the question.
     """
 
     hits: list[Hit]
@@ -50,6 +55,7 @@ class Ranked:
     features: list[Features]
     around: Neighbourhood
     standing_out: float = 0.0
+    answering: float = 0.0
 
     def worth(self, part: float) -> list[Hit]:
         """The hits whose scores are at least this part of the best one's."""
@@ -141,12 +147,16 @@ async def by_features(
     weights = WITH_VECTORS if meanings else RANKING
     scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(weights)), hit) for hit in there]
     scored.sort(key=lambda one: one[1], reverse=True)
+    scores = [score for _, score, _ in scored]
+    full_entry, full_message = _FULL_ENTRY.weighed(weights), _FULL_MESSAGE.weighed(weights)
+    parts = (score / (full_entry if hit.turn_id is None else full_message) for _, score, hit in scored)
     return Ranked(
         [hit for _, _, hit in scored],
-        [score for _, score, _ in scored],
+        scores,
         [features for features, _, _ in scored],
         around,
         meanings.standing_out,
+        max(parts, default=0.0),
     )
 
 

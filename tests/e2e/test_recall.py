@@ -63,6 +63,16 @@ def shown(request: str) -> str:
     return request.partition("# Relevant Memory\n")[2].partition("\n\nNow: ")[0]
 
 
+async def test_a_word_in_common_is_no_answer_where_nothing_else_speaks_for_it(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
+        await said_earlier(store, session, other)
+    await said_earlier(store, session, "Could you explain this carpet pattern again?")
+    assert await relevant(store, recall, session, "Explain photosynthesis and respiration") == []
+    assert await relevant(store, recall, session, "Explain the carpet pattern") != []
+
+
 async def test_after_new_the_exchange_is_in_the_request_with_its_date(
     person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
