@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, figures, labelled
@@ -536,13 +536,18 @@ _PIECES = st.sampled_from(
 )
 
 
+_NO_COMMAS = dict.fromkeys(map(ord, ",;，；"))
+
+
+@example("*0A,.")
 @given(st.one_of(st.text(max_size=300), st.lists(_PIECES, max_size=30).map("".join)))
 def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     captures = captured(text)
     assert len(captures) <= MOST_CAPTURES
     for one in captures:
-        said = iter(text.split())
-        assert all(any(word in other for other in said) for word in one.text.split())
+        # a comma that is left with nothing behind it goes
+        said = iter(text.translate(_NO_COMMAS).split())
+        assert all(any(word in other for other in said) for word in one.text.translate(_NO_COMMAS).split())
         assert len(one.text) <= LONGEST_CAPTURE
         assert one.corrects is None or one.corrects in one.text
 
