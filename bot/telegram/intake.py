@@ -295,11 +295,13 @@ class Intake:
         former = await self._mailbox.said_before(item, edit.message_id)
         if former is None:
             return says  # what it was edited from was not meant for us, so nobody has read it
-        if _same_content(edit, self._arrival_of(former)):
+        read = self._arrival_of(former)
+        if _same_content(edit, read):
             await self._mailbox.done([item.id])  # a link that got its picture
         else:
             with speaking(await self._runner.languages.of(edit)):
-                await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit))
+                # of what was deleted, as a private talk is, a button would keep the words
+                await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
         return None
 
     def _arrival_of(self, payload: str) -> Arrival | None:

@@ -32,7 +32,7 @@ def _looked(telegram: BotApiServer, starts: int) -> bool:
 async def test_the_menu_is_the_command_table_for_each_audience_and_language(
     serve: Serve, telegram: BotApiServer
 ) -> None:
-    async with serve() as app:
+    async with serve(menu=True) as app:
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
         for language in LANGUAGES:
             code = "" if language == "en" else language
@@ -49,11 +49,11 @@ async def test_the_menu_is_the_command_table_for_each_audience_and_language(
 
 
 async def test_what_was_told_is_not_told_again_at_the_next_start(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve():
+    async with serve(menu=True):
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
     before = told(telegram)
     assert before == 5 * len(LANGUAGES)
-    async with serve():
+    async with serve(menu=True):
         await telegram.wait_for(lambda: len(telegram.calls_to("getMyShortDescription")) == 2)
     assert told(telegram) == before
     assert telegram.calls_to("getMyCommands") == []
@@ -63,14 +63,14 @@ async def test_what_changed_is_told_and_what_could_not_be_told_comes_with_the_ne
     serve: Serve, telegram: BotApiServer
 ) -> None:
     telegram.fault("setMyCommands", error_code=400, description="Bad Request: no", times=1)
-    async with serve() as app:
+    async with serve(menu=True) as app:
         await telegram.wait_for(lambda: any(not call.ok for call in telegram.calls_to("setMyCommands")))
         assert telegram.commands_for(PRIVATE) == []
-    async with serve() as app:
+    async with serve(menu=True) as app:
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
         await app.database.write("UPDATE published SET fingerprint = 'other' WHERE what LIKE '%/all_group_chats/de'")
     before = told(telegram)
-    async with serve():
+    async with serve(menu=True):
         await telegram.wait_for(lambda: told(telegram) == before + 1)
     assert telegram.calls_to("setMyCommands")[-1].params["language_code"] == "de"
 
@@ -79,7 +79,7 @@ async def test_a_bot_says_what_it_is_in_each_language_and_its_owners_own_words_s
     serve: Serve, telegram: BotApiServer
 ) -> None:
     telegram.about["short_description"] = "Ann's own"
-    async with serve():
+    async with serve(menu=True):
         await telegram.wait_for(lambda: telegram.calls_to("getMyShortDescription"))
     assert telegram.about["description"] == DESCRIPTION
     with speaking("de"):
@@ -90,11 +90,11 @@ async def test_a_bot_says_what_it_is_in_each_language_and_its_owners_own_words_s
 async def test_what_the_owner_writes_later_takes_the_place_of_ours_in_all_languages(
     serve: Serve, telegram: BotApiServer
 ) -> None:
-    async with serve():
+    async with serve(menu=True):
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
     telegram.about["description"] = "Ann's own"
     for starts in (2, 3):
-        async with serve():
+        async with serve(menu=True):
             await telegram.wait_for(partial(_looked, telegram, starts))
     assert telegram.about["description"] == "Ann's own"
     assert telegram.about_in("de")["description"] == ""

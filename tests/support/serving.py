@@ -7,8 +7,10 @@ import contextlib
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from bot.app import App
+from bot.telegram.menu import Menu
 from bot.telegram.service import run_telegram
 from tests.support.servers.telegram import BotApiServer
 
@@ -20,21 +22,21 @@ if TYPE_CHECKING:
 ANN, STRANGER, GROUP = 1001, 2002, -100500
 
 Serve = Callable[..., AbstractAsyncContextManager[App]]
-"""Runs the bot for as long as the context is open; keyword arguments are settings."""
+"""Runs the bot for as long as the context is open; keyword arguments are settings, menu: whether it is shown."""
 
 
 def serving(start: OpenApp, telegram: BotApiServer) -> Serve:
     """How to run the bot that `start` opens at a local Telegram."""
 
     @contextlib.asynccontextmanager
-    async def served(*, ready: bool = True, **settings: object) -> AsyncIterator[App]:
+    async def served(*, ready: bool = True, menu: bool = False, **settings: object) -> AsyncIterator[App]:
         values: dict[str, Any] = {
             "telegram_bot_token": BotApiServer.TOKEN,
             "telegram_api_url": telegram.url,
             "telegram_allowed_ids": str(ANN),
         }
         async with start(**(values | settings)) as app:
-            service = asyncio.create_task(run_telegram(app))
+            service = asyncio.create_task(_run(app, menu=menu))
             if ready:
                 await telegram.wait_for(lambda: telegram.polled or service.done())
             try:
@@ -45,6 +47,14 @@ def serving(start: OpenApp, telegram: BotApiServer) -> Serve:
                     await service
 
     return served
+
+
+async def _run(app: App, *, menu: bool) -> None:
+    if menu:
+        await run_telegram(app)
+    else:  # some dozen calls at each first start, which hardly any test is about
+        with mock.patch.object(Menu, "publish"):
+            await run_telegram(app)
 
 
 def labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
