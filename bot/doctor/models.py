@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from config.models import ModelCatalogue
     from pipeline.endpoint.probe import Probed
 
+BUSY_PATIENCE = 0.5
+"""Seconds to wait for another program that writes: what is found is then not kept for the bot, which finds it anew."""
 PATIENCE = 60.0
 """Seconds that a model may take to say a word; local ones are loaded first."""
 SMALL_WINDOW = 8192
@@ -81,7 +83,7 @@ async def embeddings(patient: Patient) -> list[Finding]:
         found = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
         if not patient.state.usable:
             return [ok("embedder", found)]
-        database = await Database.open(patient.database)
+        database = await Database.open(patient.database, patience=BUSY_PATIENCE)
         stack.push_async_callback(database.close)
         made = await Vectors(database).progress(models.embedder.name)
         return [ok("embedder", f"{found}; {made.done:,} of {made.of:,} texts have their vectors")]
@@ -112,7 +114,7 @@ async def _kept(patient: Patient) -> AsyncIterator[EndpointStore | None]:
     opened = None
     if patient.state.usable:
         with contextlib.suppress(StoreError):  # such as a disk that is full, which has a finding of its own
-            opened = await Database.open(patient.database)
+            opened = await Database.open(patient.database, patience=BUSY_PATIENCE)
     try:
         yield EndpointStore(opened, patient.clock) if opened is not None else None
     finally:

@@ -41,7 +41,7 @@ FUNCTIONS = (
 Beside these there is `present()`, the moment on the clock that the database was opened with.
 """
 BUSY_TIMEOUT = 10.0
-"""Seconds to wait for another process (the command line beside the bot) that is writing."""
+"""Seconds to wait as a rule for another process (the command line beside the bot) that is writing."""
 CACHE = 16_000
 """KiB of pages that each connection keeps: SQLite's own 2,000 are soon too few for a search among 100,000 entries."""
 
@@ -69,9 +69,15 @@ class Database:
 
     @classmethod
     async def open(
-        cls, path: Path, migrations: Sequence[Migration] = MIGRATIONS, clock: Clock = system_clock
+        cls,
+        path: Path,
+        migrations: Sequence[Migration] = MIGRATIONS,
+        clock: Clock = system_clock,
+        patience: float = BUSY_TIMEOUT,
     ) -> Database:
         """Open the database at `path`, make it if it is not there, and bring it up to date.
+
+        patience: seconds to wait for another process that is writing.
 
         Raises StoreError for a database that is newer than this program, damaged or out of reach.
         """
@@ -79,8 +85,8 @@ class Database:
         try:
             await asyncio.to_thread(_make_private, path)
             async with _opening_alone(path):
-                connections.append(await _connect(path, clock))
-                connections.append(await _connect(path, clock))
+                connections.append(await _connect(path, clock, patience))
+                connections.append(await _connect(path, clock, patience))
                 database = cls(path, connections[0], connections[1], clock)
                 await database.migrate(migrations)
         except BaseException as error:
@@ -245,8 +251,8 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
         os.close(folder)
 
 
-async def _connect(path: Path, clock: Clock) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+async def _connect(path: Path, clock: Clock, patience: float = BUSY_TIMEOUT) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, timeout=patience, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
         for name, arguments, function in FUNCTIONS:

@@ -106,6 +106,8 @@ async def test_a_model_server_of_this_machine_is_offered_first_and_each_choice_s
 ) -> None:
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "qwen"}, {"id": "nomic-embed-text"}]}
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))  # what is offered first, and the one model that it has
+    for patience in ("_CONNECT_SECONDS", "_ANSWER_SECONDS"):  # whatever else this machine does
+        monkeypatch.setattr(f"pipeline.local.local_servers.{patience}", 20)
     await asyncio.to_thread(set_up_model, ENV, {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0})
     offered = [line.split("  ", 2)[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     assert [line[:18] for line in offered[:3]] == ["Ollama on this mac", "A service or anoth", "The embedded model"]
