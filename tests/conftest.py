@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 # a slow machine is no failure, and nothing is written outside of a test's own folder
 hypothesis.settings.register_profile("mneme", deadline=None, database=None)
 hypothesis.settings.load_profile("mneme")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: most tests wait, for a disk or for each other's programs."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True)
