@@ -234,10 +234,12 @@ class _Chat:
     async def _stop(self) -> None:
         """End what is being written. What waited for its end goes back to where it was typed."""
         waiting, self._queued = self._queued, []
+        buffer = self._prompt.default_buffer
         if waiting:
-            buffer = self._prompt.default_buffer
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
         stopped, _waiting = await self._app.lanes.stop(self._address.session_id)
         if not stopped:  # it has said all, and only tidies up
+            if not waiting:
+                buffer.reset()  # as between two answers
             self._print(_("Ctrl-D leaves."), style="dim")

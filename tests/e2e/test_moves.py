@@ -126,8 +126,11 @@ async def test_29_a_turn_that_runs_meanwhile_is_answered_under_the_new_id_and_on
         await app.runner.idle(OF_NEW.session_id)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
         assert await left_under(app, OF_OLD) == {}
-    assert model.requests[-1].said == ["Ann: a long question", "Ann: and another one"]
-    assert len(telegram.sent(NEW)) == 1
+    # in one turn, or in two where the second came when the first had begun again
+    asked = [said for said in model.requests[-1].said if said.startswith("Ann:")]
+    assert asked == ["Ann: a long question", "Ann: and another one"]
+    shown = [message.text for message in telegram.sent(NEW)]
+    assert len(set(shown)) == len(shown)
 
 
 async def test_29_a_reply_that_the_former_id_does_not_take_any_more_arrives_at_the_new_one(
