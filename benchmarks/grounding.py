@@ -1,12 +1,12 @@
 """How many true facts are kept, and how many invented ones: by the checks of the code alone, and with a second look.
 
 The conversations (tests/sets/grounding) were written for this in eleven languages, each with facts as a capable model
-gives them and with inventions as a careless one does, all with the message and the words that they cite. By one half
-the checks were tuned, the other was looked at once. A fact is confirmed, unconfirmed (kept, and in no prompt), or
-refused.
+gives them and with inventions as a careless one does, all with the message and the words that they cite; "pairs" are
+of one message, with what is easily got the wrong way round. By these and "tune" the checks were tuned, "holdout" was
+looked at as figures alone. A fact is confirmed, unconfirmed (kept, and in no prompt), or refused.
 
-    python -m benchmarks.grounding [tune|holdout] [--mistakes]
-    OPENAI_BASE_URL=... LLM_MODEL=... python -m benchmarks.grounding [tune|holdout] --second-look
+    python -m benchmarks.grounding [tune|pairs|holdout] [--mistakes]
+    OPENAI_BASE_URL=... LLM_MODEL=... python -m benchmarks.grounding [tune|pairs|holdout] --second-look
 
 With --second-look the model behind that address is asked as a consolidation asks it. Each request holds at most one
 invention, among true facts of its conversation: as in an answer of a capable model, and none beside its opposite.
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memory.evidence.weighing import Weighed
 
 FOLDER = Path(__file__).parent.parent / "tests" / "sets" / "grounding"
+SETS = ("tune", "pairs", "holdout")
 STATES = ("confirmed", "unconfirmed", "refused")
 
 
@@ -109,8 +110,7 @@ async def weigh_all(half: str, *, again: bool) -> list[tuple[Case, Weighed]]:
 
 def main() -> None:
     """Print what was kept by kind and by language; with --mistakes also each fact on which the verdict is wrong."""
-    halves = [half for half in ("tune", "holdout") if half in sys.argv[1:]] or ["tune", "holdout"]
-    for half in halves:
+    for half in [name for name in SETS if name in sys.argv[1:]] or SETS:
         counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for case, weighed in asyncio.run(weigh_all(half, again="--second-look" in sys.argv)):
             state = state_of(weighed)

@@ -13,7 +13,7 @@ from memory.text.people import people_in
 from memory.text.sounds import names_in, sounds_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Set
 
     from memory.evidence.evidence import Evidence
 
@@ -100,7 +100,7 @@ def is_of_other(text: str, speaker: str | None, known: Collection[str]) -> bool:
     return bool(people_in(head)) or (is_known and not is_speaker)
 
 
-def swapped(told: frozenset[str], spoken: frozenset[str]) -> bool:
+def swapped(told: Set[str], spoken: Set[str]) -> bool:
     """Whether two sets of relatives can't be the same people: a sister for a brother, a friend for a mother."""
     if not told or not spoken or told & spoken:
         return False
@@ -118,29 +118,29 @@ def names_another(text: str, evidence: Evidence) -> bool:
     return bool(named) and not any(sounds_in(other, evidence.message) for other in named)
 
 
-def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Language) -> tuple[float, float, float]:
+def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Language) -> bool:
     """Whether the fact gives one person's thing to another: by who is spoken of, by a pronoun alone, by a relative."""
     if not evidence.is_users:
-        return 0.0, 0.0, 0.0  # the assistant says "you" where the fact says "the user"
+        return False  # the assistant says "you" where the fact says "the user"
+    if names_another(text, evidence):
+        return True
     spoken = spoken_of(clause, said_in)
     known = _known_names(evidence)
-    named_people = [name for name in spoken.names if name.casefold() in known]  # a sentence begins large anyhow
-    told = frozenset(people_in(text))
-    if names_another(text, evidence):
-        return 1.0, 0.0, 0.0
-    kin = float(swapped(told, spoken.people) and not spoken.me)
+    told = people_in(text)
+    in_both = told & people_in(clause)
+    if swapped(told, spoken.people) and not spoken.me and not in_both:
+        return True
     if is_of_user(text, evidence.speaker):
-        of_another = bool(spoken.people or spoken.others or named_people)
+        named_people = [name for name in spoken.names if name.casefold() in known]  # a sentence begins large anyhow
         named = any(sounds_in(name, text) for name in spoken.names) or bool(told & spoken.people)
-        if of_another and not spoken.me and not spoken.mine and not named:
-            by_pronoun = not spoken.people and not named_people
-            return float(not by_pronoun), float(by_pronoun and not told), kin
-        return 0.0, 0.0, kin
+        of_another = bool(spoken.people or named_people or (spoken.others and not told))
+        return of_another and not (spoken.me or spoken.mine or named)
     if is_of_other(text, evidence.speaker, known):
         of_self = spoken.first and not spoken.people and not spoken.others
-        named = any(sounds_in(name, clause) for name in names_in(text, sentence=True)[:1])
-        return float(of_self and not named), 0.0, kin
-    return 0.0, 0.0, kin
+        return (
+            of_self and not in_both and not any(sounds_in(name, clause) for name in names_in(text, sentence=True)[:1])
+        )
+    return False
 
 
 def _known_names(evidence: Evidence) -> set[str]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from memory.text.languages import Language
+
 USER = re.compile(
     r"\W*(?:(?:the|this|der|die|den|dem|des|el|la|al|del|le|lo|l['’]|o|a|d['’]|du|un|eine?)\s*)?"
     r"(?:user|users|human|nutzer(?:in|s)?|benutzer(?:in|s)?|anwender(?:in|s)?|(?:persona )?usuari[oa]|pessoa usuária|"
@@ -17,23 +19,50 @@ USER = re.compile(
 """How a fact names who it is about, where that is the user."""
 POSSESSIVE = re.compile(r"['’]s?\b|的|の")
 """What follows where it is about something of theirs."""
-
-
-NEGATIVE = re.compile(
-    r"\b(?:no|not|never|none|nothing|nobody|without|cannot|cant|dont|doesnt|didnt|isnt|arent|wasnt|werent|wont|"
-    r"wouldnt|"
-    r"shouldnt|couldnt|hasnt|havent|hadnt|aint|hardly|barely|neither|nor|non|unable|"
-    r"не|нет|неа|нельзя|никогда|без|ни|ничего|никак\w*|ніяк\w*|ні|немає|нема|ніколи|нічого|жодн\w*|"
-    r"nicht|nich|nich|ned|net|nix|kein\w*|nie|niemals|ohne|nichts|weder|nimmer|"
-    r"nunca|jamás|sin|nada|tampoco|ningun[oa]?|ningún|ni|"
-    r"ne|pas|jamais|sans|rien|aucun\w*|"
-    r"senza|não|sem|bez|nigdy)\b|(?<!有)[不没沒無无](?!过|過)|[别別]|未|ない|ません"
+OF_USER = re.compile(
+    r"\W*(?:des|dem|den|del?|al|de l['’]|à l['’]|du|d['’]|de la)\s*(?:nutzer|usuari|utilisat|utente|persona)|"
+    r"\W*(?:пользовател(?:я|ю|ем|е)|пользовательниц(?:ы|е|у|ей)|користувач(?:а|у|еві|ем|ки|ку|кою|ці))\b",
+    re.IGNORECASE,
 )
-"""What negates, in comparable text (lower case, without apostrophes)."""
+"""How a fact begins in which the user is not who does it: in another case, or behind a preposition."""
+TO_USER = re.compile(
+    r"\b(?:dem|den|al|a la|à l['’])\s*(?:nutzer|usuari|utilisat)\w*|(?<!de) l['’]utilisat\w+|"
+    r"\b(?:пользователю|пользовательниц(?:е|у)|користувач(?:у|еві|ці|ку))\b|"
+    r"(?<=\w )(?:the )?users?\b(?!['’])|(?<=\w)(?:用户|用戶)(?!的)",
+    re.IGNORECASE,
+)
+"""Where a fact names the user as one to whom something is done."""
+
+
+_NEGATIVE = {
+    Language.ENGLISH: (
+        "no (?:longer|more)|no|not|never|none|nothing|nobody|without|cannot|cant|dont|doesnt|didnt|isnt|arent|wasnt|"
+        "werent|wont|wouldnt|"
+        "shouldnt|couldnt|hasnt|havent|hadnt|aint|hardly|barely|neither|nor|non|unable"
+    ),
+    Language.RUSSIAN: r"(?:больше )?не(?: больше)?|нет|неа|нельзя|никогда|без|ни|ничего|никак\w*",
+    # Russian's too: of a few words nobody can tell which of the two they are
+    Language.UKRAINIAN: (
+        r"(?:більше )?не(?: більше)?|больше не|нє|неа|нет|без|ніяк\w*|ні|немає|нема|ніколи|нічого|жодн\w*|нельзя|"
+        r"никогда|ничего|никак\w*"
+    ),
+    Language.GERMAN: r"(?:nicht|nich|ned|net|kein\w*|nie)(?: mehr)?|nix|niemals|ohne|nichts|weder|nimmer|nein|kaum",
+    Language.SPANISH: r"ya no|no|nunca|jamás|sin|nada|tampoco|ningun[oa]?|ningún|ni",
+    # "ne" alone says no more than "pas" does, and in "ne ... que" it says "only"
+    Language.FRENCH: r"pas|jamais|sans|rien|aucun\w*|non|ni|n\w* (?:\w+ )?plus|plus (?:de|du|des|jamais)",
+    Language.OTHER: r"no|not|non|não|nie|bez|nigdy|senza|sem|sin|nunca|mai",
+}
+NEGATIVES: dict[Language, re.Pattern[str]] = {
+    Language.HAN: re.compile(r"不再|(?<!有)[不没沒無无](?!过|過|错|錯)|[别別]|未|ない|ません"),
+    **{language: re.compile(rf"\b(?:{words})\b") for language, words in _NEGATIVE.items()},
+}
+"""What negates, in comparable text (lower case, without apostrophes), by language: German "ne" is no French one."""
 IDLE_NEGATIVE = re.compile(
     r"(.)不\1|有没有|有沒有|不过|不過|不错|不錯|\bn(?:e)? ?(?:que|qu)\b|"
     r"\bwhy not\b|\bnot only\b|\bnicht nur\b|\bне только\b|"
-    r"\bне тільки\b|\bno solo\b|\bpas seulement\b"
+    r"\bне тільки\b|\bno solo\b|\bpas seulement\b|"
+    r"\b(?:not|never|nicht|nie|pas|jamais|no|nunca|не) (?:the other way (?:a)?round|vice versa|umgekehrt|andersrum|"
+    r"l inverse|le contraire|al revés|наоборот|навпаки)\b|不是反"
 )
 """What looks like a negation and is none."""
 CONTRAST = re.compile(
@@ -43,6 +72,19 @@ CONTRAST = re.compile(
     re.IGNORECASE,
 )
 """What sets off the right thing from the wrong one at the end: `on Tuesday, not on Monday`."""
+WITHOUT = re.compile(r"\b(?:without|ohne|без|sin|sans|senza|sem|bez)\b")
+INSTEAD = re.compile(
+    r"\b(?:rather than|instead of|(?:an)?statt|вместо|замість|en vez de|en lugar de|au lieu de|plutôt que)"
+    r"\s+(?:[^\s,.;]+\s*){1,3}",
+    re.IGNORECASE,
+)
+"""What does not hold, named beside what does: `tea instead of coffee`."""
+CORRECTING = re.compile(
+    r"\W*(?:(?:no|nope|nah|non|nee|nein|doch|нет|не|нє|ні|неа|ой|ay|oh)\b\s*(?:[,.!:;]+|(?:wait|sorry|pardon)\b)|"
+    r"不对|不對|不是(?=\s))\s*",
+    re.IGNORECASE,
+)
+"""A "no," at the beginning: it says that something else was wrong, and negates nothing that follows."""
 AVERSE = re.compile(
     r"\b(?:hat(?:e|es|ed|ing)|dislik\w*|avoid\w*|detest\w*|loath\w*|refus\w*|allerg\w*|intoleran\w*|quit\w*|"
     r"stop(?:s|ped)?|gave up|giv\w* up|"
@@ -62,62 +104,6 @@ AVERSE = re.compile(
     r"害怕|怕|不再|离开|離開|停|放弃|放棄|辞职|離職|嫌い|アレルギー|やめ|売"
 )
 """What turns a liking, a having or a doing round without a negation, in comparable text."""
-
-_OPPOSITES = """
-before/after until/since bought|buy\\w*/sold|sell\\w* start\\w*|began|begin\\w*/stop\\w*|quit\\w*|end\\w* more/less
-older/younger taller/shorter bigger|larger/smaller faster/slower earlier/later early/late cheaper/expensive|dearer
-morning\\w*/evening\\w*|night\\w* left\\w*|lefty/right\\w* hot/cold north\\w*/south\\w* east\\w*/west\\w*
-married/divorced|single open\\w*/clos\\w* arriv\\w*/leav\\w*|left win\\w*|won/lose|lost|loses
-lend\\w*|lent/borrow\\w* teach\\w*/learn\\w* always/never up/down with/without increas\\w*/decreas\\w*
-gain\\w*/los\\w* first/last day/night upstairs/downstairs worse\\w*/help\\w*|better remote\\w*|home/office
-love\\w*|like\\w*|enjoy\\w*|ador\\w*/hate\\w*|dislik\\w* informal\\w*/formal\\w* vegan\\w*|vegetarian\\w*/meat
-до/после|післ\\w* перед/после|післ\\w* купил\\w*|купи\\w*/прода\\w*
-нача\\w*|поча\\w*/заверш\\w*|закінч\\w*|бросил\\w*|перестал\\w* больше|більше/меньше|менше
-старш\\w*/младш\\w*|молодш\\w* выше|вищ\\w*/ниже|нижч\\w*
-утр\\w*|ранк\\w*|вранці/вечер\\w*|вечор\\w*|ввечері|увечері лев\\w*|лів\\w*/прав\\w* горяч\\w*|гаряч\\w*/холодн\\w*
-раньше|раніше/позже|пізніше всегда|завжди/никогда|ніколи
-женат\\w*|замужем|одружен\\w*/разведен\\w*|развел\\w*|розлуч\\w* быстре\\w*|швидш\\w*/медленн\\w*|повільн\\w*
-дешевл\\w*|дешевш\\w*/дорож\\w* приех\\w*|приїх\\w*/уех\\w*|поїх\\w*
-люб\\w*|обож\\w*|нравит\\w*|подоба\\w*/ненави\\w*|терпе\\w*|терпі\\w* темн\\w*/светл\\w*|світл\\w*
-ок|можн\\w*/аллерг\\w*|алерг\\w* vor/nach gekauft|kauf\\w*/verkauf\\w*
-angefangen|beginn\\w*|begonnen/aufgehört|aufhör\\w*|beend\\w* mehr/weniger älter\\w*/jünger\\w*
-größer\\w*/kleiner\\w* morgens/abends links/rechts heiß\\w*|warm\\w*/kalt\\w* früher/später immer/nie
-verheiratet/geschieden mit/ohne schneller/langsamer billiger/teurer lieb\\w*|mag|gern\\w*/hass\\w* hin/zurück
-antes/después compr\\w*/vend\\w* empe\\w*|comenz\\w*|arranc\\w*/dej\\w*|termin\\w* más/menos mayor/menor
-mañana/tarde|noche izquierda/derecha caliente/fr[íi]o siempre/nunca casad[oa]/divorciad[oa] con/sin alt[oa]/baj[oa]
-encanta\\w*|gusta\\w*|ador\\w*/odi\\w* remot\\w*/oficina usted/tut\\w* avant/après achet\\w*/vend\\w*
-commenc\\w*|inscri\\w*/arrêt\\w*|résili\\w* plus/moins aîné\\w*|âgé\\w*/cadet\\w*|jeune matin/soir gauche/droite
-chaud\\w*/froid\\w* toujours/jamais marié\\w*/divorcé\\w* avec/sans grand\\w*/petit\\w*
-ador\\w*|aim\\w*/détest\\w*|sans mieux/pire
-"""
-OPPOSITES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
-    (re.compile(rf"\b(?:{one})\b"), re.compile(rf"\b(?:{other})\b"))
-    for one, other in (pair.split("/") for pair in _OPPOSITES.split())
-)
-"""Words of which a quote holding one and a fact holding the other say opposite things."""
-OPPOSITES_HAN = tuple(
-    tuple(pair.split("/"))
-    for pair in (
-        "买/卖 買/賣 之前/之后 早上/晚上 左/右 热/冷 喜欢/讨厌 喜歡/討厭 开始/停止 "
-        "哥哥/弟弟 姐姐/妹妹 结婚/离婚 增加/减少"
-    ).split()
-)
-
-_FROM = "from|out of|von|aus|из|с|со|від|з|із|зі|de|desde|des|du|dalla?|z|od"
-_TO = "to|into|for|nach|zu|auf|в|на|до|у|к|a|al|hacia|à|au|vers|en|do|pour|para"
-ROUTE = re.compile(
-    rf"\b(?:{_FROM})\s+(?:(?:the|der|die|el|la|le|"
-    rf"l)\s+)?(?P<a>[\w'’-]+)(?:\s+[\w'’-]+){{0,2}}?\s+(?:{_TO})\s+(?:(?:the|der|die|el|la|le|"
-    rf"l['’]?)\s*)?(?P<b>[\w'’-]+)"
-    r"|从(?P<c>\w{1,6}?)(?:搬|去|到|换|调)\w?到?(?P<d>\w{2,4})|(?P<e>\w{2,8})から(?P<f>\w{2,8}?)(?:に|へ|側)"
-)
-"""A way from one thing to another."""
-RATHER = re.compile(
-    r"(?P<a>[\w'’.-]+)\s+(?:statt|instead of|rather than|вместо|замість|en vez de|au lieu de|mejor que|mieux que|"
-    r"better than|\w+er than|lieber als)\s+(?:\w+\s)?(?P<b>[\w'’.-]+)",
-    re.IGNORECASE,
-)
-"""One thing before another, in choices and comparisons."""
 
 CLAUSES = re.compile(
     r"[,;:.!?\n(){}\[\]，。！？；、…]+|\s[-–—]+\s|"

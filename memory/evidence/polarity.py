@@ -1,80 +1,129 @@
-"""Which way round a fact and its quote say what they say."""
+"""Whether a fact denies what its quote says, or says what its quote denies: word by word."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from memory.evidence.clauses import clause_of, is_han, parts_of, plain
-from memory.evidence.lexicon import (
-    AVERSE,
-    CONTRAST,
-    IDLE_NEGATIVE,
-    NEGATIVE,
-    OPPOSITES,
-    OPPOSITES_HAN,
-    RATHER,
-    ROUTE,
-)
-from memory.text.forms import akin, comparable, in_common, roots
+from memory.evidence.clauses import content, is_han, parts_of, plain, same
+from memory.evidence.lexicon import AVERSE, CONTRAST, CORRECTING, IDLE_NEGATIVE, INSTEAD, NEGATIVES, WITHOUT
+from memory.text.forms import is_light
+from memory.text.languages import Language
 
-if TYPE_CHECKING:
-    import re
-
-AVERSION = 0.7
-"""How surely words like "hates" and "sold" turn a statement round, where "not" does with 1."""
+LOST, GAINED, WEAKLY, PARTLY = 0.3, 0.5, 0.75, 0.75
+"""The part of a fact's words that must be shared before a denial on one side counts: where all of them are denied in
+the quote alone; in the fact alone, by "not", or by a word like "hates"; where most of them are on one side."""
 
 
-def turned(text: str, quote: str) -> float:
-    """How much of a part of the fact is said, where one of the two negates it and the other does not."""
-    if CONTRAST.search(text):
-        return 0.0  # "on Tuesday, not on Monday" says both
-    parts = parts_of(text)
-    worst = 0.0
-    for part in parts if not is_han(text) and all(len(roots(part)) > 2 for part in parts) else [text]:
-        clause = clause_of(part, CONTRAST.sub(" ", quote))
-        wanted, said = roots(part), roots(clause)
-        if len(wanted) > 1 and _is_negative(part) != _is_negative(clause):
-            share = in_common(wanted, said) / len(wanted)
-            # "allergic" and "sold" turn less surely round than "not"
-            worst = max(worst, share if _negates(part) != _negates(clause) else share * AVERSION)
-    return worst
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How a word stands. negated: under a "not"; averse: beside a word like "hates" or "sold", or negated.
+
+    is_open: before a "not" that is about what follows, or under two: it may be meant either way.
+    """
+
+    negated: bool = False
+    averse: bool = False
+    is_open: bool = False
 
 
-def _is_negative(text: str) -> bool:
-    return _negates(text) or AVERSE.search(plain(text)) is not None
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """How many words of a fact stand in its quote too, and which of these are denied on one side alone.
+
+    words: of the fact. decided: those that are shared and stand clearly. lost: denied in the quote alone. gained,
+    weakly: in the fact alone, by "not" or by "hates". numbers: how many of these are numbers. by_characters: of
+    Chinese, where these are no words.
+    """
+
+    words: int
+    shared: int
+    decided: int
+    lost: int
+    gained: int
+    weakly: int
+    numbers: int
+    by_characters: bool
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the fact turns the quote round."""
+        coverage, denied = self.shared / max(1, self.words), self.lost + self.gained
+        if not self.decided:
+            return False
+        return (
+            (self.lost == self.decided and coverage >= LOST)
+            or (self.gained == self.decided and coverage >= GAINED)
+            or (denied + self.weakly == self.decided and coverage >= WEAKLY)
+            or (2 * denied > self.decided and coverage >= PARTLY and not self.by_characters)
+            or (self.numbers > 0 and coverage >= PARTLY)
+        )
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any word is denied on one side alone."""
+        return self.lost + self.gained + self.weakly > 0
 
 
-def _negates(text: str) -> bool:
-    return NEGATIVE.search(IDLE_NEGATIVE.sub(" ", plain(text))) is not None
+NOTHING_TURNED = Turned(0, 0, 0, 0, 0, 0, 0, by_characters=False)
+"""Of a fact whose words can't be held against the quote's, which are of another language."""
 
 
-def is_opposite(text: str, clause: str) -> bool:
-    """Whether one says "before" or "loves" where the other says "after" or "hates"."""
-    if _negates(text) or _negates(clause):
-        return False  # "does not like" is "hates"
-    fact, said = " ".join(comparable(text)), " ".join(comparable(clause))
-    for one, other in OPPOSITES:
-        for mine, theirs in ((one, other), (other, one)):
-            if mine.search(fact) and theirs.search(said) and not theirs.search(fact) and not mine.search(said):
-                return True
-    return any(
-        (a in text and b in clause and b not in text and a not in clause)
-        or (b in text and a in clause and a not in text and b not in clause)
-        for a, b in OPPOSITES_HAN
-    )
+def turned(text: str, language: Language, quote: str, said_in: Language) -> Turned:
+    """How a fact and its quote differ in what they deny."""
+    told, said = signs(text, language), signs(quote, said_in)
+    shared = decided = lost = gained = weakly = numbers = 0
+    for word, mine in told.items():
+        theirs = [sign for other, sign in said.items() if same(word, other)]
+        if not theirs:
+            continue
+        shared += 1
+        if mine.is_open or any(sign.is_open for sign in theirs):
+            continue
+        decided += 1
+        if all(sign.averse != mine.averse for sign in theirs):
+            lost += not mine.averse
+            gained += mine.negated
+            weakly += mine.averse and not mine.negated
+            numbers += word[0].isdigit()
+    return Turned(len(content(text)), shared, decided, lost, gained, weakly, numbers, by_characters=is_han(text))
 
 
-def swaps_places(text: str, quote: str) -> bool:
-    """`from Lviv to Kyiv` for `from Kyiv to Lviv`, and `Bob is taller than Ann` for `Ann is taller than Bob`."""
-    for pattern in (ROUTE, RATHER):
-        ways = [_ends(found) for found in pattern.finditer(quote)]
-        for found in pattern.finditer(text):
-            a, b = _ends(found)
-            if any(akin(a, d) and akin(b, c) and not akin(a, c) for c, d in ways):
-                return True
-    return False
+def signs(text: str, language: Language) -> dict[str, Sign]:
+    """How each telling word and number of a text stands, but those that deny; of a word that stands twice the worst."""
+    found: dict[str, Sign] = {}
+
+    def put(word: str, sign: Sign) -> None:
+        before = found.get(word, Sign())
+        found[word] = Sign(before.negated or sign.negated, before.averse or sign.averse, before.is_open or sign.is_open)
+
+    correcting = CORRECTING.match(text)
+    text = text[correcting.end() :] if correcting else text
+    for pattern in (CONTRAST, INSTEAD):
+        for match in pattern.finditer(text):
+            for word in content(match.group()):
+                put(word, Sign(negated=True, averse=True))
+        text = pattern.sub(" ; ", text)
+    for clause in parts_of(text):
+        part = IDLE_NEGATIVE.sub(" ", plain(clause))
+        is_averse = AVERSE.search(part) is not None
+        negated, undecided = _scope(part, language)
+        for word in content(clause):
+            put(word, Sign(word in negated, is_averse or word in negated, word in undecided))
+    denying = NEGATIVES[language]
+    return {word: sign for word, sign in found.items() if not (AVERSE.fullmatch(word) or denying.fullmatch(word))}
 
 
-def _ends(found: re.Match[str]) -> tuple[str, str]:
-    ends = [part.casefold() for part in found.groups() if part]
-    return ends[0], ends[1]
+def _scope(part: str, language: Language) -> tuple[list[str], list[str]]:
+    """The words of a clause that its "not" is about, and those of which it can't be told.
+
+    It is about what stands behind it, or about all of the clause where nothing that tells stands there.
+    """
+    match = NEGATIVES[language].search(part)
+    if match is None:
+        return [], []
+    everything, behind = content(part), content(part[match.end() :])
+    if len(WITHOUT.findall(part)) == 1 and len(NEGATIVES[language].findall(part)) > 1:
+        return [], everything  # "not without my cat"
+    if language is Language.HAN or all(is_light(word) for word in behind):
+        return everything, []
+    return behind, [word for word in everything if word not in behind]

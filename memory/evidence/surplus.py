@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.evidence.lexicon import USER
@@ -16,18 +17,36 @@ if TYPE_CHECKING:
     from memory.evidence.evidence import Evidence
 
 
-def strange_names(text: str, evidence: Evidence, language: Language) -> float:
+def strange_names(text: str, evidence: Evidence, language: Language) -> int:
     """How many names of a fact nobody said and nobody knows."""
     if language in (Language.GERMAN, Language.HAN):
-        return 0.0  # German writes every noun large, Chinese none
+        return 0  # German writes every noun large, Chinese none
     user = USER.match(text)
     rest = text[user.end() :] if user else text
     allowed = (evidence.said, evidence.speaker or "")
-    return float(sum(not sounds_in(name, *allowed) for name in names_in(rest)))
+    return sum(not sounds_in(name, *allowed) for name in names_in(rest))
 
 
-def surplus(text: str, evidence: Evidence) -> tuple[float, float, int]:
-    """Words of the fact that nobody said, those that no word of the quote is left for, and words of both."""
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """Words of a fact beyond its quote; those of Chinese in thirds.
+
+    more: that nobody said. left: words of the quote that the fact does not take up, for which they may stand.
+    bare: more than these. shared: words of both, the other way round.
+    """
+
+    more: float
+    left: int
+    bare: float
+    shared: int
+
+
+NO_SURPLUS = Surplus(0, 0, 0, 0)
+"""Of a fact whose words can't be held against the quote's, which are of another language."""
+
+
+def surplus(text: str, evidence: Evidence) -> Surplus:
+    """What a fact says beyond its quote."""
     said = roots(f"{evidence.said}\n{evidence.speaker or ''}")
     user = USER.match(text)
     told = roots(text[user.end() :] if user else text)
@@ -38,7 +57,7 @@ def surplus(text: str, evidence: Evidence) -> tuple[float, float, int]:
     shared = in_common(wanted, quoted)
     # a word of Chinese has two characters as a rule, and a fact says it in other ones
     scale = 3 if language_of(text) is Language.HAN else 1
-    return len(own) / scale, max(0, len(own) - left) / scale, shared
+    return Surplus(len(own) / scale, left, max(0, len(own) - left) / scale, shared)
 
 
 def _is_explained(root: str, said: list[str]) -> bool:

@@ -43,7 +43,7 @@ _TENS = (
 )
 _HUNDREDS = (
     "",
-    "сто|ста|сотня|hundert|cien|ciento|hundred",
+    "сто|ста|сотня|hundert|cien|ciento",
     "двести|двісті|двухсот|двохсот|doscientos|doscientas",
     "триста|трёхсот|трехсот|трьохсот|trescientos|trescientas",
     "четыреста|чотириста|cuatrocientos|cuatrocientas",
@@ -54,7 +54,7 @@ _HUNDREDS = (
     "девятьсот|дев'ятсот|novecientos|novecientas",
 )
 _MULTIPLIERS = {
-    100: "hundreds|cent|cents|百",
+    100: "hundred|hundreds|cent|cents|百",
     1_000: (
         "thousand|thousands|grand|тысяча|тысячи|тысяч|тыс|тысячу|тыщ|тыща|тищ|тисяча|тисячі|тисяч|тис|tausend|mil|"
         "mille|k|к|千"
@@ -122,7 +122,8 @@ _ONE_AND_A_HALF = re.compile(
     r"\b(?:полтор\w*|півтор\w*|anderthalb\w*|one and a half|un et demi|uno y medio)\b|一个半|一年半"
 )
 _GERMAN = re.compile(r"^(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und(\w+(?:zig|ssig))$")
-_GERMAN_HUNDREDS = re.compile(r"^(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)?hundert(\w+)$")
+_GERMAN_THOUSANDS = re.compile(r"^(\w*?)tausend(\w*)$")
+_GERMAN_HUNDREDS = re.compile(r"^(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)?hundert(\w*)$")
 _SPANISH = re.compile(r"^(veinti|treintai|cuarentai)(\w+)$")
 _SCALES = "k|к|тыс|тис|mil|mio|mln|млн|m|万|千|thousand|million|tausend|mille|тысяч|тисяч|миллион\\w*|мільйон\\w*"
 _MENTION = re.compile(
@@ -189,18 +190,24 @@ def _of_words(text: str) -> list[set[str]]:
     """Numbers in words, put together where they follow each other: `twenty one`, `two thousand`."""
     found: list[set[str]] = []
     parts: list[int] = []
+    counted = 0  # how many of the parts are thousands and millions already
     for word in [*re.split(r"[\s\-]+", text), ""]:
         plain = word.strip(".,;:!?()\"'«»„“”")
         value = _of_word(plain)
         if value is not None:
             parts.append(value)
             continue
-        if plain in _TIMES and parts and len(plain) > 1:
-            parts[-1] *= _TIMES[plain]
+        times = _TIMES.get(plain, 1)
+        if times == 100 and not any(part < 100 for part in parts[-1:]):
+            parts.append(1)  # "a hundred", "deux mille cent"
+        if times > 1 and parts and len(plain) > 1:
+            last = parts[counted:] if times >= 1_000 and len(parts) > counted else parts[-1:]
+            parts[-len(last) :] = [sum(last) * times]
+            counted = len(parts) if times >= 1_000 else counted
             continue
         if parts and plain not in ("and", "et", "y", "und"):
             found.append({str(part) for part in parts} | {str(sum(parts))} | _together(parts))
-            parts = []
+            parts, counted = [], 0
     return found
 
 
@@ -223,8 +230,12 @@ def _of_word(word: str) -> int | None:
     ordinal_of_tens = re.fullmatch(r"(\w+(?:zig|ssig))ste[nrsm]?", word) or _TENTHS.fullmatch(word)
     if ordinal_of_tens is not None:
         return _VALUES.get(ordinal_of_tens[1]) or _TENTH_STEMS.get(ordinal_of_tens[1])
+    thousands = _GERMAN_THOUSANDS.match(word)
+    if thousands is not None:
+        many, rest = (_of_word(part) if part else none for part, none in zip(thousands.groups(), (1, 0), strict=True))
+        return None if many is None or rest is None else 1000 * many + rest
     hundreds = _GERMAN_HUNDREDS.match(word)
-    if hundreds is not None and (rest := _of_word(hundreds[2])) is not None:
+    if hundreds is not None and (rest := _of_word(hundreds[2]) if hundreds[2] else 0) is not None:
         return 100 * _VALUES.get(hundreds[1] or "ein", 1) + rest
     compound = _GERMAN.match(word) or _SPANISH.match(word)
     if compound is None:

@@ -46,14 +46,27 @@ def sounds_in(name: str, *texts: str) -> bool:
         spoken = [_sound(word) for word in re.findall(r"[^\W\d_][\w'’-]*", text)]
         if any(_same(wanted, one) for one in spoken):
             return True
-        if not text.isascii() and wanted and len(wanted) > 2 and wanted in _sound(text):
+        if not text.isascii() and _is_within(name, text):
             return True
     return False
 
 
+def _is_within(name: str, text: str) -> bool:
+    """Whether a name stands within a run of characters: letter by letter, or by its consonants if these are enough."""
+    wanted = _letters(name)
+    consonants = re.sub("[aeiou]", "", _sound(name))
+    return (len(wanted) > 1 and wanted in _letters(text)) or (
+        len(consonants) > 2 and consonants in re.sub("[aeiou]", "", _sound(text))
+    )
+
+
+def _letters(text: str) -> str:
+    return re.sub("[^a-z]", "", anyascii(text).lower())
+
+
 def _sound(word: str) -> str:
     """The consonants of a word in Latin letters, those that are written now this way now that made one."""
-    plain = re.sub(r"[^a-z]", "", anyascii(word).lower())
+    plain = _letters(word)
     for many, one in (
         ("sch", "s"),
         ("tsch", "c"),
@@ -86,4 +99,5 @@ def _same(wanted: str, spoken: str) -> bool:
     # endings come and go: Киева, Kyivs
     if len(wanted) > 2 and (spoken.startswith(wanted) or (wanted.startswith(spoken) and len(spoken) > 2)):
         return True
-    return wanted[0] == spoken[0] and difflib.SequenceMatcher(None, wanted, spoken).ratio() >= _ALIKE
+    one, other = (re.sub("^[aeiou]", "", sound) for sound in (wanted, spoken))  # Istanbul, Стамбул
+    return one[:1] == other[:1] and difflib.SequenceMatcher(None, wanted, spoken).ratio() >= _ALIKE

@@ -171,6 +171,25 @@ def test_a_question_is_a_source_where_it_is_cited() -> None:
         ("Пользователь любит кофе.", "я не люблю кофе", Doubt.TURNED),
         ("El usuario tiene tres perros.", "tengo dos perros", Doubt.NUMBER),
         ("用户不喜欢咖啡。", "我喜欢咖啡", Doubt.TURNED),
+        ("The user can swim.", "i can't swim", Doubt.TURNED),
+        ("The user smokes.", "i used to smoke", Doubt.TURNED),
+        ("Пользователь ест мясо.", "я не ем мясо", Doubt.TURNED),
+        ("Користувач п'є каву.", "я не п'ю каву", Doubt.TURNED),
+        ("Der Nutzer raucht.", "ich rauche nicht mehr", Doubt.TURNED),
+        ("L'utilisateur fume.", "j'ai arrêté de fumer", Doubt.TURNED),
+        ("El usuario usa ropa de lana.", "lana no uso", Doubt.TURNED),
+        ("用户抽烟。", "我戒烟了", Doubt.TURNED),
+        ("The server runs on 9090.", "the server runs on 8080, not 9090", Doubt.TURNED),
+        ("User wants to be called before 10.", "never call me before 10", Doubt.TURNED),
+        ("The user passed the driving test.", "i failed my driving test", Doubt.TURNED),
+        ("Bob manages Ann.", "Ann manages Bob", Doubt.TURNED),
+        ("Marco lent the user 200 euros.", "I lent Marco 200 euros", Doubt.TURNED),
+        ("Петя должен пользователю 500 рублей.", "я должен Пете 500 рублей", Doubt.TURNED),
+        ("Der Nutzer trinkt lieber Kaffee als Tee.", "lieber Tee als Kaffee", Doubt.TURNED),
+        ("El usuario prefiere el café al té.", "prefiero el té al café", Doubt.TURNED),
+        ("用户从上海搬到了北京。", "我从北京搬到了上海", Doubt.TURNED),
+        ("The user is older than their brother.", "my brother is older than me", Doubt.TURNED),
+        ("The user cooks and Kenji does the dishes.", "my roommate Kenji cooks, I do the dishes", Doubt.TURNED),
     ],
 )
 def test_what_differs_from_its_quote_is_doubted(fact: str, quote: str, doubt: Doubt) -> None:
@@ -191,6 +210,15 @@ def test_what_differs_from_its_quote_is_doubted(fact: str, quote: str, doubt: Do
         ("The user rents for 1500 a month.", "rent is 1,5k"),
         ("User lives in Shanghai.", "我住在上海"),
         ("The release is on Tuesday, not on Monday.", "no, the release is tuesday, not monday"),
+        ("Bob is younger than Ann.", "Ann is older than Bob"),
+        ("The user's neighbour bought their motorbike.", "sold my motorbike to my neighbour"),
+        ("The user understands Catalan but does not speak it.", "i understand catalan but i don't speak it"),
+        ("Olga was trained by Tom.", "Tom trained Olga, not the other way round"),
+        ("Der Nutzer hat einem Freund Geld geliehen.", "hab nem freund geld geliehen für ne waschmaschine"),
+        ("Lena earns more than the user.", "Lena earns more than I do"),
+        ("L'ex de l'utilisateur lui doit deux mois.", "mon ex me doit deux mois"),
+        ("User moved from Chengdu to Suzhou.", "去年从成都搬到了苏州"),
+        ("The shoot costs 42,000 rubles.", "8 часов, сорок две тысячи рублей"),
     ],
 )
 def test_other_words_for_the_same_are_confirmed(fact: str, quote: str) -> None:
@@ -231,6 +259,9 @@ def test_a_name_that_is_known_may_be_used() -> None:
             strict=True,
         ),
         ("восьмого", "8"),
+        ("двести восемьдесят тысяч", "280000"),
+        ("twenty two thousand five hundred", "22500"),
+        ("zweitausendfünfhundert", "2500"),
         ("zum Siebzigsten", "70"),
     ],
 )
@@ -280,12 +311,15 @@ def test_every_true_fact_of_the_set_quotes_what_was_said(path: Path) -> None:
             assert is_quoted_from(fact["quote"], conversation["messages"][fact["message"] - 1]["text"]), fact
 
 
-def test_the_checks_confirm_as_many_true_facts_as_they_did_and_no_more_invented_ones() -> None:
+@pytest.mark.parametrize(("name", "least", "most"), [("tune", 0.95, 0.55), ("pairs", 0.94, 0.71)])
+def test_the_checks_confirm_as_many_true_facts_as_they_did_and_no_more_invented_ones(
+    name: str, least: float, most: float
+) -> None:
     states: dict[str, list[str]] = {}
-    for listed in cases("tune"):
+    for listed in cases(name):
         for case, weighed in zip(listed, by_code(listed), strict=True):
             states.setdefault(case.group, []).append(state_of(weighed))
     true, invented = states["true"], states["invented"]
-    assert true.count("confirmed") >= 0.96 * len(true)
-    assert invented.count("confirmed") <= 0.58 * len(invented)
+    assert true.count("confirmed") >= least * len(true)
+    assert invented.count("confirmed") <= most * len(invented)
     assert "refused" not in true
