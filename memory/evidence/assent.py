@@ -10,6 +10,7 @@ from memory.text.words import is_small_talk
 
 # what says yes by itself, whatever was said before
 _YES = (
+    "no problem|kein problem|sin problemas?|pas de (?:souci|problème)|без проблем|нет проблем|没问题|沒問題|"
     "yes+|yeah+|yea|ya|yep|yup|aye|for sure|totally|you bet|that['’]?ll do|go (?:for it|ahead)|please do|"
     "do that|exactly|correct|"
     "right|"
@@ -36,7 +37,12 @@ _YES = (
 _TURNED = re.compile(
     r"\b(?:but|except|however|although|not|no|nope|wrong|isn['’]?t|don['’]?t|"
     r"но|однако|кроме|нет|не|але|проте|крім|ні|aber|jedoch|außer|nein|nicht|kein\w*|"
-    r"pero|excepto|aunque|mais|sauf|non|pas|però|ma|mas|não|ale|nie)\b|但|不过|可是|不是|不对|没有|でも|いいえ",
+    r"pero|excepto|aunque|mais|sauf|non|pas|però|mas|não|ale|nie)\b|但|不过|可是|不是|不对|没有|でも|いいえ",
+    re.IGNORECASE,
+)
+_COURTESIES = re.compile(
+    r"^(?:[\W_]|\b(?:please|pls|plz|thanks|thx|please do|пожалуйста|плиз|спасибо|будь ласка|дякую|bitte|gern|gerne|danke|"
+    r"por favor|porfa|gracias|svp|stp|merci|volontiers)\b)+",
     re.IGNORECASE,
 )
 _BEGINS_WITH_YES = re.compile(
@@ -78,11 +84,10 @@ def affirms(answer: str, asked: str) -> bool:
     rest = _WHY_NOT.sub(" ", answer[begins.end() if begins else 0 :])
     said = re.match(r"[^.!?。！？\n]*[?？]?", rest.lstrip(" .!,。！，"))
     first = said.group() if said else ""
-    if _TURNED.search(first):
-        return False
     if begins is not None:
-        return True
-    return not _ASKED.search(first) and _keeps_to(first, asked)
+        # "yes, keep it short but friendly" takes nothing back
+        return _TURNED.match(_COURTESIES.sub("", first)) is None
+    return not _TURNED.search(first) and not _ASKED.search(first) and _keeps_to(first, asked)
 
 
 def _keeps_to(answer: str, asked: str) -> bool:

@@ -103,6 +103,8 @@ class Hearing:
         message = self.messages[at]
         earlier = [*self.before, *self.messages[:at]][-_BEFORE:]
         before = [one.content for one in earlier if not _is_foreign(one)]
+        if message.role is Role.ASSISTANT:
+            before += [one.content for one in self.messages[at + 1 : at + 2]]  # who says yes says more
         return Evidence(
             quote,
             message.content,
