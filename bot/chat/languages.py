@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,6 +12,8 @@ from memory.errors import StoreError
 from memory.service.preferences import Preferences
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory.service.preferences import PreferenceStore
     from pipeline.arrival import Arrival
 
@@ -28,17 +31,29 @@ class Languages:
 
         The latter is kept, so that the chat is spoken to like that unasked too; in a group that of who came first.
         """
-        chat = arrival.address.owner
-        client = known_language(arrival.language)
+        await self.expect([arrival])
         wanted = Preferences()
+        with contextlib.suppress(StoreError):  # what is to be said is said all the same
+            wanted = await self._preferences.get(arrival.address.owner)
+        return wanted.language or known_language(arrival.language) or wanted.client_language or SOURCE
+
+    async def expect(self, arrivals: Sequence[Arrival]) -> None:
+        """Keep what language those write in who are to be answered, in one write for all who come for the first time.
+
+        A write for each would be one for each of a crowd, with everybody's first turn and /stop behind it.
+        """
         try:
-            wanted = await self._preferences.get(chat)
-            is_theirs = arrival.speaker is None or wanted.client_language is None
-            if client is not None and client != wanted.client_language and is_theirs:
-                await self._preferences.change(chat, client_language=client)
-        except StoreError as error:  # such as a full disk: what is to be said is said all the same
+            known = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
+            new = dict[str, str]()
+            for arrival in arrivals:
+                chat, client = arrival.address.owner, known_language(arrival.language)
+                before = new.get(chat, known[chat].client_language)
+                if client is not None and client != before and (arrival.speaker is None or before is None):
+                    new[chat] = client
+            if new:
+                await self._preferences.learn_languages(new)
+        except StoreError as error:  # such as a full disk
             log.warning("language_not_kept", reason=str(error))
-        return wanted.language or client or wanted.client_language or SOURCE
 
     async def of_chat(self, chat: str) -> str:
         """The language to speak to a chat (`Address.owner`) unasked."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.chat.lanes import Lane, Lanes
     from bot.chat.languages import Languages
     from memory.clock import Clock
-    from memory.log.sessions import Address, Session, SessionService
+    from memory.log.sessions import Session, SessionService
     from pipeline.arrival import Arrival
     from pipeline.runner import Pipeline
 
@@ -90,10 +90,11 @@ class SessionRunner:
                 text = _("{n} messages are waiting already: wait for an answer, or send /stop.", n=QUEUE_LIMIT)
             await refused[0].channel.say(refused[0], text)
 
-    async def expect(self, addresses: Sequence[Address]) -> None:
-        """Get ready for arrivals of many sessions at once."""
-        if len(addresses) > 1:
-            await self._sessions.open_all(addresses)
+    async def expect(self, arrivals: Sequence[Arrival]) -> None:
+        """Get ready for arrivals of many sessions at once, of each the newest one."""
+        if len(arrivals) > 1:
+            await self._sessions.open_all([arrival.address for arrival in arrivals])
+            await self.languages.expect(arrivals)
 
     def _queue(self, lane: Lane, arrivals: list[Arrival]) -> list[Arrival]:
         """Let arrivals wait; those for which there is no room. What an inbox keeps was accepted, and always waits."""

@@ -189,7 +189,7 @@ class Intake:
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
         self._keep_back(by_session, {item.id: item.received_at for item in free})
         try:
-            await self._runner.expect([arrivals[0].address for arrivals in by_session.values()])
+            await self._runner.expect([arrivals[-1] for arrivals in by_session.values()])
         except Exception:
             log.exception("sessions_not_opened")  # each is opened, or found not to open, by itself
         # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from config.texts import SOURCE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from memory.store.database import Database, Row
 
 
@@ -41,6 +44,10 @@ _KEEP = (
     f"INSERT INTO preferences (chat, {', '.join(_NAMES)}) VALUES (?{', ?' * len(_NAMES)}) ON CONFLICT (chat)"
     f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _NAMES)}"
 )
+_LEARN_LANGUAGE = (
+    "INSERT INTO preferences (chat, client_language) VALUES (?, ?) ON CONFLICT (chat)"
+    " DO UPDATE SET client_language = excluded.client_language"
+)
 
 
 class PreferenceStore:
@@ -61,10 +68,17 @@ class PreferenceStore:
 
     async def get(self, chat: str) -> Preferences:
         """What a chat has chosen."""
-        if chat not in self._known:
-            row = await self._database.row("SELECT * FROM preferences WHERE chat = ?", (chat,))
-            self._known.setdefault(chat, Preferences() if row is None else _preferences_of(row))
-        return self._known[chat]
+        return (await self.get_all([chat]))[chat]
+
+    async def get_all(self, chats: Iterable[str]) -> dict[str, Preferences]:
+        """What some chats have chosen, by chat, in one look."""
+        found = {chat: self._known.get(chat) for chat in chats}
+        unread = [chat for chat, chosen in found.items() if chosen is None]
+        if unread:
+            kept = "SELECT * FROM preferences WHERE chat IN (SELECT value FROM json_each(?))"
+            rows = {row["chat"]: _preferences_of(row) for row in await self._database.rows(kept, (json.dumps(unread),))}
+            found |= {chat: self._known.setdefault(chat, rows.get(chat, Preferences())) for chat in unread}
+        return {chat: chosen for chat, chosen in found.items() if chosen is not None}
 
     async def change(self, chat: str, **changes: Any) -> Preferences:  # as dataclasses.replace has it
         """Keep what a chat has chosen anew; the fields of Preferences by their names."""
@@ -74,6 +88,14 @@ class PreferenceStore:
             await self._database.write(_KEEP, (chat, *(getattr(after, name) for name in _NAMES)))
             self._known[chat] = after
         return after
+
+    async def learn_languages(self, client_languages: Mapping[str, str]) -> None:
+        """Keep what the programs of people in some chats are set to, by chat, in one write that goes first."""
+        async with self._database.transaction(first=True) as connection:
+            await connection.executemany(_LEARN_LANGUAGE, list(client_languages.items()))
+        for chat, code in client_languages.items():
+            if chat in self._known:
+                self._known[chat] = replace(self._known[chat], client_language=code)
 
     def forget(self, *chats: str) -> None:
         """Read anew what these chats have chosen: it was written by others."""

@@ -63,6 +63,19 @@ async def test_a_group_answers_each_in_their_language_and_keeps_the_first(databa
     assert await languages.of_chat(GROUP.owner) == "ru"
 
 
+async def test_what_a_crowd_writes_in_is_remembered_beside_what_each_has_chosen(database: Database) -> None:
+    preferences = PreferenceStore(database)
+    await preferences.change(HOME.owner, language="es", zone="Europe/Berlin")
+    strangers = [Address("telegram", str(chat)) for chat in range(100, 120)]
+    topic = Address("telegram", "-100", "6")
+    crowd = [says(HOME, "de"), says(GROUP, "ru", "Ann"), says(topic, "zh-hans", "Bob"), says(Address("x", "1"), "tlh")]
+    await Languages(preferences).expect([*crowd, *(says(address, "uk-UA") for address in strangers)])
+    for kept in (preferences, PreferenceStore(database)):
+        assert await kept.get(HOME.owner) == Preferences("es", "de", "Europe/Berlin")
+        assert [await kept.language(address.owner) for address in (*strangers, GROUP)] == ["uk"] * 20 + ["ru"]
+        assert await kept.get("x:1") == Preferences()
+
+
 async def test_nobody_is_left_without_an_answer_where_nothing_can_be_kept(database: Database) -> None:
     await database.write("DROP TABLE preferences")
     languages = Languages(PreferenceStore(database))
