@@ -38,7 +38,7 @@ class Pipeline:
     ) -> None:
         self._chain = _arranged(list(systems), order)
         self._observe = observe
-        self._places = Places()
+        self.places = Places()
         log.info("pipeline", systems=" -> ".join(f"{place.order} {place.system}" for place, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:
@@ -60,7 +60,7 @@ class Pipeline:
     async def _until_answer(self, turn: Turn) -> None:
         try:
             await self._run_phase(turn, Phase.INPUT)
-            async with self._places.one():
+            async with self.places.one():
                 await self._run_phase(turn, Phase.PREPARE)
             await self._run_phase(turn, Phase.ANSWER)
         except asyncio.CancelledError:

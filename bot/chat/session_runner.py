@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService
     from pipeline.arrival import Arrival
+    from pipeline.places import Places
     from pipeline.runner import Pipeline
 
 log = structlog.get_logger(__name__)
@@ -58,6 +59,11 @@ class SessionRunner:
     def commands(self) -> Mapping[str, Command]:
         """The commands by name."""
         return self._commands.table
+
+    @property
+    def places(self) -> Places:
+        """Where turns wait until they are prepared."""
+        return self._pipeline.places
 
     async def submit(self, *arrivals: Arrival) -> None:
         """Take arrivals of one session; messages that are given together go into one turn.
@@ -123,7 +129,7 @@ class SessionRunner:
         command = self._commands.called_by(arrival)
         if command is None or not command.immediate:
             return False
-        task = asyncio.create_task(self._run_command(arrival, command))
+        task = asyncio.create_task(self._run_before_turns(arrival, command))
         self._immediate[task] = arrival
         task.add_done_callback(self._immediate_done)
         return True
@@ -234,6 +240,10 @@ class SessionRunner:
         # nothing suspends between the start of this task and the pipeline, which knows what a /stop means
         async with last.channel.busy(last):
             await self._pipeline.run(turn)
+
+    async def _run_before_turns(self, arrival: Arrival, command: Command) -> None:
+        with self.places.kept_clear():
+            await self._run_command(arrival, command)
 
     async def _run_command(self, arrival: Arrival, command: Command, lane: Lane | None = None) -> None:
         try:

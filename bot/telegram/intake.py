@@ -112,7 +112,8 @@ class Intake:
                 self._presses.turn_away(letter)
             else:
                 await self._door.turn_away(letter)
-        await self._mailbox.receive(kept)
+        with self._runner.places.kept_clear():
+            await self._mailbox.receive(kept)
         self._arrived.set()
 
     async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
@@ -167,7 +168,8 @@ class Intake:
                 async with asyncio.timeout(min(self._next_look, SWEEP_PAUSE)):
                     await self._arrived.wait()
             self._arrived.clear()
-            await self._sweep()
+            with self._runner.places.kept_clear():
+                await self._sweep()
 
     async def _sweep(self) -> None:
         """Take whatever waits in the inbox and is in nobody's hands. What goes wrong here is tried again."""

@@ -97,7 +97,7 @@ async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses the token."""
     bot = telegram_bot(app.settings)
     pulse = app.health.updates
-    warming = asyncio.create_task(warm_up(), name="warming")
+    warming = asyncio.create_task(_warm_up(app), name="warming")
     async with _introduced(bot, pulse) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
@@ -189,3 +189,9 @@ async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
 
 def _wrong_token() -> ConfigurationError:
     return ConfigurationError("Telegram refuses TELEGRAM_BOT_TOKEN: copy it again from @BotFather.")
+
+
+async def _warm_up(app: App) -> None:
+    # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
+    with app.runner.places.closed():
+        await warm_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
 from pipeline.arrival import Arrival
-from tests.support.fakes import Person
+from tests.support.fakes import FakeChannel, Person
 from tests.support.figures import figures
 from tests.support.servers.model import Calls, Fails, Holds, Says
 
@@ -119,6 +120,34 @@ async def test_a_stop_right_behind_a_message_finds_its_turn(app: App, person: Pe
     await app.runner.idle("console:local")
     assert person.channel.said[-1] == "Stopped."
     assert await outcomes(app) == [Outcome.STOPPED]
+
+
+async def test_a_stop_goes_before_all_turns_of_a_crowd_that_are_not_prepared_yet(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    app.runner.places.longest = 60  # that somebody waits for so long is not what is shown here
+    crowd = [Person(app, Address("console", f"crowd {n}")) for n in range(20)]
+    asked = list[int]()
+
+    class Crowded(FakeChannel):
+        async def hold(self, arrivals: list[Arrival]) -> None:
+            """In the middle of a /stop a crowd writes, and has all the time that it needs."""
+            await asyncio.gather(*(one.sends("hello") for one in crowd))
+            for _ in range(100):
+                await app.database.value("SELECT 1")
+            asked.append(len(model.requests))
+
+    person.channel = Crowded()
+    model.script(Holds("The first half"))
+    await person.sends("Tell me everything")
+    await person.sees("The first half")
+    await person.sends("and this")
+    await person.sends("/stop")
+    await person.sees("Stopped.")
+    assert asked == [1]
+    for one in crowd:
+        await app.runner.idle(one.address.session_id)
+    assert [one.channel.said for one in crowd] == [["You said: hello"]] * 20
 
 
 async def test_two_stops_at_once_end_the_turn_once(app: App, person: Person, model: ModelServer) -> None:

@@ -55,3 +55,61 @@ async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
         await asyncio.wait([waiting])
     async with asyncio.timeout(10), places.one():
         pass
+
+
+async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
+    places, events = Places(2, longest=60), list[str]()
+
+    async def prepare() -> None:
+        async with places.one():
+            events.append("prepared")
+
+    with places.kept_clear():
+        turns = [asyncio.create_task(prepare()) for _ in range(5)]
+        with places.kept_clear():  # of several who go before, the last to end lets them in
+            await _many_rounds()
+            events.append("stopped")
+        await _many_rounds()
+        events.append("answered")
+    async with asyncio.timeout(10):
+        await asyncio.gather(*turns)
+    assert events == ["stopped", "answered", *["prepared"] * 5]
+
+
+async def test_nobody_waits_for_long_for_what_goes_before() -> None:
+    places = Places(1, longest=0.01)
+    with places.kept_clear():
+        async with asyncio.timeout(10), places.one():
+            pass
+
+
+async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
+    places, events = Places(1, longest=0), list[str]()
+
+    async def prepare() -> None:
+        async with places.one():
+            events.append("prepared")
+
+    with places.closed():
+        turn = asyncio.create_task(prepare())
+        await _many_rounds()
+        events.append("loaded")
+    async with asyncio.timeout(10):
+        await turn
+    assert events == ["loaded", "prepared"]
+
+
+async def test_who_is_stopped_while_nobody_is_let_in_takes_no_place() -> None:
+    places = Places(1, longest=60)
+    with places.closed(), places.kept_clear():
+        waiting = asyncio.create_task(places.one().__aenter__())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    async with asyncio.timeout(10), places.one():
+        pass
+
+
+async def _many_rounds() -> None:
+    for _ in range(100):
+        await asyncio.sleep(0)
