@@ -41,7 +41,7 @@ _TURNED = re.compile(
     re.IGNORECASE,
 )
 _COURTESIES = re.compile(
-    r"^(?:[\W_]|\b(?:please|pls|plz|thanks|thx|please do|пожалуйста|плиз|спасибо|будь ласка|дякую|bitte|gern|gerne|danke|"
+    r"^(?:[\W_]|\b(?:please|pls|plz|thanks|thx|please do|пожалуйста|плиз|спасибо|будь ласка|дякую|bitte|gerne?|danke|"
     r"por favor|porfa|gracias|svp|stp|merci|volontiers)\b)+",
     re.IGNORECASE,
 )
