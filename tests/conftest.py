@@ -29,6 +29,7 @@ hypothesis.settings.register_profile("mneme", deadline=None, database=None)
 hypothesis.settings.load_profile("mneme")
 
 
+@pytest.hookimpl(optionalhook=True)  # so that the tests run without xdist, too
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: most tests wait, for a disk or for each other's programs."""
     return (os.cpu_count() or 1) + 1
