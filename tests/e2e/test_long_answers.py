@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -40,11 +41,11 @@ async def test_an_answer_of_more_than_a_handful_of_parts_is_a_file_with_its_begi
 async def test_an_answer_that_is_slow_to_render_holds_up_no_other_chat(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = rendering.render
+    real, over = rendering.render, threading.Event()
 
     def slow(markdown: str) -> list[Chunk]:
         if markdown.startswith("slow"):
-            time.sleep(1)
+            over.wait(60)  # at most, or a failure of this test would never end
         return real(markdown)
 
     monkeypatch.setattr(layout, "render", slow)
@@ -57,6 +58,7 @@ async def test_an_answer_that_is_slow_to_render_holds_up_no_other_chat(
         await telegram.wait_for(lambda: telegram.sent(STRANGER))
         assert telegram.sent(ANN) == []
         await telegram.wait_for(lambda: telegram.sent(ANN))
+        over.set()
     assert texts(telegram) == ["slow and **late**"]  # as it was written: rendering had its time
 
 
