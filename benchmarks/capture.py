@@ -2,7 +2,8 @@
 
 The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the words that hold no
 longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The phrases
-(memory/learning/phrases) were tuned on the half "tune" of each; what was held out once and then looked at is in it.
+(memory/learning/phrases) were tuned and the judge (memory/learning/judge.py) is fitted on the half "tune" of each; what
+was held out once and then looked at is in it. The half "holdout" was looked at by nobody who tuned, and measured once.
 Printed for each set, half and language: precision and recall of being captured at all; of the rightly captured the
 share with the right pattern, with the right words that hold no longer, and of those that read well alone.
 """
@@ -22,6 +23,8 @@ from memory.learning.remembering import requested
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"
 REGISTERS = SETS / "capture_registers.json"
+TRAINING = SETS / "capture_training.jsonl"
+"""What the judge is fitted on beside the others; each line names its writer."""
 HALVES = ("tune", "holdout")
 REMEMBER = "remember"
 """The label of what is asked for in so many words."""
@@ -46,6 +49,8 @@ class Labelled:
     holds: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     register: str = ""
+    writer: int = 0
+    """Who wrote it in the training set, by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,10 @@ class Figures:
 
 def labelled(half: str, language: str = "all", path: Path = SENTENCES) -> list[Labelled]:
     """The sentences of one half, of one language or of all."""
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    sentences = [
-        Labelled(**{**row, "holds": tuple(row.get("holds", ())), "lacks": tuple(row.get("lacks", ()))}) for row in rows
-    ]
+    text = path.read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+    lists = ({name: tuple(row.get(name, ())) for name in ("holds", "lacks")} for row in rows)
+    sentences = [Labelled(**{"half": "tune", **row, **words}) for row, words in zip(rows, lists, strict=True)]
     return [one for one in sentences if one.half == half and language in (one.language, "all")]
 
 

@@ -7,6 +7,7 @@ import gc
 from functools import cache
 
 from memory.learning.capture import captured
+from memory.learning.judge import judge
 from pipeline.endpoint.client import load_sdk
 
 _GREETING = "Hello."
@@ -14,7 +15,7 @@ _GREETING = "Hello."
 
 
 async def warm_up() -> None:
-    """Import what answers are asked for with, and read the phrases, in a thread: the event loop goes on meanwhile."""
+    """Import what answers need, and read phrases and the judge, in a thread: the event loop goes on meanwhile."""
     await asyncio.to_thread(_load)
 
 
@@ -29,6 +30,7 @@ def _load() -> None:
     gc.disable()
     try:
         load_sdk()
+        judge()
         captured(_GREETING)
         gc.freeze()
     finally:

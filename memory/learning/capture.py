@@ -1,8 +1,9 @@
 """What a typed message states to be kept, found without a model: wishes, rules, corrections, changes, facts.
 
-Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. So a
-clause is captured only if it begins like one of the phrases of its language (memory/learning/phrases), nothing before
-it makes it supposed or reported, it is no question, and it still means something once the conversation is over.
+Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. Whether a
+sentence states something lasting is the judge's word (memory/learning/judge.py), to which the phrases of its language
+(memory/learning/phrases) say theirs. Where a phrase matched, it tells the pattern, where the statement begins and which
+words hold no longer; where none did, the judge tells the pattern, and the statement is the clauses that it is in.
 
 What is kept are the user's own words, from where the statement begins to where something else is asked for, without
 what only the talk needed: "Actually,", "lol", "please".
@@ -10,16 +11,18 @@ what only the talk needed: "Actually,", "lol", "please".
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memory.learning.judge import judge
 from memory.learning.phrases.grammar import Pattern, grammar_of
 from memory.learning.sentences import MASK, sentences
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from memory.learning.phrases.grammar import Grammar, Phrase
 
@@ -46,6 +49,20 @@ _OF_OTHERS = (Pattern.FACT, Pattern.CONSTRAINT, Pattern.DECISION, Pattern.RULE)
 """What may be what somebody else says."""
 _LONGEST_VALUE = 4
 _VALUE = re.compile(r"[^,;:!?，；：。！？]*")
+_ASKS = re.compile("[?？]")
+_ENDS_ASKING = re.compile(r"[?？]\W*$")
+# what the judge is told of a sentence beside its words and the phrase that matched, with what finds it there
+_TOLD: dict[str, Callable[[Grammar], re.Pattern[str]]] = {
+    "voids": operator.attrgetter("voids"),
+    "doubts": operator.attrgetter("doubts"),
+    "reports": operator.attrgetter("reports"),
+    "moments": operator.attrgetter("moments"),
+    "feelings": operator.attrgetter("feelings"),
+    "courtesies": operator.attrgetter("courtesies"),
+    "requests": operator.attrgetter("requests"),
+    "asks": lambda _: _ASKS,
+    "ends asking": lambda _: _ENDS_ASKING,
+}
 _EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 
 
@@ -74,10 +91,33 @@ class _Stated:
     is_answer: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A sentence, and what the phrases say of it."""
+
+    sentence: str
+    said: str
+    """The same with what it quotes masked, of the same length; this is what is judged."""
+    grammar: Grammar
+    has_words: bool
+    """Whether it is more than courtesies."""
+    is_judged: bool = False
+    """Whether there is anything in it to judge."""
+    stated: Captured | None = None
+    """What a phrase found in it."""
+    is_whole: bool = False
+    """Whether that is all of it."""
+    is_answer: bool = False
+    """Whether it begins with a mark that something was wrong, or follows one."""
+    told: tuple[str, ...] = ()
+    """What the judge is told of it."""
+
+
 def captured(text: str) -> list[Captured]:
     """What `text`, one message as typed, states to be kept; in its order, at most MOST_CAPTURES."""
     found: list[Captured] = []
-    for _, capture, _ in _read(text):
+    for one in considered(text):
+        capture = _judged(one)
         if capture is not None and capture not in found:
             found.append(capture)
         if len(found) == MOST_CAPTURES:
@@ -87,24 +127,23 @@ def captured(text: str) -> list[Captured]:
 
 def is_one_wish(text: str) -> bool:
     """Whether a message is nothing but one wish or rule, which is captured: nothing else but courtesies is in it."""
-    telling = [(capture, is_whole) for is_telling, capture, is_whole in _read(text) if is_telling]
-    if len(telling) != 1 or len(text) > LONGEST_CAPTURE:
+    telling = [one for one in considered(text) if one.has_words]
+    if len(telling) != 1 or len(text) > LONGEST_CAPTURE or not telling[0].is_whole:
         return False
-    capture, is_whole = telling[0]
-    return is_whole and capture is not None and capture.pattern in _WISHES
+    capture = _judged(telling[0])
+    return capture is not None and capture.pattern in _WISHES
 
 
-def _read(text: str) -> Iterator[tuple[bool, Captured | None, bool]]:
-    """Each sentence: whether it is more than courtesies, what it states, and whether that is all of it."""
+def considered(text: str) -> Iterator[Considered]:
+    """Each sentence with what the phrases say of it; what asks to remember something is written down elsewhere."""
     marked = False
     for sentence, plain in sentences(text):
         said = plain.translate(_STRAIGHT)
         grammar = grammar_of(said)
         end, is_mark = starts(said, 0, grammar)[0]
-        is_telling = _WORD.search(without_closers(said[end:], grammar)) is not None
-        capture, is_whole = _capture(sentence, said, grammar, marked=marked)
-        yield is_telling, capture, is_whole
-        marked = is_mark and not is_telling
+        has_words = _WORD.search(without_closers(said[end:], grammar)) is not None
+        yield _considered(sentence, said, grammar, has_words=has_words, marked=marked)
+        marked = is_mark and not has_words
 
 
 def restated(known: str, corrects: str, becomes: str) -> str | None:
@@ -135,10 +174,64 @@ def without_courtesies(text: str, grammar: Grammar) -> str:
     return _ORPHANED.sub("", " ".join(grammar.left_out.sub("", text).split()))
 
 
-def _capture(sentence: str, said: str, grammar: Grammar, *, marked: bool) -> tuple[Captured | None, bool]:
-    """What one sentence states, and whether nothing else is in it; None for what states nothing that lasts."""
-    if not _tells(said, grammar, 1) or grammar.voids.search(said):
-        return None, False  # before any phrase: most messages of a word or two end here
+def _considered(sentence: str, said: str, grammar: Grammar, *, has_words: bool, marked: bool) -> Considered:
+    one = Considered(sentence, said, grammar, has_words)
+    begins = starts(said, 0, grammar, marked=marked)
+    if not _tells(said, grammar, 1) or any(grammar.remember.match(said, start) for start, _ in begins):
+        return one  # before any phrase: most messages of a word or two end here
+    capture, is_whole = _stated_in(one, marked=marked)
+    told = [name for name, is_so in _TOLD.items() if is_so(grammar).search(said)]
+    told.append("no phrase" if capture is None else capture.pattern)
+    if begins[0][1]:
+        told.append("answers")
+    return replace(one, is_judged=True, stated=capture, is_whole=is_whole, is_answer=begins[0][1], told=tuple(told))
+
+
+def _judged(one: Considered) -> Captured | None:
+    """What is kept of a sentence at once: what the judge is sure of."""
+    sure = judge().header.at_once
+    if not one.is_judged or judge().score(one.said, one.told) < sure:
+        return None
+    return one.stated or _by_judge(one)
+
+
+def _by_judge(one: Considered) -> Captured | None:
+    """What a sentence states that no phrase names: its clauses without those that only ask or talk."""
+    said, grammar = one.said, one.grammar
+    start = starts(said, 0, grammar)[0][0]
+    request = grammar.requests.search(said, start + 1)
+    is_aside = request is not None and judge().score(said[start : request.start()]) >= judge().header.at_once
+    start, end = _telling_part(said, start, request.start() if request and is_aside else len(said), grammar)
+    kept = without_closers(said[start:end], grammar)
+    if not _tells(kept, grammar, 1):
+        return None
+    text = without_courtesies(one.sentence[start : start + len(kept)], grammar)[:LONGEST_CAPTURE].strip(" ,;，；")
+    return Captured(judge().pattern(said), text, is_answer=one.is_answer) if text else None
+
+
+def _telling_part(said: str, start: int, end: int, grammar: Grammar) -> tuple[int, int]:
+    """`said[start:end]` without the clauses at its edges that state nothing, while the rest does."""
+    judged, later = judge(), judge().header.later
+    whole = judged.score(said[start:end])
+    for _ in range(_MOST_CLAUSES):
+        gaps = [gap.span() for gap in grammar.clause.finditer(said, start + 1, end)]
+        if not gaps:
+            break
+        (first, second), (last, behind) = gaps[0], gaps[-1]
+        for edge, rest in (((start, first), (second, end)), ((behind, end), (start, last))):
+            if judged.score(said[slice(*edge)]) < later and (left := judged.score(said[slice(*rest)])) >= whole:
+                (start, end), whole = rest, left
+                break
+        else:
+            break
+    return start, end
+
+
+def _stated_in(one: Considered, *, marked: bool) -> tuple[Captured | None, bool]:
+    """What a phrase finds in a sentence, and whether nothing else is in it; None for what states nothing that lasts."""
+    sentence, said, grammar = one.sentence, one.said, one.grammar
+    if grammar.voids.search(said):
+        return None, False
     is_courteous = grammar.courtesies.search(said) is not None
     said = without_closers(said, grammar)
     for clause in _clauses(said, grammar):
