@@ -30,7 +30,7 @@ def _load() -> None:
     gc.disable()
     try:
         load_sdk()
-        judge()
+        judge().score(_GREETING)
         captured(_GREETING)
         gc.freeze()
     finally:
