@@ -32,6 +32,8 @@ MOST_CAPTURES = 3
 _MOST_CLAUSES = 8
 _MOST_OPENERS = 6
 _FEWEST_TELLING = 2
+_FEWEST_WORDS = 3
+"""Words that a statement has which no phrase names; a Chinese character counts as one."""
 _EMPTY_HAN = frozenset("我你您他她它们的了是不这那个在也都就吧吗呢啊很太更最再永远总请")
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
@@ -203,7 +205,7 @@ def _by_judge(one: Considered) -> Captured | None:
     is_aside = request is not None and judge().score(said[start : request.start()]) >= judge().header.at_once
     start, end = _telling_part(said, start, request.start() if request and is_aside else len(said), grammar)
     kept = without_closers(said[start:end], grammar)
-    if not _tells(kept, grammar, 1):
+    if not _tells(kept, grammar, 1) or len(_WORD.findall(kept)) + len(_HAN.findall(kept)) < _FEWEST_WORDS:
         return None
     text = without_courtesies(one.sentence[start : start + len(kept)], grammar)[:LONGEST_CAPTURE].strip(" ,;，；")
     return Captured(judge().pattern(said), text, is_answer=one.is_answer) if text else None

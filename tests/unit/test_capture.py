@@ -380,7 +380,7 @@ def test_the_labelled_sentences_are_told_apart() -> None:
 def test_the_sentences_of_several_registers_are_told_apart_and_read_well() -> None:
     result = figures(labelled("tune", path=REGISTERS))
     assert result.precision >= 0.99
-    assert result.recall >= 0.98
+    assert result.recall >= 0.97
     assert result.reads_well >= 0.93
 
 
