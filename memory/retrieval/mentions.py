@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
 from memory.retrieval.search import SCORE, conditions, sources
+from memory.store.index import IN_PART, ROW, part_of
 from memory.text.words import mention_expressions
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 _MENTIONED = f"""
-whole AS (SELECT rowid AS row FROM search WHERE search MATCH :whole),
-found AS MATERIALIZED (SELECT rowid AS row, {SCORE} AS score FROM search WHERE search MATCH :some)
+whole AS (SELECT {ROW} AS row FROM search WHERE search MATCH :whole AND {IN_PART}),
+found AS MATERIALIZED (SELECT {ROW} AS row, {SCORE} AS score FROM search WHERE search MATCH :some AND {IN_PART})
 """
 _SAID = """
 found AS MATERIALIZED (
@@ -63,11 +64,11 @@ async def mentions(
             return []
     where, parameters = conditions(only, owner_id)
     if subjects:
-        expressions = mention_expressions(owner_id, subjects)
+        expressions = mention_expressions(subjects)
         if expressions is None:
             return []
         found = _MENTIONED
-        parameters |= dict(zip(("whole", "some"), expressions, strict=True))
+        parameters |= part_of(owner_id) | dict(zip(("whole", "some"), expressions, strict=True))
     else:
         found = _SAID
         bounds = (to_text(end) if end else never for end, never in zip((only.since, only.until), _ALWAYS, strict=True))

@@ -12,7 +12,7 @@ from memory.messages import Provenance
 from memory.retrieval.meaning import NOT_COMPARED, Meanings
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
-from memory.store.index import rebuild, source_of
+from memory.store.index import IN_PART, ROW, part_of, rebuild, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     """How many hits are wanted, by their kinds; None: of all kinds, and all of them."""
 
 WEIGHTS = {
-    "owner": 0.0,
     "body": 1.0,
     "name": 1.0,
     "tags": 1.0,
@@ -67,7 +66,7 @@ _FIRST = 10
 # First only what filters and order need, since many rows match and few are wanted; then the rest of those few.
 # Materialized, or else each score is computed twice; a + keeps SQLite from walking an owner's index instead.
 _FOUND = f"""
-SELECT rowid AS row, {SCORE} AS score FROM search WHERE search MATCH :match
+SELECT {ROW} AS row, {SCORE} AS score FROM search WHERE search MATCH :match AND {IN_PART}
 """
 _BEST_FOUND = f"{_FOUND} ORDER BY 2 DESC, 1 DESC LIMIT :first"
 _ENTRIES = f"""
@@ -245,12 +244,11 @@ class Search:
             if known is None:
                 return []
             owner_id, share = known
-        # who has most of the entries need not have his number's long list walked: the few of others are left out after
-        match = match_expression(None if share >= _MOST else owner_id, query)
+        match = match_expression(query)
         if match is None:
             return []
         parts: list[str] = []
-        parameters: dict[str, object] = {"match": match}
+        parameters = part_of(owner_id) | {"match": match}
         for part, (kinds, limit) in enumerate(limits):
             where, values = conditions(replace(only, kinds=kinds), owner_id, part)
             parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
@@ -259,7 +257,7 @@ class Search:
         most = max(
             (limit for kinds, limit in limits if kinds is None or MESSAGE_KIND in kinds), default=None, key=_size
         )
-        # all that was found is this owner's, and no condition is in the way of a message
+        # no condition is in the way of a message
         takes_best = share < _MOST and owner_id is not None and most is not None and not _bounds_messages(only)
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"

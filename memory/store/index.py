@@ -10,23 +10,39 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from memory.store.migrations import INDEXES
+from memory.store.migrations import INDEXES, PART_BITS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     import aiosqlite
 
-_COLUMNS = "owner, body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
+ROW = f"(rowid & {(1 << PART_BITS) - 1})"
+"""The number of an entry or a message in a row of the index, whoever's it is."""
+IN_PART = "rowid BETWEEN :first_row AND :last_row"
+"""Whether a row lies in the part of the index that `part_of` names."""
+
+_COLUMNS = "body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
 _LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM"
 _ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM"
 
+_LAST_ROW = (1 << 63) - 1
 NEIGHBOURS = 2
 """How many messages before a new one have it in their columns."""
 
 
+def part_of(owner_id: int | None) -> dict[str, object]:
+    """The parameters of IN_PART: the rows of what one owner has; None: of all.
+
+    All rows of an owner lie together, so FTS5 reads only their stretch of each word's list.
+    """
+    if owner_id is None:
+        return {"first_row": 0, "last_row": _LAST_ROW}
+    return {"first_row": owner_id << PART_BITS, "last_row": (owner_id + 1 << PART_BITS) - 1}
+
+
 def source_of(row: int) -> tuple[bool, int]:
-    """Whether a row of the index is a message's, and the id of the message or entry."""
+    """Whether the number in a row of the index is a message's, and the id of the message or entry."""
     return row % 2 == 1, row // 2
 
 

@@ -161,25 +161,15 @@ def date_words(moment: str | None) -> str | None:
     return f"{day:%Y %B} {day.day} {day:%A}"
 
 
-def match_expression(owner_id: int | None, query: str) -> str | None:
-    """The FTS5 expression that finds `query` among what one owner has; None when no word of it counts.
-
-    Every term is quoted: the query is data. Owner None searches all owners.
-    """
-    terms = query_terms(query)
-    if not terms:
-        return None
-    words = " OR ".join(terms)
-    everywhere = "{body name tags scope speaker date previous next second_previous second_next}"
-    looked_for = f"{everywhere} : ({words})"
-    return looked_for if owner_id is None else f'owner : "o{owner_id}" AND ({looked_for})'
+def match_expression(query: str) -> str | None:
+    """The FTS5 expression that finds `query`; None when no word of it counts. Every term is quoted: it is data."""
+    return " OR ".join(query_terms(query)) or None
 
 
-def mention_expressions(owner_id: int | None, subjects: Iterable[str]) -> tuple[str, str] | None:
+def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
     """The FTS5 expressions for what speaks of a subject in its own text, not in that of its neighbours.
 
     The first asks for all telling words of one of the subjects, the second for any of them; None when no word counts.
-    Owner None searches all owners.
     """
     whole: list[str] = []
     some: list[str] = []
@@ -196,9 +186,7 @@ def mention_expressions(owner_id: int | None, subjects: Iterable[str]) -> tuple[
     everything = f"{{body name tags scope speaker date}} : ({' OR '.join(whole)})"
     # that the person who is named speaks, or the day, tells nothing by itself
     anything = f"({everything}) OR ({{body name tags scope}} : ({' OR '.join(dict.fromkeys(some))}))"
-    if owner_id is None:
-        return everything, anything
-    return f'owner : "o{owner_id}" AND ({everything})', f'owner : "o{owner_id}" AND ({anything})'
+    return everything, anything
 
 
 def query_terms(query: str) -> list[str]:

@@ -87,6 +87,7 @@ WRITTEN = {
         INSERT INTO buttons (id, outbox_id, line, label, said, in_place, by_reply)
             VALUES ('q', 1, 0, 'The new text', '/edit #1', 0, 1)
     """,
+    33: "INSERT INTO published VALUES ('telegram', 'menu', 'digest')",
 }
 """What was written with each format, in the words of that time."""
 

@@ -296,6 +296,19 @@ async def test_owners_find_only_what_is_theirs(store: Store, search: Search) -> 
         assert await found(search, query) == []
 
 
+async def test_owners_find_only_what_is_theirs_in_the_largest_memory(store: Store, search: Search) -> None:
+    async with store.database.transaction() as connection:  # the next entry gets a number that nobody reaches
+        await connection.execute("INSERT OR REPLACE INTO sqlite_sequence (name, seq) VALUES ('entries', 1 << 37)")
+    for owner in (OWNER, "telegram:2", "telegram:3"):
+        await note(store, f"of {owner}", "apple", owner)
+    for owner in (OWNER, "telegram:2", "telegram:3"):
+        assert await found(search, "apple", owner) == [f"of {owner}"]
+    await store.entries.remove("telegram:2", "of telegram:2")
+    assert await found(search, "apple", "telegram:2") == []
+    assert set(await found(search, "apple", None)) == {f"of {OWNER}", "of telegram:3"}
+    await check(store.database)
+
+
 async def test_a_message_is_found_by_words_speaker_date_and_what_was_said_around_it(
     store: Store, search: Search, clock: FakeClock
 ) -> None:
