@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
+from memory.retrieval.lines import Lines
 from memory.retrieval.neighbourhood import neighbourhood
 from memory.retrieval.ranking import Asked, Ranker
 from memory.retrieval.search import PASSAGE_KINDS, PASSAGES, Filter
@@ -55,7 +56,7 @@ Measured as the coverage: 0.4 lets 23 to 25% of off-topic requests show somethin
 CANDIDATES = PASSAGES
 """So many hits are ranked at the least."""
 SHORTEST_LINE = 12
-"""Tokens that a line costs at the least, by its date alone."""
+"""Tokens that a line costs at the least."""
 QUESTIONS = 10
 """How many hits may be the question itself without one that answers it being missed."""
 
@@ -64,12 +65,14 @@ QUESTIONS = 10
 class Recollection:
     """A hit as it is shown: an entry, or the whole exchange that a message is part of.
 
-    provenance: the worst of what is shown; what is foreign is marked in the text too.
+    provenance: the worst of what is shown; what is foreign is marked in the text too. said: of an exchange what was
+    said, without the moment.
     """
 
     hit: Hit
     text: str
     provenance: Provenance
+    said: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +147,17 @@ class Recall:
         covered = covered and best.answering >= LEAST_ANSWERING
         if not covered and (greets or best.standing_out < LEAST_STANDING_OUT):
             return Passage("")
-        lines: list[str] = []
+        lines = Lines(tokens, self._counter, self.showing(found.owner))
         provenances: list[Provenance] = []
         shown_of = self._shown(
             found.owner, question, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges
         )
         for shown in shown_of:
-            line = f"- {shown.text}"
-            cost = self._counter.text(line) + 1
-            if tokens < SHORTEST_LINE:
+            if lines.left < SHORTEST_LINE:
                 break
-            if cost <= tokens:
-                tokens -= cost
-                lines.append(line)
+            if lines.add(shown.hit, shown.text, shown.said):
                 provenances.append(shown.provenance)
-        return Passage("\n".join(lines), worst(provenances))
+        return Passage(lines.text, worst(provenances))
 
     async def recall(
         self, query: str, owner: str | None, only: Filter, limit: int, *, numbered: bool = False
@@ -241,5 +240,6 @@ class Recall:
             if hit.turn_id is None:
                 yield Recollection(hit, showing.entry(hit, sought), hit.provenance)
             else:
-                said = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
-                yield Recollection(hit, *showing.exchange(hit, said, sought, numbered=numbered))
+                rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
+                said, provenance = showing.said(rows, sought)
+                yield Recollection(hit, showing.exchange(hit, said, numbered=numbered), provenance, said)

@@ -31,17 +31,26 @@ class Showing:
         ended = f" Outcome: {excerpt(hit.outcome, sought, most)}" if hit.outcome else ""
         return f"{self.about(hit)} {excerpt(hit.content, sought, most)}{ended}"
 
-    def exchange(
-        self, hit: Hit, rows: Iterable[Row], sought: Sought, *, numbered: bool = False
-    ) -> tuple[str, Provenance]:
-        """What was said in the turn of a message, and the worst provenance in it. numbered: with its number."""
+    def exchange(self, hit: Hit, said: str, *, numbered: bool = False) -> str:
+        """What was said in the turn of a message, with its moment. numbered: with its number."""
+        number = f", message {hit.id}" if numbered else ""
+        return f"[{self.moment(hit.created_at)}, conversation{number}] {said}"
+
+    def said(self, rows: Iterable[Row], sought: Sought) -> tuple[str, Provenance]:
+        """What was said in a turn, and the worst provenance in it."""
         said = [
             said_by(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], sought))
             for row in rows
         ]
-        number = f", message {hit.id}" if numbered else ""
-        text = f"[{self.moment(hit.created_at)}, conversation{number}] {' | '.join(said)}"
-        return text, worst(Provenance(row["provenance"]) for row in rows)
+        return " | ".join(said), worst(Provenance(row["provenance"]) for row in rows)
+
+    def day(self, moment: datetime) -> str:
+        """What stands over several exchanges of a conversation, of one day."""
+        return f"[{moment.astimezone(self.zone):%Y-%m-%d}, conversation]"
+
+    def hour(self, moment: datetime) -> str:
+        """The time on a day."""
+        return f"{moment.astimezone(self.zone):%H:%M}"
 
     def about(self, hit: Hit) -> str:
         """Since when an entry holds, and what it is and is called."""

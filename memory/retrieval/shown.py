@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory.messages import Message, Passage
 
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
-_HEAD = re.compile(r"^- \[[^\]]*\] ")
+_HEAD = re.compile(r"^(?:- \[[^\]]*\]|  \d\d:\d\d) ")
 _SPEAKER = re.compile(r"^[^:|]{1,64}: ")
 _MARKS = re.compile(r"^\s*(?:[-*•>#]+\s+)*")
 

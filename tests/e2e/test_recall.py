@@ -192,6 +192,35 @@ async def test_the_budget_holds_whole_lines(store: Store, recall: Recall, sessio
         assert await relevant(store, recall, session, "lighthouse", tokens=cost * lines) == everything[:lines]
 
 
+async def test_what_was_said_in_one_conversation_on_one_day_stands_together_in_the_order_of_time(
+    store: Store, recall: Recall, session: Session, clock: FakeClock
+) -> None:
+    await store.exchange(session, "The lighthouse has 112 steps", "That is many.")
+    clock.forward(minutes=5)
+    await store.exchange(session, "The keeper of the white lighthouse is called Taras", "I see.")
+    clock.forward(days=1)
+    await store.exchange(session, "The lighthouse was closed", "A pity.")
+    await store.sessions.clear_messages(session.id)
+    lines = await relevant(store, recall, session, "Who is the keeper of the white lighthouse?")
+    assert lines == [
+        "- [2026-02-07, conversation]",
+        "  14:15 User: The lighthouse has 112 steps | Assistant: That is many.",
+        "  14:20 User: The keeper of the white lighthouse is called Taras | Assistant: I see.",
+        "- [2026-02-08 14:20, conversation] User: The lighthouse was closed | Assistant: A pity.",
+    ]
+    cost = TokenCounter().text("\n".join(lines)) + 2
+    assert await relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost) == lines
+    fewer = await relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost - 1)
+    assert len(fewer) < len(lines)
+
+
+async def test_conversations_of_one_day_stand_apart(store: Store, recall: Recall, session: Session) -> None:
+    for number in range(2):
+        await said_earlier(store, session, f"The lighthouse number {number} is white")
+    lines = await relevant(store, recall, session, "lighthouse")
+    assert [line.partition("]")[0] for line in lines] == ["- [2026-02-07 14:15, conversation"] * 2
+
+
 async def test_what_hardly_fits_is_not_shown_beside_what_fits(store: Store, recall: Recall, session: Session) -> None:
     for _ in range(20):
         await said_earlier(store, session, "something about the weather")

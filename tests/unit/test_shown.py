@@ -80,6 +80,9 @@ def test_only_what_the_user_typed_says_anything() -> None:
     assert shown.with_messages([user("I drink tea", turn=3)]).says("I drink tea")
     quoted = "- [2026-02-07 12:15, conversation] User: I drink tea | Assistant: I see."
     assert NOTHING_SHOWN.with_passage(Passage(quoted)).says("I drink tea")
+    under_its_day = "- [2026-02-07, conversation]\n  12:15 User: I drink tea | Assistant: I see.\n  12:20 User: I row"
+    assert NOTHING_SHOWN.with_passage(Passage(under_its_day)).says("I drink tea")
+    assert NOTHING_SHOWN.with_passage(Passage(under_its_day)).says("I row")
     assert not NOTHING_SHOWN.with_passage(Passage("- [x] User: I drink tea. I row. | Assistant: I see.")).says("I row")
     assert not NOTHING_SHOWN.with_passage(Passage(quoted, Provenance.FORWARDED)).says("I drink tea")
 
