@@ -18,7 +18,7 @@ from memory.retrieval.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.sought import Sought
-from memory.text.words import is_chatter, is_small_talk, only_greets
+from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -46,8 +46,8 @@ Measured with the coverage, by words: of off-topic requests 15% show something i
 the tune half of our own chats, and 0.7% of those that name both people in a private chat. At 0.65 it is 6%, but then
 4.3% of the latter and 2 of our own 39 are silenced.
 """
-LEAST_COVERAGE_OF_A_GREETING = 0.5
-"""The same for what greets or thanks and asks for nothing: many have said as much before."""
+LEAST_COVERAGE_OF_TALK = 0.5
+"""The same for what greets or thanks, or else asks for nothing: many have said as much before."""
 LEAST_STANDING_OUT = 0.65
 """Where something is nearer in meaning by so much, it is shown all the same (memory/retrieval/meaning.py).
 
@@ -142,10 +142,10 @@ class Recall:
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
         candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
         best = await self._ranker.ranked(Asked(question, found.owner, only, wanted), candidates, found.meanings)
-        greets = only_greets(question)
-        covered = best.coverage >= (LEAST_COVERAGE_OF_A_GREETING if greets else LEAST_COVERAGE)
+        speaks = asks_for_nothing(question)
+        covered = best.coverage >= (LEAST_COVERAGE_OF_TALK if speaks else LEAST_COVERAGE)
         covered = covered and best.answering >= LEAST_ANSWERING
-        if not covered and (greets or best.standing_out < LEAST_STANDING_OUT):
+        if not covered and (speaks or best.standing_out < LEAST_STANDING_OUT):
             return Passage("")
         lines = Lines(tokens, self._counter, self.showing(found.owner))
         provenances: list[Provenance] = []

@@ -201,4 +201,11 @@ ASKED = frozenset(
     "tes vous votre ты твой твоя твоё твое твои твоей вы ваш ваша ваше ваши ти твій твоє твої твоєї ви".split()
 )
 """Words by which one speaks of the one who is spoken to."""
+ASKER_OBJECTS = frozenset(
+    "me us myself mich mir uns mí conmigo nos moi m мне меня мной мною нам нас нами мені мене мною".split()
+)
+ASKED_OBJECTS = frozenset(
+    "yourself ya dich dir euch te ti contigo os estás toi t тебя тебе тобой вам вас тебе тобі тобою".split()
+)
+"""The same where they are no subject: what one asks somebody about themselves, or has done to oneself."""
 ASKER_PHRASES, ASKED_PHRASES = ("我",), ("你", "您")

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING
 
 from memory.text.cues import (
     ACKNOWLEDGEMENTS,
+    ASKED,
+    ASKED_OBJECTS,
+    ASKER,
+    ASKER_OBJECTS,
     ASKING_WHEN,
     ASKING_WHO,
     FUNCTION_PHRASES,
@@ -123,8 +127,11 @@ _FUNCTION_WORDS = re.compile("|".join(sorted(FUNCTION_PHRASES, key=len, reverse=
 _SMALL_TALK_WORDS = ACKNOWLEDGEMENTS | PLEASANTRIES | STOP_WORDS
 _SMALL_TALK_RUN = re.compile(f"(?:{'|'.join(sorted(SMALL_TALK_PHRASES, key=len, reverse=True))})+")
 _ASKS_FOR_MORE = ASKING_WHO | ASKING_WHEN
+_ADDRESSES = ASKED | ASKED_OBJECTS
 MOST_TELLING = 0.2
 """The part of the words of chatter that may tell something."""
+MOST_TELLING_OF_NO_QUESTION = 0.5
+"""The same of what is no question: half of it may tell something, and it still speaks rather than asks."""
 SHORT = 6
 """Words up to which a text that says nothing telling is small talk."""
 # on Latin letters; and the vowel signs and tone marks of Thai, Lao, Burmese and Khmer
@@ -245,12 +252,25 @@ def is_chatter(text: str) -> bool:
     has_acknowledged = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
     if has_acknowledged and all(map(_is_pleasant, words)):
         return _ASKS_FOR_MORE.isdisjoint(words)
+    if _asks_how_you_are(words):
+        return True
     if not only_greets(text):
         return False
     if not all(has_gaps(word) for word in words):
         return _unknown_part("".join(words)) <= MOST_TELLING
     telling = sum(word not in _SMALL_TALK_WORDS for word in words)
     return len(words) > SHORT and telling <= MOST_TELLING * len(words)
+
+
+def _asks_how_you_are(words: list[str]) -> bool:
+    """Whether it is said to the one who is spoken to, about them alone, without a word that tells anything."""
+    known = set(words)
+    return (
+        not known.isdisjoint(_ADDRESSES)
+        and known.isdisjoint(ASKER | ASKER_OBJECTS | RECALLING | _ASKS_FOR_MORE)
+        and not any(map(str.isdigit, words))
+        and all(word in _ADDRESSES or _is_pleasant(word) for word in words)
+    )
 
 
 def _is_pleasant(word: str) -> bool:
@@ -265,6 +285,19 @@ def only_greets(text: str) -> bool:
     if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
         return False
     return not GREETINGS.isdisjoint(words) or _SMALL_TALK_RUN.match(words[0]) is not None
+
+
+def asks_for_nothing(text: str) -> bool:
+    """Whether `text` greets, or is no question and no request, and at most half of its words tell something."""
+    if only_greets(text):
+        return True
+    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
+        return False
+    asks = _ASKS_FOR_MORE | REQUESTS | RECALLING
+    if not asks.isdisjoint(words) or any(map(str.isdigit, words)) or not all(map(has_gaps, words)):
+        return False
+    return sum(word not in _SMALL_TALK_WORDS for word in words) <= MOST_TELLING_OF_NO_QUESTION * len(words)
 
 
 def _all_parts(text: str) -> list[str]:

@@ -73,6 +73,15 @@ async def test_a_word_in_common_is_no_answer_where_nothing_else_speaks_for_it(
     assert await relevant(store, recall, session, "Explain the carpet pattern") != []
 
 
+async def test_who_only_talks_is_shown_what_speaks_of_the_same_and_no_less(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    await said_earlier(store, session, "That was a lovely concert in the garden yesterday")
+    assert await relevant(store, recall, session, "What a lovely evening with friends, so much laughing") == []
+    assert await relevant(store, recall, session, "The concert was really so lovely") != []
+    assert await relevant(store, recall, session, "Which concert?") != []
+
+
 async def test_after_new_the_exchange_is_in_the_request_with_its_date(
     person: Person, model: ModelServer, clock: FakeClock
 ) -> None:

@@ -27,7 +27,7 @@ from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.store.traces import Traces
 from memory.text.tokens import TokenCounter
-from memory.text.words import date_words, indexable, is_small_talk, query_terms
+from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
 from tests.support.talk import ECHO, Store, assistant, calls, in_utc, result, user
 
@@ -542,3 +542,35 @@ async def test_reading_only_the_best_messages_leaves_none_of_them_out(
     everything = await search.find("lighthouse", session.owner, only=Filter(kinds=PASSAGE_KINDS, archived=False))
     assert len(best) == PASSAGES < len(everything)
     assert [(hit.kind, hit.id) for hit in best] == [(hit.kind, hit.id) for hit in everything][:PASSAGES]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How are you doing today?",
+        "Wie geht es dir heute so?",
+        "¿Cómo estás hoy?",
+        "Comment vas-tu aujourd'hui ?",
+        "Как твои дела?",
+        "Як ти сьогодні?",
+    ],
+)
+def test_who_is_asked_how_they_are_has_nothing_to_look_up(text: str) -> None:
+    assert is_chatter(text)
+    assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What do you know about me?",
+        "What did you tell me yesterday?",
+        "What did you say last time?",
+        "Was weißt du über mich?",
+        "When did you see her?",
+        "Как ты мне советовал?",
+        "How is your sister doing?",
+    ],
+)
+def test_what_is_asked_of_oneself_or_of_what_was_said_is_looked_up(text: str) -> None:
+    assert not is_chatter(text)
