@@ -151,7 +151,7 @@ async def read_pairs(asked: Sequence[Asked], weights: Mapping[int, Weights], rer
     for one in track([one for one in asked if len(one.texts) > 1], "Reading pairs", console=_TELLING):
         best = one.order(weights[one.dialogue])[:PAIRS]
         features = one.features[best]
-        features[:, PAIR] = gains(await reranker.scores(one.question, [one.forms[number] for number in best]))
+        features[:, PAIR] = gains(await reranker.scores(one.question, [one.forms[number] for number in best], 1e9))
         texts, forms = [one.texts[number] for number in best], [one.forms[number] for number in best]
         read.append(Asked(one.dialogue, one.question, features, texts, forms, one.evidence))
     return read

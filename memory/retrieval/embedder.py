@@ -40,5 +40,8 @@ class Reranker(Protocol):
     def reads(self, text: str) -> bool:
         """Whether it knows the language of a question."""
 
-    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the question, greater is better. Raises EmbedderError."""
+    async def scores(self, question: str, texts: Sequence[str], within: float) -> list[float]:
+        """How well each text answers the question, greater is better.
+
+        Of the first ones alone where more can't be read within so many seconds. Raises EmbedderError.
+        """

@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 LEAST_SCORE = 0.01
 PAIRS = 20
 """So many of the best are read together with the question where there is a reranker."""
+READING = 0.25
+"""Seconds in which the reranker reads as many of them as it can; a slow machine reads fewer."""
 PATIENCE = 0.3
 """Seconds that the reranker may take; then the ranking stands without it."""
 REST = 30.0
@@ -128,12 +130,12 @@ class Ranker:
             return best
         try:
             async with asyncio.timeout(PATIENCE):
-                scores = await reranker.scores(question, [read_form(hit) for hit in best.hits[:PAIRS]])
+                scores = await reranker.scores(question, [read_form(hit) for hit in best.hits[:PAIRS]], READING)
         except (MnemeError, TimeoutError) as error:
             self._rests_until = time.monotonic() + REST
             log.warning("reranker_failed", reason=str(error) or f"no answer within {PATIENCE:g} s")
             return best
-        return by_pairs(best, scores)
+        return by_pairs(best, scores) if len(scores) > 1 else best
 
 
 async def by_features(

@@ -2,8 +2,9 @@
 
 It imports nothing of Mneme. The first line of its standard input is a JSON object that says for each model where its
 files are and what their SHA-256 must be. Each further line is a request, answered by one line on standard output:
-``{"embed": TEXT}`` by ``{"vector": BASE64}`` (float32), ``{"rank": [QUESTION, TEXT, ...]}`` by ``{"scores": [...]}``,
-and whatever goes wrong by ``{"error": ...}``. A model is loaded at its first request. It lives until its input ends.
+``{"embed": TEXT}`` by ``{"vector": BASE64}`` (float32); ``{"rank": [QUESTION, TEXT, ...], "within": SECONDS}`` by
+``{"scores": [...]}`` of the first texts, as many as were read in that time; and whatever goes wrong by
+``{"error": ...}``. A model is loaded at its first request. It lives until its input ends.
 """
 
 import base64
@@ -13,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +70,14 @@ class Models:
             ]  # that of [CLS] stands for the text
             return {"vector": base64.b64encode(first.astype("<f4").tobytes()).decode()}
         question, *texts = request["rank"]
+        end = time.monotonic() + request["within"]
         model = self._model("rank", LONGEST_PAIR, min(PAIR_THREADS, os.cpu_count() or 1))
-        return {"scores": [float(model.run(question, text)[0, 0]) for text in texts]}
+        scores: list[float] = []
+        for text in texts:
+            if time.monotonic() >= end:
+                break
+            scores.append(float(model.run(question, text)[0, 0]))
+        return {"scores": scores}
 
     def _model(self, name: str, longest: int, threads: int) -> Model:
         if name not in self._loaded:

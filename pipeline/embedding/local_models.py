@@ -208,9 +208,9 @@ class LocalReranker:
         """Whether a text is English, or nothing tells what it is."""
         return reads_english(text)
 
-    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Its logits."""
-        answer = await self._models.ask({"rank": [question, *(text[:_LONGEST] for text in texts)]})
+    async def scores(self, question: str, texts: Sequence[str], within: float) -> list[float]:
+        """Its logits, of as many as it reads in that time."""
+        answer = await self._models.ask({"rank": [question, *(text[:_LONGEST] for text in texts)], "within": within})
         scores: list[float] = answer["scores"]
         return scores
 

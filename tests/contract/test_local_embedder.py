@@ -68,8 +68,18 @@ async def test_vectors_of_the_like_are_near_and_do_not_depend_on_what_was_asked_
 
 
 async def test_the_cross_encoder_prefers_what_answers(models: LocalModels) -> None:
-    scores = await LocalReranker(models).scores("When does the bakery close?", [*DIARY, SAID])
+    scores = await LocalReranker(models).scores("When does the bakery close?", [*DIARY, SAID], 20)
     assert scores.index(max(scores)) == DIARY.index("The bakery on the corner closes in May")
+
+
+async def test_the_cross_encoder_reads_as_many_as_the_time_suffices_for(models: LocalModels) -> None:
+    reranker = LocalReranker(models)
+    whole = await reranker.scores("When does the bakery close?", [*DIARY, SAID], 20)
+    assert len(whole) == len(DIARY) + 1
+    assert await reranker.scores("When does the bakery close?", DIARY, 0) == []
+    some = await reranker.scores("When does the bakery close?", DIARY * 2_000, 0.2)
+    assert 0 < len(some) < 2_000 * len(DIARY)
+    assert some == (whole[: len(DIARY)] * 2_000)[: len(some)]
 
 
 async def test_the_process_is_started_when_needed_and_ends_when_nobody_asks() -> None:
