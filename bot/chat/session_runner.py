@@ -54,6 +54,7 @@ class SessionRunner:
         self.languages = languages
         self._clock = clock
         self._immediate: dict[asyncio.Task[None], Arrival] = {}
+        self._gone: set[str] = set()  # chats that were let go: what was on its way to them is not to begin there
 
     @property
     def commands(self) -> Mapping[str, Command]:
@@ -74,6 +75,8 @@ class SessionRunner:
         if not queued:
             return
         address = queued[0].address
+        if address.owner in self._gone:
+            return
         try:
             await self.languages.of(queued[-1])
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store; and last,
@@ -85,6 +88,8 @@ class SessionRunner:
         except MnemeError as error:
             for arrival in queued:
                 await arrival.channel.say(arrival, str(error))
+            return
+        if address.owner in self._gone:  # since a moment ago
             return
         lane = self.lanes.of(address.session_id)
         refused = self._queue(lane, queued)
@@ -143,7 +148,8 @@ class SessionRunner:
             await asyncio.wait(self._immediate)
 
     async def let_go(self, chat: str) -> None:
-        """End what runs in a chat, uncommitted, and let nothing wait: what its inbox keeps is to come again."""
+        """End what runs in a chat, uncommitted, and take nothing more for it: what its inbox keeps is to come again."""
+        self._gone.add(chat)
         lanes = self.lanes.of_chat(chat)
         for lane in lanes:
             lane.waiting.clear()
@@ -152,6 +158,10 @@ class SessionRunner:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+    def take_back(self, chat: str) -> None:
+        """Go on with a chat that was let go."""
+        self._gone.discard(chat)
 
     async def close(self) -> None:
         """End everything at once. What was not committed is in the inbox and comes again; who waits is told so."""

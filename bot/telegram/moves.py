@@ -71,5 +71,11 @@ class Moves:
             return True
 
     async def _move(self, former: Address, present: Address) -> bool:
-        await self._runner.let_go(former.owner)
-        return await self._moving.move(former, present)
+        has_moved = False
+        try:
+            await self._runner.let_go(former.owner)
+            has_moved = await self._moving.move(former, present)
+        finally:
+            if not has_moved:
+                self._runner.take_back(former.owner)
+        return has_moved

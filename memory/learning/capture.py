@@ -51,6 +51,8 @@ _OF_OTHERS = (Pattern.FACT, Pattern.CONSTRAINT, Pattern.DECISION, Pattern.RULE)
 """What may be what somebody else says."""
 _LONGEST_VALUE = 4
 _VALUE = re.compile(r"[^,;:!?，；：。！？]*")
+_NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
+"""What stands for something that was sent and not typed: `[location: ...]`."""
 _ASKS = re.compile("[?？]")
 _ENDS_ASKING = re.compile(r"[?？]\W*$")
 # what the judge is told of a sentence beside its words and the phrase that matched, with what finds it there
@@ -179,7 +181,8 @@ def without_courtesies(text: str, grammar: Grammar) -> str:
 def _considered(sentence: str, said: str, grammar: Grammar, *, has_words: bool, marked: bool) -> Considered:
     one = Considered(sentence, said, grammar, has_words)
     begins = starts(said, 0, grammar, marked=marked)
-    if not _tells(said, grammar, 1) or any(grammar.remember.match(said, start) for start, _ in begins):
+    is_note = _NOTE.fullmatch(said) is not None
+    if is_note or not _tells(said, grammar, 1) or any(grammar.remember.match(said, start) for start, _ in begins):
         return one  # before any phrase: most messages of a word or two end here
     capture, is_whole = _stated_in(one, marked=marked)
     told = [name for name, is_so in _TOLD.items() if is_so(grammar).search(said)]
@@ -208,7 +211,10 @@ def _by_judge(one: Considered) -> Captured | None:
     if not _tells(kept, grammar, 1) or len(_WORD.findall(kept)) + len(_HAN.findall(kept)) < _FEWEST_WORDS:
         return None
     text = without_courtesies(one.sentence[start : start + len(kept)], grammar)[:LONGEST_CAPTURE].strip(" ,;，；")
-    return Captured(judge().pattern(said), text, is_answer=one.is_answer) if text else None
+    pattern = judge().pattern(said)
+    if pattern is Pattern.CORRECTION and not one.is_answer:
+        pattern = Pattern.FACT  # it corrects nothing that anybody has pointed at
+    return Captured(pattern, text, is_answer=one.is_answer) if text else None
 
 
 def _telling_part(said: str, start: int, end: int, grammar: Grammar) -> tuple[int, int]:

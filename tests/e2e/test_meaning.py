@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 ROOT = Path(__file__).parents[2]
-SAID = "We named our dachshund Biscuit"
+SAID = "Some dachshund named Biscuit came by this morning"
 QUESTION = "How is the household hound addressed?"
 SAME = {"dachshund": "dog", "hound": "dog", "named": "name", "addressed": "name"}
 BY_WORDS = "What about Biscuit?"
@@ -300,7 +300,7 @@ async def test_owners_never_see_what_is_near_in_each_others_memory(start: OpenAp
     async with start(embedding_model="some-embedder") as app:
         people = [Person(app, Address("console", f"chat{number}")) for number in range(3)]
         for number, person in enumerate(people):
-            await talked(person, f"We named our dachshund Biscuit{number}")
+            await talked(person, f"Some dachshund named Biscuit{number} came by this morning")
         await embeds(app)
         for number, person in enumerate(people):
             request = await shown(model, person, QUESTION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
+    from memory.log.sessions import Session
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
@@ -131,6 +133,33 @@ async def test_29_a_turn_that_runs_meanwhile_is_answered_under_the_new_id_and_on
     assert asked == ["Ann: a long question", "Ann: and another one"]
     shown = [message.text for message in telegram.sent(NEW)]
     assert len(set(shown)) == len(shown)
+
+
+async def test_29_what_is_just_being_handed_over_when_its_group_moves_is_answered_under_the_new_id(
+    serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve(telegram_allowed_ids=BOTH) as app:
+        telegram.user_says("hello", chat_id=ANN)  # so that she can be told of the move
+        await answered(telegram, "You said: hello", ANN)
+        looked_up, moved = asyncio.Event(), asyncio.Event()
+        really = app.sessions.get_or_create
+
+        async def slowly(address: Address) -> Session:
+            if address == OF_OLD:
+                looked_up.set()
+                await moved.wait()
+            return await really(address)
+
+        monkeypatch.setattr(app.sessions, "get_or_create", slowly)
+        says(telegram, "and where?", OLD)
+        await looked_up.wait()
+        telegram.group_becomes(OLD, NEW)
+        await answered(telegram, "a new id", ANN)
+        moved.set()
+        await answered(telegram, "You said: Ann: and where?", NEW)
+        await app.runner.idle(OF_NEW.session_id)
+        assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
+    assert len(telegram.sent(NEW)) == 1
 
 
 async def test_29_a_reply_that_the_former_id_does_not_take_any_more_arrives_at_the_new_one(
