@@ -26,8 +26,6 @@ SHORT = 40
 BARE, BARE_APART = 2, 3
 """Words that nobody said, and no word of the quote is left for, that are too many; and those where the fact leaves
 words of the quote aside, for which they may stand together."""
-ASKED_BARE = 1
-"""From here on a second look is asked, where there is one."""
 
 
 class Doubt(StrEnum):
@@ -73,8 +71,7 @@ def agreement(fact: Fact, evidence: Evidence) -> Agreement:
         (Doubt.MORE, beyond.bare >= (BARE_APART if beyond.left else BARE)),
     )
     doubt = next((doubt for doubt, holds in doubts if holds), None)
-    in_the_same_words = beyond.shared > 0 and beyond.more == 0 and beyond.bare < ASKED_BARE
-    return Agreement(doubt, is_plain=in_the_same_words and not denied.is_possible)
+    return Agreement(doubt, is_plain=beyond.shared > 0 and beyond.more == 0 and not denied.is_possible)
 
 
 def _is_turned(text: str, language: Language, evidence: Evidence, said_in: Language, denied: Turned) -> bool:

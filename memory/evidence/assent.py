@@ -12,8 +12,7 @@ from memory.text.words import is_small_talk
 _YES = (
     "no problem|kein problem|sin problemas?|pas de (?:souci|problème)|без проблем|нет проблем|没问题|沒問題|"
     "yes+|yeah+|yea|ya|yep|yup|aye|for sure|totally|you bet|that['’]?ll do|go (?:for it|ahead)|please do|"
-    "do that|exactly|correct|"
-    "right|"
+    "do that|exactly|correct|right|"
     "that['’]?s right|that is right|true|indeed|absolutely|"
     "definitely|of course|perfect|sounds (?:good|great|right)|let['’]?s (?:do|go)|deal|agreed|you got it|spot on|"
     "да+|да?вай(?:те)?|ага|угу|именно|верно|точно|правильно|так и есть|конечно|идеально|отлично|договорились|"

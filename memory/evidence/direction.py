@@ -86,10 +86,8 @@ def is_crossed(text: str, quote: str, said_in: Language) -> bool:
 
 def gives_to_giver(text: str, quote: str, said_in: Language) -> bool:
     """Whether the user does to another what, as they said, the other does to them; or one named person to another."""
-    told, said = content(text), content(quote)
-    telling = [word for word in told if not USER.fullmatch(word)]
-    close = [word for word in telling if any(same(word, other) for other in said)]
-    if len(close) < CLOSE * len(telling) or _PASSIVE.search(text):
+    telling = [word for word in content(text) if not USER.fullmatch(word)]
+    if len(_shared(telling, content(quote))) < CLOSE * len(telling) or _PASSIVE.search(text):
         return False
     return _turns_names(text, quote) or any(_turns_user(part, quote, said_in) for part in parts_of(text))
 
