@@ -28,6 +28,14 @@ _SWAPPED = (
     frozenset(("wife", "husband")),
     frozenset(("son", "daughter")),
 )
+_OF_EACH_OTHER = (
+    (frozenset(("mother", "father", "parents", "child")), frozenset(("son", "daughter", "child"))),
+    (frozenset(("grandparent",)), frozenset(("son", "daughter", "child", "grandparent"))),
+    (frozenset(("sister", "brother")), frozenset(("sister", "brother"))),
+    (frozenset(("wife", "husband", "partner")), frozenset(("wife", "husband", "partner"))),
+)
+"""What two people are to each other: who speaks of "my son" is a parent."""
+_PARENTS, _COUPLE = frozenset(("mother", "father", "parents")), frozenset(("wife", "husband", "partner"))
 _HAN_KIN = re.compile("我(?:的)?(?:妈|爸|媽|哥|姐|弟|妹|老婆|老公|儿子|女儿|朋友|同事|室友|家)|我们家")
 _WE_IN_SPANISH = re.compile(r"\w{2,}[aei]mos")
 SUBJECT = 4
@@ -109,6 +117,11 @@ def swapped(told: Set[str], spoken: Set[str]) -> bool:
     return not any(told & group and spoken & group for group in _KIN)
 
 
+def _are_related(told: Set[str], spoken: Set[str]) -> bool:
+    """Whether the one names what the user is to those whom the other names."""
+    return any((told & one and spoken & other) or (told & other and spoken & one) for one, other in _OF_EACH_OTHER)
+
+
 def names_another(text: str, evidence: Evidence) -> bool:
     """In a group: whether a fact begins with a speaker who neither said the words nor stands in them."""
     head = " ".join(text.split()[:3])
@@ -128,13 +141,16 @@ def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Langua
     known = _known_names(evidence)
     told = people_in(text)
     in_both = told & people_in(clause)
-    if swapped(told, spoken.people) and not spoken.me and not in_both:
+    of_user = is_of_user(text, evidence.speaker)
+    related = of_user and _are_related(told, spoken.people)
+    childs = spoken.others and spoken.people & _PARENTS and told & _COUPLE  # "his dad" is the user's husband
+    if swapped(told, spoken.people) and not (spoken.me or in_both or childs or related):
         return True
-    if is_of_user(text, evidence.speaker):
+    if of_user:
         named_people = [name for name in spoken.names if name.casefold() in known]  # a sentence begins large anyhow
         named = any(sounds_in(name, text) for name in spoken.names) or bool(told & spoken.people)
         of_another = bool(spoken.people or named_people or (spoken.others and not told))
-        return of_another and not (spoken.me or spoken.mine or named)
+        return of_another and not (spoken.me or spoken.mine or named or related)
     if is_of_other(text, evidence.speaker, known):
         of_self = spoken.first and not spoken.people and not spoken.others
         return (

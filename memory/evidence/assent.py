@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from memory.evidence.clauses import plain
+from memory.evidence.lexicon import AVERSE
+from memory.evidence.quantities import is_small_word
 from memory.text.days import weekdays_in
 from memory.text.numbers import mentions, readings, times_of_day
 from memory.text.words import is_small_talk
@@ -11,13 +14,17 @@ from memory.text.words import is_small_talk
 # what says yes by itself, whatever was said before
 _YES = (
     "no problem|kein problem|sin problemas?|pas de (?:souci|problème)|без проблем|нет проблем|没问题|沒問題|"
-    "yes+|yeah+|yea|ya|yep|yup|aye|for sure|totally|you bet|that['’]?ll do|go (?:for it|ahead)|please do|"
+    "yes+|yeah+|yea|ya|yep|yup|aye|for sure|totally|you bet|that['’]?ll do|go (?:for it|ahead)|"
+    "mhm+|uh[- ]?huh|m+hm+|please do|"
     "do that|exactly|correct|right|"
     "that['’]?s right|that is right|true|indeed|absolutely|"
     "definitely|of course|perfect|sounds (?:good|great|right)|let['’]?s (?:do|go)|deal|agreed|you got it|spot on|"
     "да+|да?вай(?:те)?|ага|угу|именно|верно|точно|правильно|так и есть|конечно|идеально|отлично|договорились|"
     r"так(?=\s*(?:[,.!)]|$|саме|точно|і є|так))|еге|саме так|правильно|вірно|точно|звісно|звичайно|ідеально|"
     r"чудово|домовились|авжеж|"
+    "wie immer|genau so|as (?:always|usual|ever)|как (?:всегда|обычно|раньше)|як (?:завжди|зазвичай|раніше)|"
+    "como siempre|comme (?:toujours|d['’]hab\\w*)|аякже|simón|simon|ajá|"
+    "照旧|老样子|还是那样|系[啊呀的]?|係[啊呀]?|可不|"
     "aber (?:ja|sicher|klar|gerne?)|na klar|sicher|gerne|ja+|jawoll?|voll|jo+|jap|jep|mach(?:en)? (?:ma|wir)|"
     "jo|genau|richtig|stimmt|korrekt|exakt|klar|natürlich|"
     "perfekt|abgemacht|passt|"
@@ -33,19 +40,29 @@ _YES = (
     r"идея|ідея|ideia)|"
     "👍|✅|💯|👌"
 )
-_TURNED = re.compile(
-    r"\b(?:but|except|however|although|not|no|nope|wrong|isn['’]?t|don['’]?t|"
-    r"но|однако|кроме|нет|не|але|проте|крім|ні|aber|jedoch|außer|nein|nicht|kein\w*|"
-    r"pero|excepto|aunque|mais|sauf|non|pas|però|mas|não|ale|nie)\b|但|不过|可是|不是|不对|没有|でも|いいえ",
+_BUT = r"but|however|although|tho|но|однако|але|проте|aber|jedoch|pero|aunque|mais|però|mas|ale"
+_NOT = (
+    r"except|not|no|nope|wrong|isn['’]?t|don['’]?t|кроме|нет|не|крім|ні|außer|nein|nicht|kein\w*|"
+    r"excepto|sauf|non|pas|não|nie"
+)
+_NOT_HAN = "不是|不对|没有|いいえ"
+_TURNED = re.compile(rf"\b(?:{_BUT}|{_NOT})\b|但|不过|可是|{_NOT_HAN}|でも", re.IGNORECASE)
+_ADDED = re.compile(rf"(?:(?:{_BUT})\b|但是?|不过|可是|でも)\s*(?P<more>.*)", re.IGNORECASE)
+_LIMITED = re.compile(
+    rf"\b(?:{_NOT}|only|just|instead|rather|without|until|used to|только|лишь|вместо|без|раньше|лише|тільки|замість|"
+    r"раніше|nur|bloß|erst|statt|ohne|früher|bis|solo|sólo|solamente|sin|antes|hasta|seulement|juste|sans|plutôt|avant|"
+    r"jusqu\w*|n['’]\w+)\b|只|仅|才|除了|以前|不|没|別|别",
     re.IGNORECASE,
 )
+"""What takes back or narrows what was said yes to."""
 _COURTESIES = re.compile(
     r"^(?:[\W_]|\b(?:please|pls|plz|thanks|thx|please do|пожалуйста|плиз|спасибо|будь ласка|дякую|bitte|gerne?|danke|"
     r"por favor|porfa|gracias|svp|stp|merci|volontiers)\b)+",
     re.IGNORECASE,
 )
 _BEGINS_WITH_YES = re.compile(
-    rf"\W*(?:(?:oh|ah|о|ой|а|ну|na|ach|ay|ah)[,!\s]+)?(?:{_YES})(?!(?![\u3040-\u9fff])\w)", re.IGNORECASE
+    rf"\W*(?:(?:oh|ah|m+|h+m+|uh|um|o?er|о|ой|а|ну|э+|м+|na(?:ja)?|ach|ay|pues|bueno|euh|ben)[,!.…\s]+)?(?:{_YES})(?!(?![\u3040-\u9fff])\w)",
+    re.IGNORECASE,
 )
 _WHY_NOT = re.compile(
     r"why not|warum nicht|pourquoi pas|почему (?:бы и )?нет|чому (?:б і )?ні|por qu[eé] no", re.IGNORECASE
@@ -68,7 +85,7 @@ _REQUEST = re.compile(
 
 
 def affirms(answer: str, asked: str) -> bool:
-    """Whether `answer` says yes to what `asked` says. A yes with a "but" is none: it says what is different.
+    """Whether `answer` says yes to what `asked` says. A yes whose "but" narrows it or takes it back is none.
 
     People say yes to a question in more ways than a list could hold: there whatever comes counts that neither negates,
     nor asks back, nor names another number or day. To what was no question only a plain yes is one.
@@ -85,14 +102,22 @@ def affirms(answer: str, asked: str) -> bool:
     first = said.group() if said else ""
     if begins is not None:
         # "yes, keep it short but friendly" takes nothing back
-        return _TURNED.match(_COURTESIES.sub("", first)) is None
+        behind = _COURTESIES.sub("", first)
+        added = _ADDED.match(behind)
+        return _adds(added["more"], asked) if added else _TURNED.match(behind) is None
     return not _TURNED.search(first) and not _ASKED.search(first) and _keeps_to(first, asked)
+
+
+def _adds(more: str, asked: str) -> bool:
+    """Whether what a "but" brings stands beside what was asked: "yes, but my brother drives me"."""
+    return bool(more) and not (_LIMITED.search(more) or AVERSE.search(plain(more))) and _keeps_to(more, asked)
 
 
 def _keeps_to(answer: str, asked: str) -> bool:
     """Whether an answer names no number and no day of the week other than the question does."""
     numbers = readings(asked) | times_of_day(asked)
-    return all(one & numbers for one in mentions(answer)) and weekdays_in(answer) <= weekdays_in(asked)
+    named = (one for one in mentions(answer) if not is_small_word(one, answer))
+    return all(one & numbers for one in named) and weekdays_in(answer) <= weekdays_in(asked)
 
 
 def is_statement(text: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory.evidence.assent import affirms
 from memory.messages import Provenance, Role
-from memory.text.forms import comparable
+from memory.text.forms import comparable, unelided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,8 +40,8 @@ class Source:
 
 def is_quoted_from(quote: str, text: str) -> bool:
     """Whether `quote` stands in `text` word for word; what it leaves out by an ellipsis may be anything."""
-    said = comparable(text)
-    parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
+    said = comparable(unelided(text))
+    parts = [part for part in (comparable(unelided(piece)) for piece in _ELLIPSIS.split(quote)) if part]
     start = 0
     for part in parts:
         found = _find(part, said, start)

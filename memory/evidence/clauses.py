@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from memory.evidence.lexicon import CLAUSES
-from memory.text.forms import akin, comparable, in_common, roots
+from memory.text.forms import akin, comparable, in_common, roots, unelided
 from memory.text.languages import Language, language_of
-
-_ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
-"""French and Italian words that lean on the next: `l'ex` are two."""
 
 
 def clause_of(text: str, quote: str) -> str:
@@ -33,12 +28,12 @@ def parts_of(text: str) -> list[str]:
 
 def plain(text: str) -> str:
     """A text as the patterns of the lexicon take it."""
-    return text if is_han(text) else " ".join(comparable(_ELIDED.sub(r"\1 ", text)))
+    return text if is_han(text) else " ".join(comparable(unelided(text)))
 
 
 def content(text: str) -> list[str]:
     """The words that tell something and the numbers of a text, each once, in order."""
-    text = _ELIDED.sub(r"\1 ", text)
+    text = unelided(text)
     telling = set(roots(text))
     return [word for word in dict.fromkeys(comparable(text)) if word[0].isdigit() or word in telling]
 

@@ -138,13 +138,20 @@ def _roles_of_speaker(clause: str, said_in: Language, names: Sequence[str], kin:
 _NO_POSSESSIVE_HAN = re.compile("我(?=的|们家|家|爸|妈|媽|哥|姐|弟|妹|老|儿|兒|女)")
 
 
+_GERMAN_NOUN = re.compile(
+    r"\b(?:de[rmns]|das|die|k?ein\w{0,2}|[ms]ein\w{0,2}|ihr\w{0,2}|seit|[iau]m|zu[mr]?|bis|ab|vor|nach|mit|auf|in|an|bei|beim|für)"
+    r"\s+[A-ZÄÖÜ]\w+"
+)
+"""What German writes large like a name, behind a word that names hardly ever follow."""
+
+
 def _turns_names(text: str, quote: str) -> bool:
     """Whether two people's names stand in the one order in a clause of the fact and in the other in the quote."""
     if _PASSIVE.search(quote):
         return False
     said = _WORD.findall(quote)
     for part in parts_of(text):
-        names = [name for name in names_in(part, sentence=True) if not USER.match(name)]
+        names = [name for name in names_in(_GERMAN_NOUN.sub(" ", part), sentence=True) if not USER.match(name)]
         places = [next((at for at, word in enumerate(said) if sounds_in(name, word)), None) for name in names]
         found = [place for place in places if place is not None]
         if found != sorted(found):

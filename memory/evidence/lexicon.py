@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+import regex
+
 from memory.text.languages import Language
 
 USER = re.compile(
@@ -26,7 +28,8 @@ OF_USER = re.compile(
 )
 """How a fact begins in which the user is not who does it: in another case, or behind a preposition."""
 TO_USER = re.compile(
-    r"\b(?:dem|den|al|a la|à l['’])\s*(?:nutzer|usuari|utilisat)\w*|(?<!de) l['’]utilisat\w+|"
+    r"\b(?:dem|den|al|a la|à l['’])\s*(?:nutzer|usuari|utilisat)\w*|"
+    r"(?<!de)(?<!chez)(?<!avec)(?<!pour)(?<!par)(?<!que) l['’]utilisat\w+|"
     r"\b(?:пользователю|пользовательниц(?:е|у)|користувач(?:у|еві|ці|ку))\b|"
     r"(?<=\w )(?:the )?users?\b(?!['’])|(?<=\w)(?:用户|用戶)(?!的)",
     re.IGNORECASE,
@@ -72,6 +75,14 @@ CONTRAST = re.compile(
     re.IGNORECASE,
 )
 """What sets off the right thing from the wrong one at the end: `on Tuesday, not on Monday`."""
+SET_OFF = regex.compile(
+    r"(?<=\w)(?<!\b(?:is|am|are|was|were|be|been|do|does|did|will|would|shall|should|can|could|may|might|must|has|have|"
+    r"had|it['’]?s|i['’]?m|s?he['’]?s|that['’]?s|(?:we|they|you)['’]?re|or|if|why|better|rather|please|just|still|maybe|"
+    r"probably|really|usually|often))\s+not\s+(?:(?:on|in|at|to|from|by|the|an?|my)\s+){0,2}\w+\s*(?=$|[,.;!?])|"
+    r"(?<=\w)\s+no\s+(?:en|el|la|los|las|al?|con|por|del?)\s+[^,.;!?]+",
+    regex.IGNORECASE,
+)
+"""The same without a comma, where no verb stands before the "not": `my right knee not left`, `en casa no en el bar`."""
 WITHOUT = re.compile(r"\b(?:without|ohne|без|sin|sans|senza|sem|bez)\b")
 INSTEAD = re.compile(
     r"\b(?:rather than|instead of|(?:an)?statt|вместо|замість|en vez de|en lugar de|au lieu de|plutôt que)"
@@ -88,20 +99,21 @@ CORRECTING = re.compile(
 AVERSE = re.compile(
     r"\b(?:hat(?:e|es|ed|ing)|dislik\w*|avoid\w*|detest\w*|loath\w*|refus\w*|allerg\w*|intoleran\w*|quit\w*|"
     r"stop(?:s|ped)?|gave up|giv\w* up|"
-    r"sold|sell\w*|lost|former\w*|used to|ex|anymore|cancel\w*|broke up|split up|separat\w*|scared|afraid|fear\w*|"
-    r"can ?t stand|sick of|over it|ditch\w*|dropp\w*|fail\w*|ineffective|"
+    r"sold|lost|former\w*|used to|ex|anymore|cancel\w*|broke up|split up|separat\w*|scared|afraid|fear\w*|"
+    r"can ?t stand|sick of|over it|ditch\w*|dropp\w*|fail\w*|ineffective|forb[aio]d\w*|prohibit\w*|banned|"
+    r"запре[тщ]\w*|заборон\w*|verbot\w*|verbiet\w*|untersag\w*|prohíb\w*|prohib\w*|interdi\w*|"
     r"ненави\w*|терпеть|избега\w*|аллерг\w*|алерг\w*|непереносим\w*|бросил\w*|перестал\w*|прода[лнвмж]\w*|бывш\w*|"
     r"раньше|колишн\w*|раніше|ушел|ушла|уволил\w*|расстал\w*|боит\w*|боюсь|боялс\w*|завалил\w*|"
     r"ненавид\w*|терпіти|уника\w*|кинув|кинула|покину\w*|припини\w*|перестав|перестала|отказал\w*|відмов\w*|"
     r"боїться|пішов з|пішла з|звільни\w*|розійш\w*|завалив|завалила|"
     r"hass\w*|meid\w*|unverträg\w*|aufgehört|aufhör\w*|verkauf\w*|ehemalig\w*|früher|verlor\w*|verlassen|angst|"
     r"gekündigt|getrennt|"
-    r"odi[oa]\w*|evit\w*|alérg\w*|alerg\w*|dejé|dejó|dejar|dej[oa]|vend\w*|perd\w*|miedo|rechaz\w*|renunci\w*|"
+    r"odi[oa]\w*|evit\w*|alérg\w*|alerg\w*|dejé|dejó|dejar|dej[oa]|vend(?:í|i|ió|io|imos|ieron|id\w+)|perd\w*|miedo|rechaz\w*|renunci\w*|"
     r"cort[aé]mos|separ\w*|"
-    r"déteste\w*|évit\w*|arrêt\w*|vendu\w*|vend|ancien\w*|quitt\w*|peur|perdu\w*|démissionn\w*|plaqué\w*|résili\w*|"
+    r"déteste\w*|évit\w*|arrêt\w*|vendu\w*|ancien\w*|quitt\w*|peur|perdu\w*|démissionn\w*|plaqué\w*|résili\w*|"
     r"smess\w*|vendut\w*|parei|deixei|vendi|nienawidz\w*|rzuci\w*|"
     r"sprzeda\w*)\b|讨厌|討厭|讨嫌|恨|过敏|過敏|戒|卖|賣|以前|曾经|前任|"
-    r"害怕|怕|不再|离开|離開|停|放弃|放棄|辞职|離職|嫌い|アレルギー|やめ|売"
+    r"禁止|不许|不准|害怕|怕|不再|离开|離開|停|放弃|放棄|辞职|離職|嫌い|アレルギー|やめ|売"
 )
 """What turns a liking, a having or a doing round without a negation, in comparable text."""
 

@@ -36,7 +36,8 @@ antes/después compr\\w*/vend\\w* empe\\w*|comenz\\w*|arranc\\w*/dej\\w*|termin\
 mañana/tarde|noche izquierda/derecha caliente/fr[íi]o siempre/nunca casad[oa]/divorciad[oa] con/sin alt[oa]/baj[oa]
 encanta\\w*|gusta\\w*|ador\\w*/odi\\w* remot\\w*/oficina usted/tut\\w* avant/après achet\\w*/vend\\w*
 commenc\\w*|inscri\\w*/arrêt\\w*|résili\\w* plus/moins aîné\\w*|âgé\\w*/cadet\\w*|jeune matin/soir gauche/droite
-chaud\\w*/froid\\w* toujours/jamais marié\\w*/divorcé\\w* avec/sans grand\\w*/petit\\w*
+chaud\\w*/froid\\w* toujours/jamais marié\\w*/divorcé\\w* avec/sans
+grande?s?(?!\\Wp[eè]r|\\Wm[eè]r|\\Wpar)/petite?s?(?!\\Wfil|\\Wenf|\\Wd[eé]j)
 ador\\w*|aim\\w*/détest\\w*|sans mieux/pire
 passed|pass/fail\\w* hired/fired upgrad\\w*/downgrad\\w* inside|indoors/outside|outdoors forg[eo]t\\w*/remember\\w*
 allow\\w*|lets/forb\\w*|bans accept\\w*/refus\\w*|declin\\w*|reject\\w* joined|joins/left|leaves

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory.evidence.clauses import content, is_han, parts_of, plain, same
-from memory.evidence.lexicon import AVERSE, CONTRAST, CORRECTING, IDLE_NEGATIVE, INSTEAD, NEGATIVES, WITHOUT
+from memory.evidence.lexicon import AVERSE, CONTRAST, CORRECTING, IDLE_NEGATIVE, INSTEAD, NEGATIVES, SET_OFF, WITHOUT
 from memory.text.forms import is_light
 from memory.text.languages import Language
 
@@ -51,7 +51,7 @@ class Turned:
         if not self.decided:
             return False
         return (
-            (self.lost == self.decided and coverage >= LOST)
+            (self.lost == self.decided and coverage >= LOST and 2 * self.decided >= self.shared)
             or (self.gained == self.decided and coverage >= GAINED)
             or (denied + self.weakly == self.decided and coverage >= WEAKLY)
             or (2 * denied > self.decided and coverage >= PARTLY and not self.by_characters)
@@ -98,7 +98,7 @@ def signs(text: str, language: Language) -> dict[str, Sign]:
 
     correcting = CORRECTING.match(text)
     text = text[correcting.end() :] if correcting else text
-    for pattern in (CONTRAST, INSTEAD):
+    for pattern in (CONTRAST, SET_OFF, INSTEAD):
         for match in pattern.finditer(text):
             for word in content(match.group()):
                 put(word, Sign(negated=True, averse=True))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from memory.evidence.evidence import Evidence
     from memory.evidence.fact import Fact
 
-_AN_HOUR = re.compile(r"hour|stunde|час|годин|\bhora|heure|小时|小時", re.IGNORECASE)
+_AN_HOUR = re.compile(r"hour|stunde|час|годин|\bhora|heure|小时|小時|钟头|鐘頭", re.IGNORECASE)
+_QUARTERS = re.compile(r"quarter|viertel|четверть|чверть|cuarto|\bquart|刻", re.IGNORECASE)
 
 
 def missing_numbers(text: str, evidence: Evidence) -> float:
@@ -27,7 +28,7 @@ def missing_numbers(text: str, evidence: Evidence) -> float:
     may_be_worked_out = speaks_of_time(evidence.message) or speaks_of_time(text)
     missing = 0
     for one in mentions(text):
-        if _is_small_word(one, text) or one & said or _is_converted(one, said, near):
+        if is_small_word(one, text) or one & said or _is_converted(one, said, near):
             continue
         longest = max(one, key=len)
         if len(longest) > 3 and longest in digits:
@@ -36,8 +37,8 @@ def missing_numbers(text: str, evidence: Evidence) -> float:
     return float(missing)
 
 
-def _is_small_word(one: set[str], text: str) -> bool:
-    """`one` and `two` as words are articles and pronouns as well."""
+def is_small_word(one: set[str], text: str) -> bool:
+    """Whether a number may be none: `one` and `two` as words are articles and pronouns as well."""
     return bool(one & {"0", "1", "2"}) and not any(re.search(rf"(?<!\d){number}(?!\d)", text) for number in one)
 
 
@@ -48,6 +49,7 @@ def _is_converted(one: set[str], said: set[str], near: str) -> bool:
     clocks = {tuple(int(part) for part in number.split(":")) for number in said if ":" in number}
     made = {60.0 * hour + minute for hour, minute in clocks}
     made |= {30.0, 60.0, 90.0} if _AN_HOUR.search(near) else set()
+    made |= {15.0, 45.0, 25.0, 75.0} if _QUARTERS.search(near) else set()
     for value in values:
         halves = {value + 0.5, value}
         made |= {60 * half for half in halves} | {1000 * half for half in halves} | {12 * half for half in halves}

@@ -23,7 +23,7 @@ def strange_names(text: str, evidence: Evidence, language: Language) -> int:
         return 0  # German writes every noun large, Chinese none
     user = USER.match(text)
     rest = text[user.end() :] if user else text
-    allowed = (evidence.said, evidence.speaker or "")
+    allowed = (evidence.said, evidence.speaker or "", *evidence.others)
     return sum(not sounds_in(name, *allowed) for name in names_in(rest))
 
 

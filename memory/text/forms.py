@@ -16,6 +16,7 @@ _SHORTEST = 3
 """Letters that two forms of a word have in common at the least."""
 _SHARE = 0.55
 """The part of the longer form that they have in common."""
+_ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _EMPTY_HAN = frozenset("的了是在有和不就也都很我你他她们这那个一会要去说到吗呢吧啊把被对没给用户者")
 _FRAME = frozenset(
@@ -90,7 +91,7 @@ _LIGHT = re.compile(
 )
 """Beginnings of the verbs with which facts are stated: other words for them are no more than was said."""
 
-_STANDING_IN = frozenset().union(*(p.me | p.mine | p.others for p in PRONOUNS.values()))
+_STANDING_IN = frozenset().union(*(p.me | p.mine | p.others | p.to_others for p in PRONOUNS.values()))
 
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
 # numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
@@ -104,6 +105,11 @@ def comparable(text: str) -> list[str]:
     """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
     plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).casefold().replace("ё", "е"))
     return _TOKEN.findall(plain)
+
+
+def unelided(text: str) -> str:
+    """A text whose leaning French and Italian words stand by themselves: `l'ex` are two."""
+    return _ELIDED.sub(r"\1 ", text)
 
 
 def roots(text: str) -> list[str]:

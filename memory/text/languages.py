@@ -22,55 +22,65 @@ class Language(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pronouns:
-    """Who a clause speaks of: `me` as who does or is something, what is `mine`, `others`, and to whom: `to_me`."""
+    """Who a clause speaks of: `me` as who does or is something, what is `mine`, to whom: `to_me`; the same of others.
+
+    others: who do or are something, and whose something is; to_others: only to whom something is done.
+    """
 
     me: frozenset[str]
     mine: frozenset[str]
     others: frozenset[str]
     to_me: frozenset[str]
+    to_others: frozenset[str]
 
 
-def _pronouns(me: str, mine: str, others: str, to_me: str) -> Pronouns:
-    return Pronouns(*(frozenset(words.split()) for words in (me, mine, others, to_me)))
+def _pronouns(me: str, mine: str, others: str, to_me: str, to_others: str = "") -> Pronouns:
+    return Pronouns(*(frozenset(words.split()) for words in (me, mine, others, to_me, to_others)))
 
 
 PRONOUNS = {
     Language.ENGLISH: _pronouns(
         "i im ive id ill we were weve well gonna",
         "my mine me our us myself",
-        "he she they him her his hers them their hes shes theyre",
+        "he she they her his hers their hes shes theyre",
         "me us",
+        "him them",
     ),
     Language.RUSSIAN: _pronouns(
         "я мы",
         "мой моя мое мои моего моей моему моим моих мою меня мне мной наш наша наше наши нас нам нами",
-        "он она они его ее ей ему им их него нее ним ней него",
+        "он она они его ее их",
         "меня мне мной мною нас нам нами",
+        "ей ему им него нее ним ней них",
     ),
     Language.UKRAINIAN: _pronouns(
         "я ми",
         "мій моя моє мої мого моєї моєму моїм моїх мою мене мені мною наш наша наше наші нас нам",
-        "він вона вони його її їй йому їх їм нього неї ним нею",
+        "він вона вони його її їх",
         "мене мені мною нас нам нами",
+        "їй йому їм нього неї ним нею них",
     ),
     Language.GERMAN: _pronouns(
-        "ich wir hab bin",
-        "mein meine meinen meinem meiner meines mich mir uns unser unsere unserem unseren",
-        "er sie ihm ihn ihr ihre ihrem sein seine seinem ihren",
+        "ich wir hab bin i ick",
+        "mein meine meinen meinem meiner meines mich mir mi uns unser unsere unserem unseren",
+        "er sie ihr ihre ihrem sein seine seinem ihren",
         "mir mich uns",
+        "ihm ihn ihnen",
     ),
     Language.SPANISH: _pronouns(
         "yo nosotros nosotras soy estoy tengo vivo trabajo voy he fui hago quiero puedo llevo prefiero odio bebo "
         "uso pago vivimos tenemos somos estamos vamos tuve compré vendí dejé empecé nací",
         "mi mis mío mía me conmigo mí nos nuestro nuestra",
-        "él ella ellos ellas su sus le les",
+        "él ella ellos ellas su sus",
         "me nos mí conmigo",
+        "le les",
     ),
     Language.FRENCH: _pronouns(
         "je j nous jai jsuis jme jy jaime jhabite",
         "mon ma mes moi me notre nos",
-        "il elle ils elles lui leur leurs son sa ses y",
+        "il elle ils elles leur leurs son sa ses y",
         "m' me moi",
+        "lui",
     ),
     Language.HAN: _pronouns("我 咱 私 僕 俺", "", "他 她 彼", ""),
     Language.OTHER: _pronouns(

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+_BEFORE_SON = "|".join(
+    f"(?<={word}[ -])"
+    for word in "my our his her your their the user's eldest older oldest younger youngest little step grand".split()
+)
+"""Behind these "son" is English: in Spanish it says "are", in French "his"."""
 _PEOPLE = {
     "mother": (
         "mother|mom|mum|mama|vieja|мам|мать|матер|матір|мат[иі]|mutter|madre|mamá|mère|maman|妈妈|母亲|妈|媽媽|母親|媽"
@@ -14,12 +19,15 @@ _PEOPLE = {
     "brother": "brother|брат|bruder|hermano|frère|哥哥|弟弟|哥|弟",
     "wife": "wife|жен|дружин|ehefrau|frau|esposa|mujer|femme|épouse|妻子|老婆|太太",
     "husband": "husband|муж|чоловік|ehemann|mann|esposo|marido|mari|丈夫|老公",
-    "partner": "partner|партн[её]р|партнер|lebensgefährt|pareja|compagn|girlfriend|boyfriend|fiancé|伴侣",
-    "son": "son|сын|син|малий|sohn|hijo|fils|儿子|兒子",
+    "partner": (
+        "partner|партн[её]р|партнер|lebensgefährt|pareja|compagn|girlfriend|boyfriend|fiancé|伴侣|"
+        "married|verheiratet|женат|замужем|одружен|casad[oa]s?|mariée?s?|已婚|结婚"
+    ),
+    "son": f"(?:{_BEFORE_SON})son|sons|сын|син|малий|sohn|hijo|fils|儿子|兒子",
     "daughter": "daughter|доч|дочк|доньк|tochter|hija|fille|女儿|女兒",
     "child": "child|children|kid|реб[её]н|дет|дитин|діт|niñ[oa]|enfant|孩子",
     "grandparent": "grand\\w{2,6}|granny|бабушк|дедушк|бабус|дідус|großmutter|großvater|oma|opa|abuel[oa]|奶奶|爷爷",
-    "relative": "aunt|uncle|cousin|nephew|niece|т[её]т|дяд|тіт|tante|onkel|tío|tía|prim[oa]|oncle|阿姨|叔叔",
+    "relative": "aunt|uncle|cousin|nephew|niece|т[её]т|дяд(?!ька\\b)|тіт|tante|onkel|tío|tía|prim[oa]|oncle|阿姨|叔叔",
     "friend": "friend|друг|подруг|друз|freund|amig[oa]|ami|amie|朋友",
     "colleague": "colleague|boss|manager|коллег|начальник|колег|kolleg|chef|jefe|compañer[oa]|collègue|同事|老板",
     "neighbour": "neighbou?r|сосед|сусід|nachbar|vecin[oa]|voisin|邻居",

@@ -55,6 +55,7 @@ def weigh(
         ("всё хорошо", "все хорошо"),
         ("I … Kyiv", "I have lived for years in Kyiv"),
         ("住在上海", "其实我住在上海呢"),
+        ("il paie sa chambre", "vu qu'il paie sa chambre en courses"),
     ],
 )
 def test_what_does_not_change_the_words_does_not_matter(quote: str, text: str) -> None:
@@ -123,14 +124,26 @@ def test_the_same_words_typed_count_also_beside_a_forwarded_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["yes", "Exactly!", "perfect, let's go with that", "так, саме так", "ja genau", "对对对", "👍"]
+    "answer",
+    [
+        *("yes", "Exactly!", "perfect, let's go with that", "так, саме так", "ja genau", "对对对", "👍"),
+        *("mm yep, since May", "аякже", "wie immer, ja", "ja, aber mein Bruder zieht bald ein"),
+        *("yes but it is noisy", "sí, pero hace frío", "да, но лето провожу у мамы"),
+    ],
 )
 def test_what_the_user_says_yes_to_is_theirs(answer: str) -> None:
     asked = answered("So you live in Kyiv?")
     assert weigh("The user lives in Kyiv.", "you live in Kyiv", asked, said(answer)).doubt is None
 
 
-@pytest.mark.parametrize("answer", ["no", "yes but not in Kyiv", "nein", "How do you know?", "не совсем", "不是"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("no", "yes but not in Kyiv", "nein", "How do you know?", "не совсем", "不是"),
+        *("yes but only until May", "да, но раньше во Львове", "sí, pero solo los lunes", "ja, aber erst ab Montag"),
+        *("yes but i sold the flat", "yes, but with 3 others"),
+    ],
+)
 def test_what_they_do_not_say_yes_to_is_not(answer: str) -> None:
     asked = answered("So you live in Kyiv?")
     assert weigh("The user lives in Kyiv.", "you live in Kyiv", asked, said(answer)).doubt is Doubt.NOT_AFFIRMED
@@ -190,6 +203,9 @@ def test_a_question_is_a_source_where_it_is_cited() -> None:
         ("用户从上海搬到了北京。", "我从北京搬到了上海", Doubt.TURNED),
         ("The user is older than their brother.", "my brother is older than me", Doubt.TURNED),
         ("The user cooks and Kenji does the dishes.", "my roommate Kenji cooks, I do the dishes", Doubt.TURNED),
+        ("The user may run again.", "the doctor forbade me to run", Doubt.TURNED),
+        ("The user sleeps on the sofa.", "he sleeps on the sofa", Doubt.PERSON),
+        ("The user's wife is a teacher.", "my mum is a teacher", Doubt.PERSON),
     ],
 )
 def test_what_differs_from_its_quote_is_doubted(fact: str, quote: str, doubt: Doubt) -> None:
@@ -219,6 +235,17 @@ def test_what_differs_from_its_quote_is_doubted(fact: str, quote: str, doubt: Do
         ("L'ex de l'utilisateur lui doit deux mois.", "mon ex me doit deux mois"),
         ("User moved from Chengdu to Suzhou.", "去年从成都搬到了苏州"),
         ("The shoot costs 42,000 rubles.", "8 часов, сорок две тысячи рублей"),
+        ("The user's right knee hurts.", "it's my right knee not left"),
+        ("El ensayo es en la sede.", "ensayo en la sede no en el centro"),
+        ("Лікар не дозволяє користувачу бігати до червня.", "лікар заборонив мені бігати до червня"),
+        ("Der Nutzer hat seit Mai kein Auto mehr.", "hab kein Auto mehr seit Mai"),
+        ("The user prefers plain German.", "пиши їм німецькою але простою"),
+        ("L'utilisateur est grand-père de deux garçons.", "mes deux petits-fils viennent"),
+        ("The user's husband reads to their son every night.", "his dad reads to him every night"),
+        ("Die Nutzerin kann täglich 45 Minuten lernen.", "täglich ne dreiviertelstunde lernen geht"),
+        ("User is a doctoral student at Jadavpur University.", "im doing my phd at Jadavpur"),
+        ("El usuario paga dos pausas.", "son 2 pausas pagadas para la gente del taller"),
+        ("El usuario vende los sábados en la feria.", "sigo en la feria los sábados"),
     ],
 )
 def test_other_words_for_the_same_are_confirmed(fact: str, quote: str) -> None:
@@ -234,6 +261,8 @@ def test_in_a_group_a_fact_is_about_who_spoke() -> None:
     ann, bob = said("I live in Kyiv", speaker="Ann"), said("I live in Oslo", speaker="Bob")
     assert weigh("Ann lives in Kyiv.", "I live in Kyiv", ann, bob).doubt is None
     assert weigh("Bob lives in Kyiv.", "I live in Kyiv", ann, bob).doubt is Doubt.PERSON
+    joins = said("I join you in Kyiv", speaker="Ann")
+    assert weigh("Ann joins Bob in Kyiv.", "I join you in Kyiv", joins, bob).doubt is None
 
 
 def test_a_name_that_is_known_may_be_used() -> None:
@@ -311,7 +340,7 @@ def test_every_true_fact_of_the_set_quotes_what_was_said(path: Path) -> None:
             assert is_quoted_from(fact["quote"], conversation["messages"][fact["message"] - 1]["text"]), fact
 
 
-@pytest.mark.parametrize(("name", "least", "most"), [("tune", 0.95, 0.55), ("pairs", 0.94, 0.71)])
+@pytest.mark.parametrize(("name", "least", "most"), [("tune", 0.955, 0.62), ("pairs", 0.95, 0.71)])
 def test_the_checks_confirm_as_many_true_facts_as_they_did_and_no_more_invented_ones(
     name: str, least: float, most: float
 ) -> None:
