@@ -47,8 +47,9 @@ MEMORIES = 32
 """So many typed memories that fit a message best are looked at for its prompt."""
 WORKFLOWS = 8
 """So many workflows, also where other memories have used up the places."""
-PASSAGES = 100
-"""So many passages, besides those that the conversation holds."""
+PASSAGES = 80
+"""So many passages, besides those that the conversation holds: 100 find a third of a point more on LoCoMo, and take a
+millisecond more."""
 
 _BM25 = f"bm25(search, {', '.join(str(weight) for weight in WEIGHTS.values())})"
 SCORE = f"-{_BM25}"
