@@ -14,7 +14,7 @@ class Evidence:
     """What a fact is held against.
 
     quote: the cited words. message: the whole message they stand in. before: what was said before it, nearest first;
-    known: what is remembered already. speaker: who said it, in a group. at: when, on the speaker's clock. is_users:
+    known: what is remembered already. speaker: who said or affirmed it, in a group. at: when, on their clock. is_users:
     whether it is the user's own message, and no sentence of the assistant that they affirmed. others: who else speaks.
     """
 

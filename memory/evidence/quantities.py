@@ -6,7 +6,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memory.text.days import fits, speaks_of_time
+from memory.text.days import fits, names, speaks_of_time
 from memory.text.numbers import mentions, readings, times_of_day
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _is_converted(one: set[str], said: set[str], near: str) -> bool:
     values = [0.5] + [float(number) for number in said if re.fullmatch(r"\d+(?:\.\d+)?", number)]
     wanted = {float(number) for number in one if re.fullmatch(r"\d+(?:\.\d+)?", number)}
     clocks = {tuple(int(part) for part in number.split(":")) for number in said if ":" in number}
-    made = {60.0 * hour + minute for hour, minute in clocks}
+    made = {60.0 * hour + minute for hour, minute in clocks} | {float(hour) for hour, _ in clocks}
     made |= {30.0, 60.0, 90.0} if _AN_HOUR.search(near) else set()
     made |= {15.0, 45.0, 25.0, 75.0} if _QUARTERS.search(near) else set()
     for value in values:
@@ -84,8 +84,9 @@ def _is_near_date(number: str, at: datetime, said: set[str]) -> bool:
 
 def days_fit(fact: Fact, evidence: Evidence) -> bool:
     """Whether the days that a fact names may have been worked out from what was said."""
-    said = f"{evidence.quote}\n{evidence.message}"
-    return all(fits(day, said, evidence.at) for day in _days(fact))
+    near, all_said = f"{evidence.quote}\n{evidence.message}", "\n".join((evidence.message, *evidence.before))
+    # the day of the wedding was said before what is said of it now
+    return all(fits(day, near, evidence.at) or names(day, all_said, evidence.at) for day in _days(fact))
 
 
 def _days(fact: Fact) -> Iterator[date]:

@@ -103,17 +103,20 @@ class Hearing:
         message = self.messages[at]
         earlier = [*self.before, *self.messages[:at]][-_BEFORE:]
         before = [one.content for one in earlier if not _is_foreign(one)]
+        speaker = message.speaker
         if message.role is Role.ASSISTANT:
-            before += [one.content for one in self.messages[at + 1 : at + 2]]  # who says yes says more
+            for answer in self.messages[at + 1 : at + 2]:  # who says yes makes it theirs, and says more
+                before.append(answer.content)
+                speaker = answer.speaker
         return Evidence(
             quote,
             message.content,
             tuple(reversed(before)),
             self.known,
             message.created_at.astimezone(self.zone),
-            message.speaker,
+            speaker,
             message.role is Role.USER,
-            frozenset(m.speaker for m in self.messages if m.speaker and m.speaker != message.speaker),
+            frozenset(m.speaker for m in self.messages if m.speaker and m.speaker != speaker),
         )
 
 

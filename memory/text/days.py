@@ -6,6 +6,8 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from memory.text.numbers import readings
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -55,7 +57,7 @@ _MONTHS = (
     "juin|juil|août|déc"
 )
 _TEMPORAL = re.compile(
-    rf"(?<!\w)(?:next|last|this|coming|ago|weekend|week|month|year|spring|summer|autumn|fall|winter|days?|birthday|"
+    rf"(?<!\w)(?:next|last|this|coming|ago|weekends?|weeks?|months?|years?|spring|summer|autumn|fall|winter|days?|birthday|"
     rf"since|until|till|in \w+ (?:days|weeks|months|years)|"
     r"следующ\w*|прошл\w*|через|назад|недел\w*|месяц\w*|год\w*|лет|лета|весн\w*|осен\w*|зим\w*|выходн\w*|дн[яей]\w*|"
     r"наступн\w*|минул\w*|тому|тижн\w*|місяц\w*|рок\w*|рік|літ\w*|вихідн\w*|"
@@ -90,6 +92,18 @@ def speaks_of_time(text: str) -> bool:
     return bool(_TEMPORAL.search(text) or weekdays_in(text) or any(p.search(text) for p in _SHIFTED.values()))
 
 
+def names(day: date, said: str, at: datetime) -> bool:
+    """Whether `said` names `day`, by its number or, where it is near, by its day of the week."""
+    is_near = abs(day - at.date()) <= _WEEK
+    return str(day.day) in readings(said) or (is_near and day.weekday() in weekdays_in(said))
+
+
+def _is_counted(day: date, said: str, today: date) -> bool:
+    """Whether a day lies as many years away as a number says: "for four years"."""
+    counted = [int(one) for one in readings(said) if one.isdigit() and len(one) < 3]
+    return any(abs(abs(today.year - day.year) - years) <= 1 for years in counted)
+
+
 def fits(day: date, said: str, at: datetime) -> bool:
     """Whether a model may have worked `day` out from what was `said` at `at`, on the speaker's clock."""
     today = at.date()
@@ -99,7 +113,7 @@ def fits(day: date, said: str, at: datetime) -> bool:
         return True
     named, shifts = weekdays_in(said), [days for days, pattern in _SHIFTED.items() if pattern.search(said)]
     if _TEMPORAL.search(said) or (named and shifts):
-        return abs(day - today) <= _NEAR
+        return abs(day - today) <= _NEAR or _is_counted(day, said, today)
     if named:
         return day.weekday() in named and abs(day - today) <= _WEEK
     if shifts:

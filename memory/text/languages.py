@@ -99,7 +99,7 @@ _SIGNS = {
     ),
     Language.GERMAN: (
         "der die das ich ist und nicht mein meine hat nutzer ein eine zu von mit auf im am den dem wir für "
-        "bin auch sich"
+        "bin auch sich nutzers nutzerin benutzer werden keine seit bei"
     ),
     Language.SPANISH: (
         "el la los las es y mi mis que de en un una por para no con se del al tiene usuario yo su lo le soy muy"

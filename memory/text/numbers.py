@@ -132,19 +132,29 @@ _MENTION = re.compile(
     rf"(?:\s*(?P<scale>{_SCALES})(?![^\W\d_]))?",
     re.IGNORECASE,
 )
+_BEHIND_UNIT = re.compile(r"(?<![\d.,:])(?P<whole>\d{1,3})\s*[^\W\d_]{1,8}\s*(?P<part>\d\d)(?![\d.,:])")
+"""What `5 mètres 20` means, and `1 m 75`."""
 _AFTERNOON = re.compile(r"(?<![\d:.])(?P<hour>\d{1,2})\s*(?P<half>[ap])\.?m\b", re.IGNORECASE)
 
 
 def readings(text: str) -> set[str]:
     """Every number that `text` may mean, in digits; times of day as `15:30`."""
     found = set().union(*mentions(text))
+    found |= {_plain(float(f"{m['whole']}.{m['part']}")) for m in _BEHIND_UNIT.finditer(text)}
     # an English adverb and a Spanish number: what was said may mean either
     return found | ({"11"} if re.search(r"\bonce\b", text.casefold()) else set())
 
 
 def mentions(text: str) -> list[set[str]]:
     """The readings of each number that `text` mentions."""
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ʼ", "'").replace("百分之", " ")
+    plain = (
+        unicodedata.normalize("NFKC", text)
+        .casefold()
+        .replace("’", "'")
+        .replace("ʼ", "'")
+        .replace("百分之", " ")
+        .replace("萬", "万")
+    )
     found = [_of_match(match) for match in _MENTION.finditer(plain)]
     found += [
         {str((int(m["hour"]) % 12) + (12 if m["half"] == "p" else 0)), m["hour"]} for m in _AFTERNOON.finditer(plain)

@@ -17,7 +17,7 @@ _PEOPLE = {
     "parents": "parent|родител|eltern|padres|父母",
     "sister": "sister|сестр|schwester|hermana|sœur|soeur|姐姐|妹妹|姐|妹",
     "brother": "brother|брат|bruder|hermano|frère|哥哥|弟弟|哥|弟",
-    "wife": "wife|жен|дружин|ehefrau|frau|esposa|mujer|femme|épouse|妻子|老婆|太太",
+    "wife": "wife|жен|дружин|ehefrau|frau|esposa|mujer|femme|épouse|妻子|老婆|太太|媳妇|媳婦",
     "husband": "husband|муж|чоловік|ehemann|mann|esposo|marido|mari|丈夫|老公",
     "partner": (
         "partner|партн[её]р|партнер|lebensgefährt|pareja|compagn|girlfriend|boyfriend|fiancé|伴侣|"

@@ -17,7 +17,7 @@ _NO_NAME = re.compile(
     r"(?:i|i['’]\w+|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?s?$|"
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december|"
     r"english|german|russian|ukrainian|french|spanish|chinese|italian|polish|japanese|portuguese|"
-    r"\w+(?:ese|ish)|new|year|day|eve|university|college|school|lake|street|road|river|mount|island|hospital|airport|station|park|[xX]-ray|"
+    r"\w+(?:ese|ish)(?:-\w+)?|aunt(?:ie)?|uncle|grandma|grandpa|granny|new|year|day|eve|university|college|school|lake|street|road|river|mount|island|hospital|airport|station|park|[xX]-ray|"
     r"american|british|european|asian|christmas|easter|ok|tv|pc|it|the|user|mr|mrs|dr)(?:s|['’]s)?$",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -246,10 +247,31 @@ def test_what_differs_from_its_quote_is_doubted(fact: str, quote: str, doubt: Do
         ("User is a doctoral student at Jadavpur University.", "im doing my phd at Jadavpur"),
         ("El usuario paga dos pausas.", "son 2 pausas pagadas para la gente del taller"),
         ("El usuario vende los sábados en la feria.", "sigo en la feria los sábados"),
+        ("User no longer has a cat.", "my cat died in autumn"),
+        ("用户希望推荐的菜都不放香菜。", "推荐菜都避开香菜"),
+        ("L'utilisateur envisage de réclamer les 40 € d'indemnité.", "on peut demander les 40€ d'indemnité non"),
+        ("User gets up at half past five.", "j'suis levé à 5h30"),
+        ("L'utilisateur a un bateau de 5,20 mètres.", "mon bateau de 5 mètres 20"),
+        ("用戶的預算是每人35000台幣。", "預算一人三萬五台幣"),
+        ("User's grandmother wants to call Aunt Olena.", "бабуся хоче подзвонити тьоті Олені"),
     ],
 )
 def test_other_words_for_the_same_are_confirmed(fact: str, quote: str) -> None:
     assert weigh(fact, quote, said(quote)).doubt is None
+
+
+def test_who_says_yes_in_a_group_makes_it_theirs() -> None:
+    asked, yes = answered("Shall I remind everybody on Wednesday?"), said("yes, do", speaker="Olga")
+    weighed = weigh("Olga wants everybody reminded on Wednesday.", "remind everybody on Wednesday", asked, yes)
+    assert weighed.doubt is None
+
+
+def test_a_day_that_was_named_before_still_holds() -> None:
+    messages = said("our wedding is on 19 July"), answered("How many guests?"), said("forty two")
+    fact = Fact("wedding", "42 come.", Kind.FACT, since=date(2027, 7, 19), citation=Citation(3, "forty two"))
+    assert Hearing(messages, (), ZoneInfo("UTC")).weigh(fact).doubt is None
+    other = replace(fact, since=date(2027, 8, 20))
+    assert Hearing(messages, (), ZoneInfo("UTC")).weigh(other).doubt is Doubt.DATE
 
 
 def test_who_she_is_stands_in_the_message_before() -> None:
@@ -324,6 +346,8 @@ def test_any_text_has_readings(text: str) -> None:
         (date(2026, 12, 24), "on the 24th", True),
         (date(1990, 5, 1), "born in 1990", True),
         (date(2031, 1, 1), "i have a dog", False),
+        (date(2022, 1, 1), "my tyres have been there for four years", True),
+        (date(2019, 1, 1), "my tyres have been there for four years", False),
     ],
 )
 def test_a_day_must_fit_what_was_said(day: date, text: str, *, may_be: bool) -> None:
