@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.evidence.lexicon import POSSESSIVE, USER
-from memory.text.forms import comparable
+from memory.text.forms import comparable, unelided
 from memory.text.languages import PRONOUNS, Language
 from memory.text.people import people_in
 from memory.text.sounds import names_in, sounds_in
@@ -64,7 +64,7 @@ class Spoken:
 def spoken_of(clause: str, language: Language) -> Spoken:
     """Who a clause of somebody's own words speaks of."""
     pronouns = PRONOUNS[language]
-    words = comparable(_HAN_KIN.sub("", clause))
+    words = comparable(unelided(_HAN_KIN.sub("", clause)))
     begin = " ".join(comparable(clause)[: SUBJECT_HAN if language is Language.HAN else SUBJECT])
     begin = begin.replace(" ", "") if language is Language.HAN else begin
     own = [

@@ -121,7 +121,8 @@ AVERSE = re.compile(
 CLAUSES = re.compile(
     r"[,;:.!?\n(){}\[\]，。！？；、…]+|\s[-–—]+\s|"
     r"\b(?:and|but|while|whereas|because|cause|so|since|though|tho|n|"
-    r"und|aber|während|weil|denn|also|sondern|и|а|но|потому|поэтому|та|але|і|бо|тому|y|pero|mientras|porque|que|"
+    r"und|aber|während|weil|denn|also|sondern|и|а|но|потому|поэтому|та|але|і|бо|тому|y|pero|mientras|porque|"
+    r"(?<!tengo )(?<!tiene )(?<!tenemos )(?<!hay )que|"
     r"así|asi|"
     r"et|mais|tandis|donc|car|parce|pis)\b|而|但是?|不过|因为|所以",
     re.IGNORECASE,

@@ -21,10 +21,11 @@ def strange_names(text: str, evidence: Evidence, language: Language) -> int:
     """How many names of a fact nobody said and nobody knows."""
     if language in (Language.GERMAN, Language.HAN):
         return 0  # German writes every noun large, Chinese none
-    user = USER.match(text)
-    rest = text[user.end() :] if user else text
     allowed = (evidence.said, evidence.speaker or "", *evidence.others)
-    return sum(not sounds_in(name, *allowed) for name in names_in(rest))
+    names = (
+        name for name in names_in(text) if USER.match(name) is None
+    )  # some write "der Nutzer" large wherever it is
+    return sum(not sounds_in(name, *allowed) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,9 @@ _PEOPLE = {
     "grandparent": "grand\\w{2,6}|granny|бабушк|дедушк|бабус|дідус|großmutter|großvater|oma|opa|abuel[oa]|奶奶|爷爷",
     "relative": "aunt|uncle|cousin|nephew|niece|т[её]т|дяд(?!ька\\b)|тіт|tante|onkel|tío|tía|prim[oa]|oncle|阿姨|叔叔",
     "friend": "friend|друг|подруг|друз|freund|amig[oa]|ami|amie|朋友",
-    "colleague": "colleague|boss|manager|коллег|начальник|колег|kolleg|chef|jefe|compañer[oa]|collègue|同事|老板",
+    "colleague": (
+        "colleague|boss(?!e\\b)|manager|коллег|начальник|колег|kolleg|chef|jefe|compañer[oa]|collègue|同事|老板"
+    ),
     "neighbour": "neighbou?r|сосед|сусід|nachbar|vecin[oa]|voisin|邻居",
 }
 _HAN = "\u3400"
