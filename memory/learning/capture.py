@@ -208,6 +208,8 @@ def _by_judge(one: Considered) -> Captured | None:
     is_aside = request is not None and judge().score(said[start : request.start()]) >= judge().header.at_once
     start, end = _telling_part(said, start, request.start() if request and is_aside else len(said), grammar)
     kept = without_closers(said[start:end], grammar)
+    if _ENDS_ASKING.search(kept):
+        return None  # a question does not read well alone; what it tells is learned at the next consolidation
     if not _tells(kept, grammar, 1) or len(_WORD.findall(kept)) + len(_HAN.findall(kept)) < _FEWEST_WORDS:
         return None
     text = without_courtesies(one.sentence[start : start + len(kept)], grammar)[:LONGEST_CAPTURE].strip(" ,;，；")
@@ -218,7 +220,10 @@ def _by_judge(one: Considered) -> Captured | None:
 
 
 def _telling_part(said: str, start: int, end: int, grammar: Grammar) -> tuple[int, int]:
-    """`said[start:end]` without the clauses at its edges that state nothing, while the rest does."""
+    """`said[start:end]` without the clauses at its edges that state nothing, while the rest does.
+
+    What names somebody or a number at its end belongs to it: "two boys, Leo and Max".
+    """
     judged, later = judge(), judge().header.later
     whole = judged.score(said[start:end])
     for _ in range(_MOST_CLAUSES):
@@ -227,6 +232,8 @@ def _telling_part(said: str, start: int, end: int, grammar: Grammar) -> tuple[in
             break
         (first, second), (last, behind) = gaps[0], gaps[-1]
         for edge, rest in (((start, first), (second, end)), ((behind, end), (start, last))):
+            if rest[0] == start and _names(said[last:end], grammar):
+                continue
             if judged.score(said[slice(*edge)]) < later and (left := judged.score(said[slice(*rest)])) >= whole:
                 (start, end), whole = rest, left
                 break
@@ -254,6 +261,8 @@ def _stated_in(one: Considered, *, marked: bool) -> tuple[Captured | None, bool]
         if stated is not None:
             if clause and stated.phrase.pattern in _DUTIES:
                 stated = replace(stated, start=_topic(said, stated.start, grammar))
+            if clause:
+                stated = replace(stated, start=_beginning(said, stated.start, grammar))
             capture, end = _made_of(stated, sentence, said, grammar)
             return capture, clause == 0 and end == len(said)
     return None, False
@@ -264,6 +273,14 @@ def _topic(said: str, start: int, grammar: Grammar) -> int:
     first = starts(said, 0, grammar)[0][0]
     bounds = [gap for gap in grammar.clause.finditer(said, first) if gap.start() < start]
     return first if grammar.topics.match(said, first) and len(bounds) == 1 else start
+
+
+def _beginning(said: str, start: int, grammar: Grammar) -> int:
+    """Where a statement begins that a phrase named from `start` on: the clauses before may state something too."""
+    first = starts(said, 0, grammar)[0][0]
+    if first >= start or judge().score(said[first:start]) < 0:
+        return start
+    return _telling_part(said, first, start, grammar)[0]
 
 
 def _clauses(said: str, grammar: Grammar) -> Iterator[int]:

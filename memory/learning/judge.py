@@ -2,8 +2,8 @@
 
 A linear model over hashed signs: each sign of a text adds what its bucket counts, and so does each thing that the
 phrases say of it. So what a phrase took wrongly is refused, and what none names is found. Pure Python; the file of
-weights (128 kB of numbers of eight bits, a line of text before them that tells their origin) is read once, when first
-asked.
+weights (a line of text that tells their origin, then numbers of eight bits, 130 kB of them packed) is read once, when
+first asked.
 """
 
 from __future__ import annotations
