@@ -2,8 +2,9 @@
 
 The conversations (tests/sets/grounding) were written for this in eleven languages, each with facts as a capable model
 gives them and with inventions as a careless one does, all with the message and the words that they cite; "pairs" are
-of one message, with what is easily got the wrong way round. By these and "tune" the checks were tuned, "holdout" was
-looked at as figures alone. A fact is confirmed, unconfirmed (kept, and in no prompt), or refused.
+of one message, with what is easily got the wrong way round. By these and "tune" the checks were tuned; "holdout" is
+the newest, measured before anybody had looked at it. A fact is confirmed, unconfirmed (kept, and in no prompt), or
+refused.
 
     python -m benchmarks.grounding [tune|pairs|holdout] [--mistakes]
     OPENAI_BASE_URL=... LLM_MODEL=... python -m benchmarks.grounding [tune|pairs|holdout] --second-look

@@ -93,7 +93,9 @@ def is_of_user(text: str, speaker: str | None) -> bool:
     found = USER.match(text)
     if found is not None:
         return POSSESSIVE.match(text[found.end() :]) is None
-    return speaker is not None and not people_in(text[:30]) and sounds_in(speaker, " ".join(text.split()[:2]))
+    # "Chen" may be called "Brother Chen"
+    is_named = speaker is not None and sounds_in(speaker, " ".join(text.split()[:2]))
+    return is_named and not people_in(text[:30].replace(speaker or "", ""))
 
 
 def is_of_other(text: str, speaker: str | None, known: Collection[str]) -> bool:
@@ -105,7 +107,7 @@ def is_of_other(text: str, speaker: str | None, known: Collection[str]) -> bool:
     named = names_in(text, sentence=True)[:1]
     is_speaker = speaker is not None and sounds_in(speaker, head)
     is_known = bool(named) and text.lstrip().startswith(named[0]) and named[0].casefold() in known
-    return bool(people_in(head)) or (is_known and not is_speaker)
+    return bool(people_in(head.replace(speaker or "\n", ""))) or (is_known and not is_speaker)
 
 
 def swapped(told: Set[str], spoken: Set[str]) -> bool:

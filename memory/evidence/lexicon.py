@@ -52,7 +52,9 @@ _NEGATIVE = {
     Language.GERMAN: r"(?:nicht|nich|ned|net|kein\w*|nie)(?: mehr)?|nix|niemals|ohne|nichts|weder|nimmer|nein|kaum",
     Language.SPANISH: r"ya no|no|nunca|jamás|sin|nada|tampoco|ningun[oa]?|ningún|ni",
     # "ne" alone says no more than "pas" does, and in "ne ... que" it says "only"
-    Language.FRENCH: r"pas|jamais|sans|rien|aucun\w*|non|ni|n\w* (?:\w+ )?plus|plus (?:de|du|des|jamais|l[ae]?|les|m(?:on|a|es)|ça)",
+    Language.FRENCH: (
+        r"pas|jamais|sans|rien|aucun\w*|non|ni|n\w* (?:\w+ )?plus|plus (?:de|du|des|jamais|l[ae]?|les|m(?:on|a|es)|ça)"
+    ),
     Language.OTHER: r"no|not|non|não|nie|bez|nigdy|senza|sem|sin|nunca|mai",
 }
 NEGATIVES: dict[Language, re.Pattern[str]] = {

@@ -52,7 +52,7 @@ def _is_converted(one: set[str], said: set[str], near: str) -> bool:
     made |= {15.0, 45.0, 25.0, 75.0} if _QUARTERS.search(near) else set()
     for value in values:
         halves = {value + 0.5, value}
-        made |= {60 * half for half in halves} | {1000 * half for half in halves} | {12 * half for half in halves}
+        made |= {scale * half for half in halves for scale in (12, 60, 1_000, 1_000_000)}
         made |= {
             value + 0.5,
             value + 12,

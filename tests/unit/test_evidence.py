@@ -266,6 +266,11 @@ def test_other_words_for_the_same_are_confirmed(fact: str, quote: str) -> None:
     assert weigh(fact, quote, said(quote)).doubt is None
 
 
+def test_a_name_may_hold_a_word_for_kin() -> None:
+    drives = said("我负责开车,七座", speaker="陈哥")
+    assert weigh("陈哥开一辆七座车去团建。", "我负责开车,七座", drives, said("好", speaker="小敏")).doubt is None
+
+
 def test_who_says_yes_in_a_group_makes_it_theirs() -> None:
     asked, yes = answered("Shall I remind everybody on Wednesday?"), said("yes, do", speaker="Olga")
     weighed = weigh("Olga wants everybody reminded on Wednesday.", "remind everybody on Wednesday", asked, yes)
