@@ -34,7 +34,9 @@ async def test_a_command_is_answered_at_once_while_forty_answers_stream(
     async with serve(telegram_allowed_ids=",".join(map(str, [*chats, 6000]))):
         for chat in chats:
             telegram.user_says("tell me", chat_id=chat)
-        await telegram.wait_for(lambda: len({c.params["chat_id"] for c in telegram.calls_to("sendMessageDraft")}) >= 20)
+        await telegram.wait_for(lambda: len(model.requests) >= len(chats))
+        # who gets one of the few previews first is chance
+        await telegram.wait_for(lambda: len({c.params["chat_id"] for c in telegram.calls_to("sendMessageDraft")}) >= 8)
         began = time.monotonic()
         shown = len(telegram.calls_to("sendMessageDraft"))
         telegram.user_says("/help", chat_id=6000)
