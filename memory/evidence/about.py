@@ -28,14 +28,16 @@ _SWAPPED = (
     frozenset(("wife", "husband")),
     frozenset(("son", "daughter")),
 )
+_PARENTS, _CHILDREN = frozenset(("mother", "father", "parents")), frozenset(("son", "daughter", "child"))
+_SIBLINGS, _COUPLE = frozenset(("sister", "brother")), frozenset(("wife", "husband", "partner"))
+_GRANDPARENTS = frozenset(("grandparent",))
 _OF_EACH_OTHER = (
-    (frozenset(("mother", "father", "parents", "child")), frozenset(("son", "daughter", "child"))),
-    (frozenset(("grandparent",)), frozenset(("son", "daughter", "child", "grandparent"))),
-    (frozenset(("sister", "brother")), frozenset(("sister", "brother"))),
-    (frozenset(("wife", "husband", "partner")), frozenset(("wife", "husband", "partner"))),
+    (_PARENTS | {"child"}, _CHILDREN),
+    (_GRANDPARENTS, _CHILDREN | _GRANDPARENTS),
+    (_SIBLINGS, _SIBLINGS),
+    (_COUPLE, _COUPLE),
 )
 """What two people are to each other: who speaks of "my son" is a parent."""
-_PARENTS, _COUPLE = frozenset(("mother", "father", "parents")), frozenset(("wife", "husband", "partner"))
 _HAN_KIN = re.compile("我(?:的)?(?:妈|爸|媽|哥|姐|弟|妹|老婆|老公|儿子|女儿|朋友|同事|室友|家)|我们家")
 _WE_IN_SPANISH = re.compile(r"\w{2,}[aei]mos")
 SUBJECT = 4
@@ -93,9 +95,11 @@ def is_of_user(text: str, speaker: str | None) -> bool:
     found = USER.match(text)
     if found is not None:
         return POSSESSIVE.match(text[found.end() :]) is None
-    # "Chen" may be called "Brother Chen"
-    is_named = speaker is not None and sounds_in(speaker, " ".join(text.split()[:2]))
-    return is_named and not people_in(text[:30].replace(speaker or "", ""))
+    return (
+        speaker is not None
+        and not _people_beside(speaker, text[:30])
+        and sounds_in(speaker, " ".join(text.split()[:2]))
+    )
 
 
 def is_of_other(text: str, speaker: str | None, known: Collection[str]) -> bool:
@@ -107,7 +111,12 @@ def is_of_other(text: str, speaker: str | None, known: Collection[str]) -> bool:
     named = names_in(text, sentence=True)[:1]
     is_speaker = speaker is not None and sounds_in(speaker, head)
     is_known = bool(named) and text.lstrip().startswith(named[0]) and named[0].casefold() in known
-    return bool(people_in(head.replace(speaker or "\n", ""))) or (is_known and not is_speaker)
+    return bool(_people_beside(speaker, head)) or (is_known and not is_speaker)
+
+
+def _people_beside(speaker: str | None, text: str) -> set[str]:
+    """Whom a text names by what they are, but for what stands in the speaker's own name: "Brother Chen"."""
+    return people_in(text.replace(speaker, "") if speaker else text)
 
 
 def swapped(told: Set[str], spoken: Set[str]) -> bool:

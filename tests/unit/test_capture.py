@@ -233,7 +233,10 @@ ALONE = [
     ("We must never log tokens", "We must never log tokens"),
     ("Don't use ORM for bulk inserts", "Don't use ORM for bulk inserts"),
     ("hey can you always answer in german", "always answer in german"),
-    ("for the recipes, i have a small oven so never give me two trays", None),
+    (
+        "for the recipes, i have a small oven so never give me two trays",
+        "for the recipes, i have a small oven so never give me two trays",
+    ),
     ("lol no its Katherine with a K 😂", "its Katherine with a K"),
     ("my name is Priya btw", "my name is Priya"),
     (
@@ -281,9 +284,9 @@ ALONE = [
 
 
 @pytest.mark.parametrize(("said", "kept"), ALONE)
-def test_what_is_kept_reads_well_alone(said: str, kept: str | None) -> None:
+def test_what_is_kept_reads_well_alone(said: str, kept: str) -> None:
     (capture,) = captured(said)
-    assert capture.text == (kept or said)
+    assert capture.text == kept
 
 
 @pytest.mark.parametrize(
