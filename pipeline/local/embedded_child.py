@@ -34,7 +34,7 @@ def main() -> None:
         server = _serve(settings)
     except Exception as error:  # noqa: BLE001 - native code raises what it likes; the parent words it for the user
         _answer(answer, error=str(error) or type(error).__name__)
-        os._exit(1)
+        sys.exit(1)  # the engine writes its log in a thread, and says there what is wrong: a hard end would lose it
     _answer(answer, base_url=f"{server.listening_address}/v1")
     sys.stdin.read()
     os._exit(0)  # nothing to save, and a request may be running that a clean end would wait for
