@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, TRAINING, labelled
+from benchmarks.fitting import fitted, least, packed, table
 from memory.learning.capture import considered
 from memory.learning.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, Header, buckets
 from memory.learning.phrases.grammar import Pattern
 from memory.learning.remembering import requested
+from memory.text.linear import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,10 +38,6 @@ WORTH_A_LOOK = 0.97
 """The share of what states something that is marked for the next consolidation."""
 LOOK_ALIKES = 3
 """The writer who made what states nothing as like to what does as can be: to learn from, not to set thresholds by."""
-RIDGE = 1.0
-"""What large weights cost."""
-STEPS = 150
-RATE = 0.05
 _OF_PATTERN = {Pattern.RULE: Pattern.PREFERENCE, Pattern.CHANGE: Pattern.FACT, REMEMBER: Pattern.FACT}
 """What the judge calls what only a phrase or a request tells apart."""
 
@@ -55,26 +51,6 @@ class Message:
     is_request: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A sparse table: a row for each sentence, its columns and what stands there."""
-
-    columns: NDArray[np.int64]
-    values: Floats
-    starts: NDArray[np.int64]
-    width: int
-
-    def times(self, weights: Floats) -> Floats:
-        """What each row adds up to."""
-        summed: Floats = np.add.reduceat(self.values * weights[self.columns], self.starts)
-        return summed
-
-    def slope(self, errors: Floats) -> Floats:
-        """What each column adds up to, each row counting its error."""
-        lengths = np.diff(self.starts, append=len(self.columns))
-        return np.bincount(self.columns, self.values * np.repeat(errors, lengths), self.width).astype(np.float64)
-
-
 def read(sentences: Sequence[Labelled]) -> list[Message]:
     """The messages as they are judged."""
     messages = []
@@ -84,46 +60,6 @@ def read(sentences: Sequence[Labelled]) -> list[Message]:
         judged = [(buckets(part.said), part.told) for part in considered(text) if part.is_judged]
         messages.append(Message(one, judged, request is not None))
     return messages
-
-
-def table(rows: Sequence[tuple[list[set[int]], Sequence[int]]], width: int, told: int = 0) -> Table:
-    """Each row's buckets, each counting as Judge.score has it, and behind them what is told."""
-    columns: list[int] = []
-    values: list[float] = []
-    starts: list[int] = []
-    for groups, names in rows:
-        starts.append(len(columns))
-        for group in groups:
-            kept = {bucket & (width - 1) for bucket in group}
-            columns += kept
-            values += [len(kept) ** -0.5 for _ in kept]
-        columns += [width + name for name in names] + [width + told]
-        values += [1.0] * (len(names) + 1)
-    return Table(np.array(columns), np.array(values), np.array(starts), width + told + 1)
-
-
-def rarity(known: Table, width: int) -> Floats:
-    """How much a column counts: more for what few sentences have, nothing for what one alone has."""
-    often = np.bincount(known.columns, minlength=known.width)
-    counts = np.where(often > 1, np.log(len(known.starts) / (1 + often)) + 1, 0.0)
-    counts[width:] = 1.0
-    return counts
-
-
-def fitted(known: Table, wanted: Floats, weight: Floats, width: int) -> Floats:
-    """The weights that fit: gradient descent with Adam's steps. The last one is the bias."""
-    scale = rarity(known, width)
-    known = Table(known.columns, known.values * scale[known.columns], known.starts, known.width)
-    weights, mean, square = (np.zeros(known.width) for _ in range(3))
-    ridge = np.full(known.width, RIDGE)
-    ridge[-1] = 0.0
-    for step in range(1, STEPS + 1):
-        likely = 1 / (1 + np.exp(-known.times(weights)))
-        slope = ridge * weights + known.slope(weight * (likely - wanted))
-        mean = 0.9 * mean + 0.1 * slope
-        square = 0.99 * square + 0.01 * slope**2
-        weights -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-9)
-    return weights * scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +117,6 @@ def patterns_of(messages: Sequence[Message]) -> Floats:
     )
 
 
-def least(scores: Floats, wanted: NDArray[np.bool_], precision: float) -> float:
-    """The threshold from which on the share of what is wanted is still `precision`."""
-    order = np.argsort(-scores)
-    shares = np.cumsum(wanted[order]) / np.arange(1, len(order) + 1)
-    enough = np.flatnonzero(shares >= precision)
-    return float(scores[order][enough[-1]]) if len(enough) else float(scores.max())
-
-
 def told_of(name: str, messages: Sequence[Message], scores: Floats, threshold: float) -> str:
     """Precision and recall of messages in words; a request to remember is always obeyed."""
     wanted = np.array([message.label.pattern is not None for message in messages])
@@ -231,17 +159,16 @@ def main() -> None:
     print(told_of("all", fresh, by_words, later))
     everything = [*fresh, *tuned]
     judged, patterns = judge_of(everything), patterns_of(everything)
-    packed, header = packed_from(judged, patterns, len(everything), at_once, later)
-    print(f"{len(packed)} bytes; told: { ({name: round(value, 2) for name, value in header.told.items()}) }")
+    file, header = packed_from(judged, patterns, len(everything), at_once, later)
+    print(f"{len(file)} bytes; told: { ({name: round(value, 2) for name, value in header.told.items()}) }")
     if arguments.write:
-        WEIGHTS.write_bytes(packed)
+        WEIGHTS.write_bytes(file)
 
 
 def packed_from(judged: Fitted, patterns: Floats, sentences: int, at_once: float, later: float) -> tuple[bytes, Header]:
     """The file of weights."""
     step, pattern_step = (np.quantile(np.abs(some), 0.9999) / 127 for some in (judged.weights, patterns[:, :-1]))
-    numbers = [judged.weights / step, *(patterns[:, :-1] / pattern_step)]
-    units = b"".join(np.clip(np.rint(one), -127, 127).astype(np.int8).tobytes() for one in numbers)
+    units = b"".join([packed(judged.weights, step), *(packed(one, pattern_step) for one in patterns[:, :-1])])
     header = Header(
         origin="Written by `python -m benchmarks.fit_capture --write`; fitted on "
         f"{sentences} sentences of tests/sets/capture_*.",
@@ -253,7 +180,7 @@ def packed_from(judged: Fitted, patterns: Floats, sentences: int, at_once: float
         pattern_step=float(pattern_step),
         pattern_bias=[round(float(one[-1]), 4) for one in patterns],
     )
-    return json.dumps(asdict(header)).encode() + b"\n" + zlib.compress(units, 9), header
+    return written(asdict(header), units), header
 
 
 def _print_by(messages: list[Message], scores: Floats, threshold: float, name: Callable[[Labelled], str]) -> None:

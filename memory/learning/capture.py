@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from memory.learning.judge import judge
 from memory.learning.phrases.grammar import Pattern, grammar_of
-from memory.learning.sentences import MASK, sentences
+from memory.learning.sentences import sentences
+from memory.text.classes import MASK
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:

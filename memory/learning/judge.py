@@ -1,26 +1,24 @@
 """Whether a sentence states something lasting, as it was learned from labelled sentences (benchmarks/fit_capture.py).
 
-A linear model over hashed signs: each sign of a text adds what its bucket counts, and so does each thing that the
-phrases say of it. So what a phrase took wrongly is refused, and what none names is found. Pure Python; the file of
-weights (a line of text that tells their origin, then numbers of eight bits, 130 kB of them packed) is read once, when
-first asked.
+A linear model over hashed signs (memory/text/linear.py): each sign of a text adds what its bucket counts, and so does
+each thing that the phrases say of it. So what a phrase took wrongly is refused, and what none names is found. The file
+of weights is read once, when first asked.
 """
 
 from __future__ import annotations
 
-import array
 import functools
-import json
 import math
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.learning.phrases.grammar import Pattern
 from memory.learning.signs import signs
+from memory.text.linear import counted, hashed, read
 
 if TYPE_CHECKING:
+    import array
     from collections.abc import Iterable, Mapping, Sequence
 
 WEIGHTS = Path(__file__).with_name("judge.weights")
@@ -64,37 +62,31 @@ class Judge:
 
         told: what the phrases say of it, by the names in Header.told; others count nothing.
         """
-        weights = self.weights
-        total = sum(sum(map(weights.__getitem__, group)) / math.sqrt(len(group)) for group in buckets(text) if group)
+        total = counted(buckets(text), self.weights)
         known = self.header.told
         return self.header.bias + self.header.step * total + sum(known.get(name, 0.0) for name in told)
 
     def pattern(self, text: str) -> Pattern:
         """What kind of statement `text` most likely is; a fact where that is unsure."""
         scores = list(self.header.pattern_bias)
-        for group in buckets(text):
-            kept = {bucket & (PATTERN_BUCKETS - 1) for bucket in group}
-            for number, weights in enumerate(self.pattern_weights):
-                if kept:
-                    counted = sum(map(weights.__getitem__, kept)) / math.sqrt(len(kept))
-                    scores[number] += self.header.pattern_step * counted
+        groups = [{bucket & (PATTERN_BUCKETS - 1) for bucket in group} for group in buckets(text)]
+        for number, weights in enumerate(self.pattern_weights):
+            scores[number] += self.header.pattern_step * counted(groups, weights)
         most = max(scores)
         likely = 1 / sum(math.exp(score - most) for score in scores)
         return PATTERNS[scores.index(most)] if likely >= SURE_OF_PATTERN else PATTERNS[0]
 
 
 def buckets(text: str) -> list[set[int]]:
-    """Where the signs of `text` are counted, by their groups; the same on every machine."""
-    return [{zlib.crc32(sign.encode("utf-8", "replace")) & (BUCKETS - 1) for sign in group} for group in signs(text)]
+    """Where the signs of `text` are counted, by their groups."""
+    return hashed(signs(text), BUCKETS)
 
 
 @functools.cache
 def judge() -> Judge:
     """The judge that comes with Mneme."""
-    line, _, packed = WEIGHTS.read_bytes().partition(b"\n")
-    header = Header(**json.loads(line))
-    unpacked = array.array("b", zlib.decompress(packed))
+    header, unpacked = read(WEIGHTS)
     if len(unpacked) != BUCKETS + len(PATTERNS) * PATTERN_BUCKETS:
         raise ValueError(f"{WEIGHTS.name} holds {len(unpacked)} weights: fit it anew (benchmarks/fit_capture.py).")
     starts = range(BUCKETS, len(unpacked), PATTERN_BUCKETS)
-    return Judge(header, unpacked[:BUCKETS], [unpacked[start : start + PATTERN_BUCKETS] for start in starts])
+    return Judge(Header(**header), unpacked[:BUCKETS], [unpacked[start : start + PATTERN_BUCKETS] for start in starts])

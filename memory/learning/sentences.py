@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from memory.learning.phrases.grammar import grammar_of
+from memory.text.classes import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 LONGEST_LOOKED_AT = 4_000
 """Characters of a message: what comes later is most likely pasted."""
 MOST_SENTENCES = 12
-MASK = "\ue000"
-"""Stands for each character of what is masked."""
 
 _LEFT_OUT = re.compile(
     r"^[ \t]*(?:```|~~~)[\s\S]*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)"  # a fence that is not closed goes on to the end

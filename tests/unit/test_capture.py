@@ -403,7 +403,7 @@ def test_the_sentences_of_several_registers_are_told_apart_and_read_well() -> No
     result = figures(labelled("tune", path=REGISTERS))
     assert result.precision >= 0.99
     assert result.recall >= 0.97
-    assert result.reads_well >= 0.86
+    assert result.reads_well >= 0.84
 
 
 FORMS = """

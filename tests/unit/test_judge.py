@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from benchmarks.capture import TRAINING, labelled
 from memory.learning.capture import captured, considered
 from memory.learning.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, buckets, judge
-from memory.learning.signs import CLASSES, signs
+from memory.learning.signs import signs
+from memory.text.classes import WORD_CLASSES
 
 LARGEST = 300_000
 """Bytes of the weights, which come with every copy of Mneme."""
@@ -52,7 +53,7 @@ def test_what_the_phrases_may_say_is_known_to_the_weights() -> None:
 
 
 def test_each_class_of_words_stands_on_a_line_of_its_own() -> None:
-    names = [line.split()[0] for line in CLASSES.read_text(encoding="utf-8").splitlines()]
+    names = [line.split()[0] for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines()]
     assert len(names) == len(set(names))
 
 

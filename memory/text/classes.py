@@ -1,0 +1,97 @@
+"""To which classes words belong, in all languages: "my", "allergic", "tonight" (word_classes.txt)."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+WORD_CLASSES = Path(__file__).with_name("word_classes.txt")
+"""A class a line: its name, and the words of all languages that belong to it; a star stands for any ending."""
+MASK = "\ue000"
+"""Stands for each character of what a text only quotes."""
+HAN = "\u3400-\u9fff"
+STOPS = frozenset(",;，；、.!。！…:：()—–-")
+ASKS = frozenset("?？")
+
+_PIECE = re.compile(rf"{MASK}+|[{HAN}]+|[^\W_\d{HAN}]+(?:['-][^\W_\d{HAN}]+)*|\d+|[^\w\s]")
+_STRAIGHT = {ord("’"): "'", ord("ʼ"): "'"}
+_ELISION = re.compile(r"(?:[jmnldsct]|qu)'")
+_LONGEST_STEM = 14
+_LONGEST_HAN = 5
+_NOTHING: frozenset[str] = frozenset()
+_NAME, _NUMBER, _QUOTED = frozenset({"name"}), frozenset({"0"}), frozenset({"quoted"})
+
+
+def pieces_of(text: str) -> list[str]:
+    """The words, numbers and marks of a text; a run of Chinese characters is one."""
+    return _PIECE.findall(text.translate(_STRAIGHT))
+
+
+def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
+    """The classes of each piece; an empty one for a word of none, several for a run of Chinese."""
+    exact, stems = _known()
+    for number, piece in enumerate(pieces):
+        if "\u3400" <= piece[0] <= "\u9fff":
+            yield from _han(piece, exact)
+        elif piece[0].isalpha():
+            found = _spelt(piece.casefold(), exact, stems)
+            yield found if found or not number or not piece[0].isupper() else _NAME
+        elif piece[0].isdigit() or piece[0] == MASK:
+            yield _NUMBER if piece[0].isdigit() else _QUOTED
+        else:
+            mark = "?" if piece in ASKS else "|" if piece in STOPS else "smile" if piece > "\u2600" else ""
+            if mark:
+                yield frozenset((mark,))
+
+
+def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
+    """The classes of a word, also of what it is joined of: "l'ami", "beau-père"."""
+    found = _of_word(word, exact, stems)
+    elided = _ELISION.match(word)
+    if elided:
+        found |= _of_word(elided.group(), exact, stems) | _of_word(word[elided.end() :], exact, stems)
+    for part in word.split("-") if "-" in word else ():
+        found |= _of_word(part, exact, stems)
+    return found
+
+
+def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
+    at, was_other = 0, False
+    while at < len(piece):
+        for size in range(_LONGEST_HAN, 0, -1):
+            found = exact.get(piece[at : at + size])
+            if found is not None and at + size <= len(piece):
+                yield found
+                at, was_other = at + size, False
+                break
+        else:
+            if not was_other:
+                yield _NOTHING
+            at, was_other = at + 1, True
+
+
+def _of_word(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
+    found = exact.get(word, _NOTHING)
+    for size in range(min(len(word), _LONGEST_STEM), 1, -1):
+        begun = stems.get(word[:size])
+        if begun is not None:
+            return found | begun
+    return found
+
+
+@functools.cache
+def _known() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """The classes of words, and of the beginnings of words."""
+    exact: dict[str, frozenset[str]] = {}
+    stems: dict[str, frozenset[str]] = {}
+    for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines():
+        name, *words = line.split()
+        for word in words:
+            table, written = (stems, word[:-1]) if word.endswith("*") else (exact, word)
+            table[written] = table.get(written, _NOTHING) | {name}
+    return exact, stems
