@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, TRAINING, labelled
-from benchmarks.fitting import fitted, least, packed, table
+from benchmarks.fitting import fitted, least, packed, rarity, table
 from memory.learning.capture import considered
 from memory.learning.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, Header, buckets
 from memory.learning.phrases.grammar import Pattern
@@ -90,10 +90,11 @@ def judge_of(messages: Sequence[Message]) -> Fitted:
     known = table(rows, BUCKETS, len(names))
     states = np.array([float(message.label.pattern is not None) for message, _ in parts])
     alone = np.array([len(message.sentences) == 1 for message, _ in parts])
+    scale = rarity(known, BUCKETS)
     # first of sentences by themselves; by that is then told which sentence of a longer message states something
-    weights = fitted(known, states, np.where(alone | (states == 0), 1.0, 0.0), BUCKETS)
+    weights = fitted(known, states, np.where(alone | (states == 0), 1.0, 0.0), scale)
     states = np.where(alone, states, states * (known.times(weights) > 0))
-    weights = fitted(known, states, np.ones(len(states)), BUCKETS)
+    weights = fitted(known, states, np.ones(len(states)), scale)
     told = dict(zip(names, weights[BUCKETS:-1].tolist(), strict=True))
     return Fitted(weights[:BUCKETS], told, float(weights[-1]))
 
@@ -108,12 +109,9 @@ def patterns_of(messages: Sequence[Message]) -> Floats:
             rows.append((message.sentences[0][0], []))
             labels.append(_OF_PATTERN.get(pattern, pattern))
     known = table(rows, PATTERN_BUCKETS)
-    even = np.ones(len(rows))
+    even, scale = np.ones(len(rows)), rarity(known, PATTERN_BUCKETS)
     return np.array(
-        [
-            fitted(known, np.array([one == pattern for one in labels], float), even, PATTERN_BUCKETS)
-            for pattern in PATTERNS
-        ]
+        [fitted(known, np.array([one == pattern for one in labels], float), even, scale) for pattern in PATTERNS]
     )
 
 

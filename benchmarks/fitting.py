@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RIDGE = 1.0
-"""What large weights cost."""
 STEPS = 150
 RATE = 0.05
 
@@ -64,16 +63,18 @@ def rarity(known: Table, width: int) -> Floats:
     return counts
 
 
-def fitted(known: Table, wanted: Floats, weight: Floats, width: int) -> Floats:
-    """The weights that fit: gradient descent with Adam's steps. The last one is the bias."""
-    scale = rarity(known, width)
+def fitted(known: Table, wanted: Floats, weight: Floats, scale: Floats, ridge: float = RIDGE) -> Floats:
+    """The weights that fit: gradient descent with Adam's steps. The last one is the bias.
+
+    weight: what each row counts; scale: how much each column does; ridge: what large weights cost.
+    """
     known = Table(known.columns, known.values * scale[known.columns], known.starts, known.width)
     weights, mean, square = (np.zeros(known.width) for _ in range(3))
-    ridge = np.full(known.width, RIDGE)
-    ridge[-1] = 0.0
+    cost = np.full(known.width, ridge)
+    cost[-1] = 0.0
     for step in range(1, STEPS + 1):
         likely = 1 / (1 + np.exp(-known.times(weights)))
-        slope = ridge * weights + known.slope(weight * (likely - wanted))
+        slope = cost * weights + known.slope(weight * (likely - wanted))
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope**2
         weights -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-9)

@@ -2,8 +2,8 @@
 
 The conversations (tests/sets/grounding) were written for this in eleven languages, each with facts as a capable model
 gives them and with inventions as a careless one does, all with the message and the words that they cite; "pairs" are
-of one message, with what is easily got the wrong way round. By these and "tune" the checks were tuned; "holdout" is
-the newest, measured before anybody had looked at it. A fact is confirmed, unconfirmed (kept, and in no prompt), or
+of one message or two, with what is easily got the wrong way round. By these and "tune" the checks were tuned and their
+judge is fitted (benchmarks/fit_evidence.py); "holdout" is the newest, measured before anybody had looked at it. A fact is confirmed, unconfirmed (kept, and in no prompt), or
 refused.
 
     python -m benchmarks.grounding [tune|pairs|holdout] [--mistakes]
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent.parent / "tests" / "sets" / "grounding"
 SETS = ("tune", "pairs", "holdout")
 STATES = ("confirmed", "unconfirmed", "refused")
-
+TRUE, UNCITED, INVENTED = "true", "true, uncited", "invented"
+"""What facts are counted under."""
 
 SECONDS = 120.0
 """For one request; what counts is the verdict, not the time."""
@@ -50,24 +51,25 @@ SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One fact or invention of a conversation. group: what it is counted under."""
+    """One fact or invention of a conversation. group: what it is counted under; writer: who wrote it, by number."""
 
     group: str
     kind: str
     language: str
     fact: Fact
     hearing: Hearing
+    writer: int
 
 
 def cases(half: str) -> Iterator[list[Case]]:
     """The cases of one half by conversation, each as it is cited, and each true fact without its evidence too."""
     for conversation in json.loads((FOLDER / f"{half}.json").read_text(encoding="utf-8")):
-        hearing, language = _hearing(conversation), conversation["language"]
+        hearing, language, writer = _hearing(conversation), conversation["language"], conversation["writer"]
         true, invented = conversation.get("facts") or (), conversation.get("inventions") or ()
         yield [
-            *(Case("true", item["type"], language, _fact(item, cited=True), hearing) for item in true),
-            *(Case("true, uncited", item["type"], language, _fact(item, cited=False), hearing) for item in true),
-            *(Case("invented", item["type"], language, _fact(item, cited=True), hearing) for item in invented),
+            Case(group, item["type"], language, _fact(item, cited=group != UNCITED), hearing, writer)
+            for group, items in ((TRUE, true), (UNCITED, true), (INVENTED, invented))
+            for item in items
         ]
 
 
@@ -86,8 +88,8 @@ async def looked_at_again(client: AsyncOpenAI, model: str, listed: Sequence[Case
         )
         return Completion(answer.choices[0].message.content or "")
 
-    true = [at for at, case in enumerate(listed) if case.group == "true"]
-    invented = [at for at, case in enumerate(listed) if case.group == "invented"]
+    true = [at for at, case in enumerate(listed) if case.group == TRUE]
+    invented = [at for at, case in enumerate(listed) if case.group == INVENTED]
     requests = max(1, len(invented))
     for nth in range(requests):
         together = sorted([*true[nth::requests], *invented[nth : nth + 1]], key=lambda at: listed[at].fact.text)
@@ -117,7 +119,7 @@ def main() -> None:
             state = state_of(weighed)
             for row in (f"{case.language}", f"{case.kind}", "all"):
                 counts[case.group, row][state] += 1
-            if "--mistakes" in sys.argv and (case.group, state == "confirmed") in (("true", False), ("invented", True)):
+            if "--mistakes" in sys.argv and (case.group, state == "confirmed") in ((TRUE, False), (INVENTED, True)):
                 quote = case.fact.citation and case.fact.citation.quote
                 print(f"{case.group}, {state}: {case.fact.text} | {quote} | {weighed.doubt or ''}")
         print(f"\n{half:32}{'number':>8}" + "".join(f"{state:>13}" for state in STATES))

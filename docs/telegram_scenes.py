@@ -76,13 +76,14 @@ def command(text: str, changes: int = 1) -> Writes:
 LEARNED = {
     "en": (
         '{"history_entry": "They spoke of bees.", "memory_update": null, "facts": ['
-        '{"subject": "bees", "fact": "Ann keeps bees.", "kind": "fact", "message": 3, "quote": "I keep bees"},'
-        '{"subject": "chess", "fact": "Ann plays chess.", "kind": "fact"}]}'
+        '{"subject": "bees", "fact": "The user keeps bees.", "kind": "fact", "message": 3, "quote": "I keep bees"},'
+        '{"subject": "chess", "fact": "The user plays chess.", "kind": "fact"}]}'
     ),
     "de": (
         '{"history_entry": "Es ging um Bienen.", "memory_update": null, "facts": ['
-        '{"subject": "Bienen", "fact": "Ann hält Bienen.", "kind": "fact", "message": 3, "quote": "Ich halte Bienen"},'
-        '{"subject": "Schach", "fact": "Ann spielt Schach.", "kind": "fact"}]}'
+        '{"subject": "Bienen", "fact": "Der Nutzer hält Bienen.", "kind": "fact", "message": 3,'
+        ' "quote": "Ich halte Bienen"},'
+        '{"subject": "Schach", "fact": "Der Nutzer spielt Schach.", "kind": "fact"}]}'
     ),
 }
 """What the model makes of the conversation when it ends: one fact with the words that it comes from, one without."""

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-BEFORE = 2
-"""Messages before the cited one that are shown, for who "she" is and what was asked."""
+BEFORE = 10
+"""Messages before the cited one that are shown, for who "she" is, what was asked and what is spoken of."""
 WHOLE = 600
 """Characters of a message that are shown whole."""
-LIFTED = (Doubt.MORE, Doubt.PERSON, Doubt.TURNED, Doubt.NAME)
+LIFTED = (Doubt.MORE, Doubt.UNLIKE, Doubt.PERSON, Doubt.TURNED, Doubt.NAME)
 """Doubts that rest on which words were used, where a model that reads them knows better. A number, a day, or words that
 nobody said no model talks away."""
 LEAST_SECONDS = 2.0

@@ -40,6 +40,8 @@ _OF_EACH_OTHER = (
 """What two people are to each other: who speaks of "my son" is a parent."""
 _HAN_KIN = re.compile("我(?:的)?(?:妈|爸|媽|哥|姐|弟|妹|老婆|老公|儿子|女儿|朋友|同事|室友|家)|我们家")
 _WE_IN_SPANISH = re.compile(r"\w{2,}[aei]mos")
+FEMALE = frozenset(("mother", "sister", "wife", "daughter"))
+MALE = frozenset(("father", "brother", "husband", "son"))
 SUBJECT = 4
 """Words at the beginning of a clause among which its subject is."""
 NEAR = 24
@@ -135,6 +137,8 @@ def _are_related(told: Set[str], spoken: Set[str]) -> bool:
 
 def names_another(text: str, evidence: Evidence) -> bool:
     """In a group: whether a fact begins with a speaker who neither said the words nor stands in them."""
+    if not evidence.is_users:
+        return False
     head = " ".join(text.split()[:3])
     if people_in(head) or (evidence.speaker is not None and sounds_in(evidence.speaker, head)):
         return False
@@ -146,8 +150,6 @@ def given_to_another(text: str, clause: str, evidence: Evidence, said_in: Langua
     """Whether the fact gives one person's thing to another: by who is spoken of, by a pronoun alone, by a relative."""
     if not evidence.is_users:
         return False  # the assistant says "you" where the fact says "the user"
-    if names_another(text, evidence):
-        return True
     spoken = spoken_of(clause, said_in)
     known = _known_names(evidence)
     told = people_in(text)

@@ -16,6 +16,7 @@ class Evidence:
     quote: the cited words. message: the whole message they stand in. before: what was said before it, nearest first;
     known: what is remembered already. speaker: who said or affirmed it, in a group. at: when, on their clock. is_users:
     whether it is the user's own message, and no sentence of the assistant that they affirmed. others: who else speaks.
+    foreign: what others wrote that stands among it; nothing comes from there.
     """
 
     quote: str
@@ -26,6 +27,7 @@ class Evidence:
     speaker: str | None = None
     is_users: bool = True
     others: frozenset[str] = frozenset()
+    foreign: str = ""
 
     @property
     def said(self) -> str:

@@ -20,7 +20,7 @@ _AN_HOUR = re.compile(r"hour|stunde|час|годин|\bhora|heure|小时|小時
 _QUARTERS = re.compile(r"quarter|viertel|четверть|чверть|cuarto|\bquart|刻", re.IGNORECASE)
 
 
-def missing_numbers(text: str, evidence: Evidence) -> float:
+def missing_numbers(text: str, evidence: Evidence) -> int:
     """How many numbers of a fact were not said, in whatever form, and can't be worked out."""
     near = evidence.said
     said = readings(near) | times_of_day(near)
@@ -34,7 +34,7 @@ def missing_numbers(text: str, evidence: Evidence) -> float:
         if len(longest) > 3 and longest in digits:
             continue
         missing += not (may_be_worked_out and any(_is_near_date(number, evidence.at, said) for number in one))
-    return float(missing)
+    return missing
 
 
 def is_small_word(one: set[str], text: str) -> bool:

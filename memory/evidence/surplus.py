@@ -28,6 +28,15 @@ def strange_names(text: str, evidence: Evidence, language: Language) -> int:
     return sum(not sounds_in(name, *allowed) for name in names)
 
 
+def borrowed(text: str, evidence: Evidence) -> float:
+    """How many words of a fact nobody said, and a foreign text has; those of Chinese in thirds."""
+    if not evidence.foreign:
+        return 0
+    said, foreign = roots(f"{evidence.said}\n{evidence.speaker or ''}"), roots(evidence.foreign)
+    own = (root for root in roots(text) if not USER.fullmatch(root))
+    return sum(in_common([root], foreign) > in_common([root], said) for root in own) / _characters_a_word(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Surplus:
     """Words of a fact beyond its quote; those of Chinese in thirds.
@@ -56,11 +65,15 @@ def surplus(text: str, evidence: Evidence) -> Surplus:
     quoted = roots(evidence.quote)
     left = len(quoted) - in_common(quoted, wanted)
     shared = in_common(wanted, quoted)
-    # a word of Chinese has two characters as a rule, and a fact says it in other ones
-    scale = 3 if language_of(text) is Language.HAN else 1
+    scale = _characters_a_word(text)
     return Surplus(len(own) / scale, left, max(0, len(own) - left) / scale, shared)
 
 
 def _is_explained(root: str, said: list[str]) -> bool:
     """Whether a word was said, or says by itself no more than others: "takes" and "his mother" do not."""
     return is_light(root) or bool(people_in(root)) or in_common([root], said) > 0
+
+
+def _characters_a_word(text: str) -> int:
+    """What counts as a word of Chinese: it has two characters as a rule, and a fact says it in other ones."""
+    return 3 if language_of(text) is Language.HAN else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -63,22 +63,34 @@ class Hearing:
 
     def weigh(self, fact: Fact) -> Weighed:
         """The verdict on one fact."""
+        weighed, evidence = self._held_against(fact)
+        if evidence is None:
+            return weighed
+        agreed = agreement(fact, evidence)
+        return replace(weighed, doubt=agreed.doubt, is_plain=weighed.quote is not None and agreed.is_plain)
+
+    def evidence_of(self, fact: Fact) -> Evidence | None:
+        """What a fact is held against; None where nobody but a foreign text says anything like it, or nobody at all."""
+        return self._held_against(fact)[1]
+
+    def _held_against(self, fact: Fact) -> tuple[Weighed, Evidence | None]:
+        """Where a fact was said and its evidence; without evidence the verdict."""
         if fact.citation is None or not fact.citation.quote.strip():
-            return self._uncited(fact)
+            return self._said_somewhere(fact)
         quote = fact.citation.quote
         source = source_of(fact.citation, self.messages)
         if source.at is None:
-            return Weighed(fact, doubt=Doubt.NO_SOURCE)
+            return Weighed(fact, doubt=Doubt.NO_SOURCE), None
         message = self.messages[source.at]
         if source.standing is Standing.FOREIGN:
-            return Weighed(fact, refusal=Refusal.FOREIGN, message=message)
+            return Weighed(fact, refusal=Refusal.FOREIGN, message=message), None
         if source.standing is Standing.NOT_AFFIRMED:
-            return Weighed(fact, doubt=Doubt.NOT_AFFIRMED, message=message, quote=quote)
-        agreed = agreement(fact, self._evidence(source.at, quote))
-        return Weighed(fact, agreed.doubt, message=message, quote=quote, is_plain=agreed.is_plain, number=source.at + 1)
+            return Weighed(fact, doubt=Doubt.NOT_AFFIRMED, message=message, quote=quote), None
+        weighed = Weighed(fact, message=message, quote=quote, number=source.at + 1)
+        return weighed, self._evidence(source.at, quote)
 
-    def _uncited(self, fact: Fact) -> Weighed:
-        """A fact without evidence is held against the user's own statements, one by one."""
+    def _said_somewhere(self, fact: Fact) -> tuple[Weighed, Evidence | None]:
+        """A fact that cites nothing is held against the user's own statements, one by one."""
         shares = [_share(value_of(fact.text), message.content) for message in self.messages]
         stated = [at for at in range(len(self.messages)) if self._states(at)]
         best = max(stated, key=lambda at: shares[at], default=None)
@@ -88,9 +100,10 @@ class Hearing:
                 for share, message in zip(shares, self.messages, strict=True)
                 if message.role is Role.USER
             )
-            return Weighed(fact, refusal=Refusal.FOREIGN) if quoted else Weighed(fact, doubt=Doubt.NO_SOURCE)
+            doubt, refusal = (None, Refusal.FOREIGN) if quoted else (Doubt.NO_SOURCE, None)
+            return Weighed(fact, doubt=doubt, refusal=refusal), None
         message = self.messages[best]
-        return Weighed(fact, agreement(fact, self._evidence(best, message.content)).doubt, message=message)
+        return Weighed(fact, message=message), self._evidence(best, message.content)
 
     def _states(self, at: int) -> bool:
         """Whether a message is the user's own statement, or the assistant's that they said yes to."""
@@ -117,6 +130,7 @@ class Hearing:
             speaker,
             message.role is Role.USER,
             frozenset(m.speaker for m in self.messages if m.speaker and m.speaker != speaker),
+            "\n".join(m.content for m in (*self.before, *self.messages) if _is_foreign(m)),
         )
 
 

@@ -91,6 +91,18 @@ PRONOUNS = {
     ),
 }
 
+THIRD_PERSON = {
+    "f": frozenset(
+        "she her hers shes sie ihr ihre ihren ihrem ella elle она ее ей нее ней вона її їй неї нею 她".split()
+    ),
+    "m": frozenset(
+        "he his him hes er sein seine ihm ihn seinem seinen él il lui он его ему него ним нем він його йому нього "
+        "他".split()
+    ),
+    "p": frozenset("they their them theyre ellos ellas ils elles leur leurs они их им вони їх їм les".split()),
+}
+"""Pronouns of a woman, of a man, of several, in all languages."""
+
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _SIGNS = {
     Language.ENGLISH: (

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _BEFORE_SON = "|".join(
     f"(?<={word}[ -])"
@@ -52,6 +56,11 @@ _PATTERN = re.compile("|".join(_pattern(person, words) for person, words in _PEO
 def people_in(text: str) -> set[str]:
     """Which relatives, friends and others a text names by what they are; of one who is named twice, once."""
     return {found.lastgroup for found in _PATTERN.finditer(text) if found.lastgroup}
+
+
+def people_at(text: str) -> Iterator[tuple[int, str]]:
+    """The same with the places where they stand."""
+    return ((found.start(), found.lastgroup) for found in _PATTERN.finditer(text) if found.lastgroup)
 
 
 _NAME = re.compile(r"[^\W\d_][\w'’-]*")

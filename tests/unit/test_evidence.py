@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -12,11 +13,13 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from benchmarks.grounding import by_code, cases, state_of
+from benchmarks.grounding import TRUE, UNCITED, by_code, cases, state_of
+from memory.consolidation.second_look import LIFTED
 from memory.evidence.agreement import Doubt
 from memory.evidence.assent import affirms
 from memory.evidence.citation import is_quoted_from
 from memory.evidence.fact import Citation, Fact
+from memory.evidence.judge import BUCKETS, WEIGHTS, judge
 from memory.evidence.weighing import Hearing, Refusal, Weighed
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Kind
@@ -24,6 +27,8 @@ from memory.text.days import fits
 from memory.text.numbers import readings, times_of_day
 
 AT = datetime(2026, 3, 3, 10, 0, tzinfo=UTC)  # a Tuesday
+LARGEST = 200_000
+"""Bytes of the weights, which come with every copy of Mneme."""
 SETS = Path(__file__).parents[1] / "sets" / "grounding"
 
 
@@ -375,15 +380,63 @@ def test_every_true_fact_of_the_set_quotes_what_was_said(path: Path) -> None:
             assert is_quoted_from(fact["quote"], conversation["messages"][fact["message"] - 1]["text"]), fact
 
 
-@pytest.mark.parametrize(("name", "least", "most"), [("tune", 0.955, 0.67), ("pairs", 0.95, 0.715)])
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("tune", 0.965, {"new": 0.52, "reversed": 0.8, "swapped person": 0.57}), ("pairs", 0.935, {"new": 0.53})],
+)
 def test_the_checks_confirm_as_many_true_facts_as_they_did_and_no_more_invented_ones(
-    name: str, least: float, most: float
+    name: str, least: float, most: dict[str, float]
 ) -> None:
     states: dict[str, list[str]] = {}
-    for listed in cases(name):
-        for case, weighed in zip(listed, by_code(listed), strict=True):
-            states.setdefault(case.group, []).append(state_of(weighed))
-    true, invented = states["true"], states["invented"]
-    assert true.count("confirmed") >= least * len(true)
-    assert invented.count("confirmed") <= most * len(invented)
-    assert "refused" not in true
+    for listed in itertools.islice(cases(name), 0, None, 3):
+        cited = [case for case in listed if case.group != UNCITED]
+        for case, weighed in zip(cited, by_code(cited), strict=True):
+            states.setdefault(TRUE if case.group == TRUE else case.kind, []).append(state_of(weighed))
+    confirmed = {kind: found.count("confirmed") / len(found) for kind, found in states.items()}
+    assert confirmed[TRUE] >= least
+    assert {kind: share for kind, share in confirmed.items() if share > most.get(kind, 0.72)}.keys() <= {TRUE}
+    assert "refused" not in states[TRUE]
+
+
+# the judge
+
+
+def test_the_file_of_weights_is_whole_and_says_where_it_comes_from() -> None:
+    known = judge()
+    assert WEIGHTS.stat().st_size < LARGEST
+    assert "benchmarks.fit_evidence" in known.header.origin
+    assert len(known.weights) == BUCKETS
+
+
+@pytest.mark.parametrize(
+    ("fact", "quote"),
+    [
+        ("The user takes sleeping tablets after night shifts.", "just in the door from the bakery, wrecked"),
+        ("Die Nutzerin hat vorher als Verkäuferin gearbeitet.", "so prüfung bestanden"),
+        ("Пользователь ждёт ребёнка.", "аж выдохнула"),
+    ],
+)
+def test_what_has_little_to_do_with_its_quote_is_doubted(fact: str, quote: str) -> None:
+    assert weigh(fact, quote, said(quote)).doubt in (Doubt.MORE, Doubt.UNLIKE)
+
+
+@pytest.mark.parametrize(
+    ("fact", "number"),
+    [("The user lives in Kyiv.", 13), ("用户住在上海。", 217), ("Bob lives in Oslo with Ann.", 4711)],
+)
+def test_a_number_that_nobody_said_is_a_doubt_whatever_else_is_said(fact: str, number: int) -> None:
+    quote = fact.replace("The user lives", "I live").rstrip(".。")
+    assert weigh(fact, quote, said(quote)).doubt is None
+    assert weigh(f"{fact} {number}", quote, said(quote)).doubt is Doubt.NUMBER
+
+
+ATTACKS = sorted({one["text"] for one in json.loads((SETS.parent / "attacks.json").read_text(encoding="utf-8"))})
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_only_a_foreign_text_says_is_not_confirmed_by_what_the_user_typed_beside_it(attack: str) -> None:
+    words = " ".join(attack.split()[:2])[:16]
+    forwarded, asked = said(attack, Provenance.FORWARDED), said(f"Look up {words}")
+    for quote in (None, f"Look up {words}", words):
+        weighed = weigh(attack, quote, forwarded, asked, number=2)
+        assert weighed.refusal is Refusal.FOREIGN or weighed.doubt not in (None, *LIFTED)
