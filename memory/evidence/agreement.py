@@ -42,7 +42,7 @@ class Doubt(StrEnum):
 class Agreement:
     """What code can tell. doubt: the plainest difference, None where there is none.
 
-    is_plain: whether fact and quote share words and no other is new, so that nobody need be asked.
+    is_plain: whether all words of the fact are the quote's, so that nobody need be asked.
     """
 
     doubt: Doubt | None
@@ -52,14 +52,13 @@ class Agreement:
 def agreement(fact: Fact, evidence: Evidence) -> Agreement:
     """How a fact agrees with its evidence."""
     compared = compare(fact, evidence)
-    beyond = compared.surplus
     doubt = certain_doubt(compared)
     if doubt is None:
         found = _found(compared)
         # what cites nothing is held against the user's words alone: the judge knows only what is cited
         follows = found is None if fact.citation is None else judge().follows(compared)
         doubt = None if follows else found or Doubt.UNLIKE
-    return Agreement(doubt, is_plain=beyond.shared > 0 and beyond.more == 0 and not compared.turned.is_possible)
+    return Agreement(doubt, is_plain=compared.is_in_words_of_quote)
 
 
 def certain_doubt(compared: Comparison) -> Doubt | None:

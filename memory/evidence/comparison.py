@@ -60,6 +60,11 @@ class Comparison:
         return self.turned.shared + self.is_opposite >= KEEPS * max(1, self.turned.words)
 
     @property
+    def is_in_words_of_quote(self) -> bool:
+        """Whether all words and numbers of the fact stand in its quote, and none is denied on one side alone."""
+        return 0 < self.turned.words == self.turned.shared and not self.turned.is_possible
+
+    @property
     def is_turned(self) -> bool:
         """Whether it denies what the quote says, or says its opposite or the other way round, but not both at once.
 

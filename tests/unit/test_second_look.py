@@ -108,3 +108,18 @@ async def test_only_a_plain_yes_lifts_a_doubt_that_rests_on_words(answer: str, d
 async def test_no_yes_lifts_a_doubt_that_a_number_raises() -> None:
     asked, doubt = await looked('{"1": "follows"}', said("rent is 900"), text="The rent is 950.", quote="rent is 900")
     assert (asked, doubt) == ([], Doubt.NUMBER)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "is_quoted"),
+    [
+        ("The user's sister lives in Lviv.", "my sister lives in Lviv", True),
+        ("The user's sister lives in Lviv with her new partner.", "my sister lives in Lviv", False),
+        ("Tom drives together with his wife.", "then I'll drive, says Tom", False),
+    ],
+)
+async def test_what_is_unclear_is_doubted_but_where_each_word_of_it_was_quoted(
+    text: str, quote: str, *, is_quoted: bool
+) -> None:
+    _, doubt = await looked('{"1": "unclear"}', said(quote), text=text, quote=quote)
+    assert (doubt is None) is is_quoted
