@@ -13,14 +13,22 @@ _LARGE = re.compile(
     "(?<![^\\W\u3040-\u9fff])[A-Z\u00c0-\u00de\u0100-\u017f\u0400-\u042f\u0490][A-Za-z0-9\u00c0-\u024f\u0400-\u052f'’-]*"
 )
 _BEGINS = re.compile(r"(?:^|[.!?:\n]\s*|[\"“„«]\s*)$")
-_NO_NAME = re.compile(
-    r"(?:i|i['’]\w+|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?s?$|"
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|"
-    r"english|german|russian|ukrainian|french|spanish|chinese|italian|polish|japanese|portuguese|"
-    r"\w+(?:ese|ish)(?:-\w+)?|aunt(?:ie)?|uncle|grandma|grandpa|granny|new|year|day|eve|university|college|school|lake|street|road|river|mount|island|hospital|airport|station|park|[xX]-ray|"
-    r"american|british|european|asian|christmas|easter|ok|tv|pc|it|the|user|mr|mrs|dr)(?:s|['’]s)?$",
-    re.IGNORECASE,
+_DAYS = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december christmas easter"
 )
+_LANGUAGES = (
+    "american arabic asian balinese british burmese cantonese chinese congolese danish dutch english european finnish "
+    "flemish french german greek irish italian japanese jewish kurdish lebanese maltese nepalese polish portuguese "
+    "russian scottish senegalese spanish sudanese swedish taiwanese turkish ukrainian vietnamese"
+)
+_TITLES = "aunt auntie uncle grandma grandpa granny mr mrs dr"
+_PLACES = "university college school lake street road river mount island hospital airport station park"
+_OTHERS = "i it the user new year day ok tv pc x-ray"
+_NO_NAMES = frozenset(" ".join((_DAYS, _LANGUAGES, _TITLES, _PLACES, _OTHERS)).split())
+"""What English writes large and is nobody's name, or only a part of one."""
+_NO_NAME = re.compile(r"i['’]\w+$", re.IGNORECASE)
+_EVE = re.compile(r"\b(?:christmas|new year['’]?s?) eve\b", re.IGNORECASE)
 _ALIKE = 0.62
 """How like the sounds of two names must be for one name in two spellings."""
 
@@ -28,13 +36,24 @@ _ALIKE = 0.62
 def names_in(text: str, *, sentence: bool = False) -> list[str]:
     """The words of `text` that are written like names; with `sentence`, also what merely begins a sentence."""
     found = []
+    text = _EVE.sub(lambda eve: eve.group().lower(), text)
     for match in _LARGE.finditer(text):
         word = match.group()
-        if not word[0].isupper() or len(word) < 2 or _NO_NAME.match(word) or word.casefold() in STOP_WORDS:
+        if not word[0].isupper() or len(word) < 2 or _is_no_name(word.casefold()):
             continue
         if sentence or not _BEGINS.search(text[: match.start()]):
             found.append(re.sub(r"['’]s?$", "", word))
     return found
+
+
+def _is_no_name(word: str) -> bool:
+    return word in STOP_WORDS or _NO_NAME.match(word) is not None or not _NO_NAMES.isdisjoint(_stems(word))
+
+
+def _stems(word: str) -> set[str]:
+    """A word without a genitive or plural ending, and the first of those that a hyphen joins."""
+    bare = re.sub(r"['’]s?$", "", word)
+    return {bare, bare.removesuffix("s"), bare.partition("-")[0]}
 
 
 def sounds_in(name: str, *texts: str) -> bool:
