@@ -28,6 +28,8 @@ HEAD = 4
 """Words at the beginning of a fact among which it names whom it is about."""
 NEARLY = 4
 """Messages before the cited one in which whom it is about is looked for."""
+WITHIN = 8
+"""Messages before the cited one from which the names of people are taken."""
 MOST = 7
 """The largest number that is told from larger ones."""
 PARTS = 5
@@ -176,7 +178,7 @@ def _where(name: str, evidence: Evidence) -> str:
 
 def _all_persons(evidence: Evidence) -> set[str]:
     """All that may be somebody's name."""
-    texts = (evidence.message, *evidence.before, *evidence.known)
+    texts = (evidence.message, *evidence.before[:WITHIN], *evidence.known)
     speaker = {evidence.speaker} if evidence.speaker is not None else set[str]()
     return {name for text in texts for name in names_in(text)} | evidence.others | speaker
 

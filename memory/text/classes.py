@@ -14,11 +14,11 @@ WORD_CLASSES = Path(__file__).with_name("word_classes.txt")
 """A class a line: its name, and the words of all languages that belong to it; a star stands for any ending."""
 MASK = "\ue000"
 """Stands for each character of what a text only quotes."""
-HAN = "\u3400-\u9fff"
+_HAN = "\u3400-\u9fff"
 STOPS = frozenset(",;，；、.!。！…:：()—–-")
 ASKS = frozenset("?？")
 
-_PIECE = re.compile(rf"{MASK}+|[{HAN}]+|[^\W_\d{HAN}]+(?:['-][^\W_\d{HAN}]+)*|\d+|[^\w\s]")
+_PIECE = re.compile(rf"{MASK}+|[{_HAN}]+|[^\W_\d{_HAN}]+(?:['-][^\W_\d{_HAN}]+)*|\d+|[^\w\s]")
 _STRAIGHT = {ord("’"): "'", ord("ʼ"): "'"}
 _ELISION = re.compile(r"(?:[jmnldsct]|qu)'")
 _LONGEST_STEM = 14
