@@ -3,8 +3,8 @@
 The conversations (tests/sets/grounding) were written for this in eleven languages, each with facts as a capable model
 gives them and with inventions as a careless one does, all with the message and the words that they cite; "pairs" are
 of one message or two, with what is easily got the wrong way round. By these and "tune" the checks were tuned and their
-judge is fitted (benchmarks/fit_evidence.py); "holdout" is the newest, measured before anybody had looked at it. A fact is confirmed, unconfirmed (kept, and in no prompt), or
-refused.
+judge is fitted (benchmarks/fit_evidence.py); "holdout" is the newest, measured before anybody had looked at it. A fact
+is confirmed, unconfirmed (kept, and in no prompt), or refused.
 
     python -m benchmarks.grounding [tune|pairs|holdout] [--mistakes]
     OPENAI_BASE_URL=... LLM_MODEL=... python -m benchmarks.grounding [tune|pairs|holdout] --second-look
