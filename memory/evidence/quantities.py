@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from typing import TYPE_CHECKING
 
-from memory.text.days import fits, names, speaks_of_time
+from memory.text.days import fits, names, speaks_of_time, written_days
 from memory.text.numbers import mentions, readings, times_of_day
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
+    from datetime import date, datetime
 
     from memory.evidence.evidence import Evidence
     from memory.evidence.fact import Fact
@@ -27,7 +25,7 @@ def missing_numbers(text: str, evidence: Evidence) -> int:
     digits = re.sub(r"\D", "", near)
     may_be_worked_out = speaks_of_time(evidence.message) or speaks_of_time(text)
     missing = 0
-    for one in mentions(text):
+    for one in mentions(written_days(text)[1]):  # a day fits or does not as a whole
         if is_small_word(one, text) or one & said or _is_converted(one, said, near):
             continue
         longest = max(one, key=len)
@@ -86,13 +84,11 @@ def days_fit(fact: Fact, evidence: Evidence) -> bool:
     """Whether the days that a fact names may have been worked out from what was said."""
     near, all_said = f"{evidence.quote}\n{evidence.message}", "\n".join((evidence.message, *evidence.before))
     # the day of the wedding was said before what is said of it now
-    return all(fits(day, near, evidence.at) or names(day, all_said, evidence.at) for day in _days(fact))
+    return all(
+        any(fits(day, near, evidence.at) or names(day, all_said, evidence.at) for day in days) for days in _days(fact)
+    )
 
 
-def _days(fact: Fact) -> Iterator[date]:
-    for found in re.findall(r"\b(\d{4})-(\d{2})-(\d{2})\b", fact.text):
-        try:
-            yield date(*(int(part) for part in found))
-        except ValueError:
-            continue
-    yield from (day for day in (fact.since, fact.until) if day is not None)
+def _days(fact: Fact) -> list[set[date]]:
+    """The days of a fact, each as what it may mean."""
+    return [*written_days(fact.text)[0], *({day} for day in (fact.since, fact.until) if day is not None)]

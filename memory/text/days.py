@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -18,24 +19,28 @@ _WEEK = timedelta(days=22)
 
 _WEEKDAYS = (
     (
-        "monday|mon|понедельник\\w*|понеділ\\w*|montag\\w*|lunes|lundi|周一|星期一|礼拜一|月曜\\w*|poniedział\\w*|luned\\w*|"
+        "monday|mon|понедельник\\w*|понеділ\\w*|montag\\w*|lunes|lundi|[周週]一|星期一|[礼禮]拜一|月曜\\w*|poniedział\\w*|luned\\w*|"
         "segunda"
     ),
-    "tuesday|tue|tues|вторник\\w*|вівтор\\w*|dienstag\\w*|martes|mardi|周二|星期二|礼拜二|火曜\\w*|wtor\\w*|marted\\w*|terça",
+    "tuesday|tue|tues|вторник\\w*|вівтор\\w*|dienstag\\w*|martes|mardi|[周週]二|星期二|[礼禮]拜二|火曜\\w*|wtor\\w*|marted\\w*|terça",
     (
-        "wednesday|wed|weds|сред[ауые]\\w*|серед[ауи]\\w*|mittwoch\\w*|miércoles|miercoles|mercredi|周三|星期三|礼拜三|"
+        "wednesday|wed|weds|сред[ауые]\\w*|серед[ауи]\\w*|mittwoch\\w*|miércoles|miercoles|mercredi|[周週]三|星期三|[礼禮]拜三|"
         "水曜\\w*|środ\\w*|mercoled\\w*|quarta"
     ),
     (
-        "thursday|thu|thurs|четверг\\w*|четвер\\w*|donnerstag\\w*|jueves|jeudi|周四|星期四|礼拜四|木曜\\w*|czwart\\w*|"
+        "thursday|thu|thurs|четверг\\w*|четвер\\w*|donnerstag\\w*|jueves|jeudi|[周週]四|星期四|[礼禮]拜四|木曜\\w*|czwart\\w*|"
         "gioved\\w*|quinta"
     ),
-    "friday|fri|пятниц\\w*|п.?ятниц\\w*|freitag\\w*|viernes|vendredi|周五|星期五|礼拜五|金曜\\w*|piąt\\w*|venerd\\w*|sexta",
-    "saturday|sat|суббот\\w*|субот\\w*|samstag\\w*|sonnabend|sábado|sabado|samedi|周六|星期六|礼拜六|土曜\\w*|sobot\\w*|sabato",
-    "sunday|sun|воскресен\\w*|неділ\\w*|sonntag\\w*|domingo|dimanche|周日|周天|星期日|星期天|礼拜天|日曜\\w*|niedziel\\w*|domenica",
+    "friday|fri|пятниц\\w*|п.?ятниц\\w*|freitag\\w*|viernes|vendredi|[周週]五|星期五|[礼禮]拜五|金曜\\w*|piąt\\w*|venerd\\w*|sexta",
+    "saturday|sat|суббот\\w*|субот\\w*|samstag\\w*|sonnabend|sábado|sabado|samedi|[周週]六|星期六|[礼禮]拜六|土曜\\w*|sobot\\w*|sabato",
+    "sunday|sun|воскресен\\w*|неділ\\w*|sonntag\\w*|domingo|dimanche|[周週]日|[周週]天|星期日|星期天|[礼禮]拜[天日]|日曜\\w*|niedziel\\w*|domenica",
 )
+_UNSPACED = re.compile("[\u3400-\u9fff]")
+"""What words without gaps between them are written in."""
 _WEEKDAY = tuple(
-    re.compile(rf"(?<!\w)(?:{words})(?!\w)|(?:{'|'.join(w for w in words.split('|') if w >= '一')})", re.IGNORECASE)
+    re.compile(
+        rf"(?<!\w)(?:{words})(?!\w)|(?:{'|'.join(w for w in words.split('|') if _UNSPACED.search(w))})", re.IGNORECASE
+    )
     for words in _WEEKDAYS
 )
 _SHIFTS = {
@@ -47,7 +52,8 @@ _SHIFTS = {
 }
 _SHIFTED = {
     days: re.compile(
-        rf"(?<![\w-])(?:{words})(?!\w)|(?:{'|'.join(w for w in words.split('|') if w >= '一') or '$^'})", re.IGNORECASE
+        rf"(?<![\w-])(?:{words})(?!\w)|(?:{'|'.join(w for w in words.split('|') if _UNSPACED.search(w)) or '$^'})",
+        re.IGNORECASE,
     )
     for days, words in _SHIFTS.items()
 }
@@ -80,6 +86,31 @@ _MONTH = re.compile(
 def is_month(word: str) -> bool:
     """Whether a word in lower case is a month's name, or a sign that Chinese writes dates with."""
     return _MONTH.match(word) is not None
+
+
+_WRITTEN = (
+    re.compile(r"(?<!\d)(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?!\d)"),
+    re.compile(r"(?<![\d.])(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})(?!\d)"),
+    re.compile(r"(?<![\d/])(?P<day>\d{1,2})/(?P<month>\d{1,2})/(?P<year>\d{4})(?!\d)"),
+    re.compile(r"(?<![\d/])(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4})(?!\d)"),
+    re.compile(r"(?<!\d)(?P<year>\d{4})\s?年\s?(?P<month>\d{1,2})\s?月\s?(?P<day>\d{1,2})\s?[日号號]"),
+)
+
+
+def written_days(text: str) -> tuple[list[set[date]], str]:
+    """The days written with their year in digits, each as what it may mean, and `text` without them."""
+    found: dict[int, set[date]] = {}
+    places: set[tuple[int, int]] = set()
+    for pattern in _WRITTEN:
+        for match in pattern.finditer(text):
+            with contextlib.suppress(ValueError):
+                found.setdefault(match.start(), set()).add(
+                    date(*(int(match[part]) for part in ("year", "month", "day")))
+                )
+                places.add(match.span())
+    for begin, end in sorted(places, reverse=True):
+        text = f"{text[:begin]} {text[end:]}"
+    return list(found.values()), text
 
 
 def weekdays_in(text: str) -> set[int]:

@@ -90,8 +90,24 @@ _ORDINAL = re.compile(
 
 
 _TENTH_STEMS = {
+    "тринадцат": 13,
+    "тринадцят": 13,
+    "четырнадцат": 14,
+    "чотирнадцят": 14,
+    "пятнадцат": 15,
+    "п'ятнадцят": 15,
+    "шестнадцат": 16,
+    "шістнадцят": 16,
+    "семнадцат": 17,
+    "сімнадцят": 17,
+    "восемнадцат": 18,
+    "вісімнадцят": 18,
+    "девятнадцат": 19,
+    "дев'ятнадцят": 19,
     "двадцат": 20,
+    "двадцят": 20,
     "тридцат": 30,
+    "тридцят": 30,
     "сороков": 40,
     "пятидесят": 50,
     "п'ятдесят": 50,
@@ -117,7 +133,7 @@ _VALUES = _values()
 _TIMES = {word: value for value, words in _MULTIPLIERS.items() for word in words.split("|")}
 _HALVES = frozenset("half halb пол половина пів media demi demie et半".split())
 _HAN_DIGITS = re.compile("[零〇一二三四五六七八九十百千万两兩]+")
-_HAN_POINT = re.compile("([零〇一二三四五六七八九十两兩]+)[点點时時]([零〇一二三四五六七八九十]+)")
+_HAN_POINT = re.compile("([零〇一二三四五六七八九十两兩]+)[点點时時度]([零〇一二三四五六七八九十]+)")
 _ONE_AND_A_HALF = re.compile(
     r"\b(?:полтор\w*|півтор\w*|anderthalb\w*|one and a half|un et demi|uno y medio)\b|一个半|一年半"
 )
@@ -237,9 +253,11 @@ def _of_word(word: str) -> int | None:
         return next(at for at, stems in enumerate(_ORDINALS) if re.match(stems, word))
     if word.endswith("s") and word[:-1] in _VALUES:
         return _VALUES[word[:-1]]
-    ordinal_of_tens = re.fullmatch(r"(\w+(?:zig|ssig))ste[nrsm]?", word) or _TENTHS.fullmatch(word)
-    if ordinal_of_tens is not None:
-        return _VALUES.get(ordinal_of_tens[1]) or _TENTH_STEMS.get(ordinal_of_tens[1])
+    german, tens = re.fullmatch(r"(\w+(?:zig|ssig|zehn))s?te[nrsm]?", word), _TENTHS.fullmatch(word)
+    if german is not None:
+        return _of_word(german[1])
+    if tens is not None:
+        return _TENTH_STEMS[tens[1]]
     thousands = _GERMAN_THOUSANDS.match(word)
     if thousands is not None:
         many, rest = (_of_word(part) if part else none for part, none in zip(thousands.groups(), (1, 0), strict=True))
