@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from benchmarks.fitting import Table
     from benchmarks.grounding import Case
 
     Floats = NDArray[np.float64]
@@ -75,24 +76,16 @@ def _labelled(case: Case, name: str) -> Labelled:
     return Labelled(case, name == CONVERSATIONS, is_lost, buckets(compared))
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """Weights of the buckets with the bias behind them."""
-
-    weights: Floats
-
-    def score(self, one: Labelled) -> float:
-        """The log-odds that a fact follows."""
-        counted = sum(self.weights[list(group)].sum() / len(group) ** 0.5 for group in one.groups if group)
-        return float(self.weights[-1] + counted)
-
-
-def judge_of(facts: Sequence[Labelled]) -> Fitted:
-    """What is learned from these facts."""
+def judge_of(facts: Sequence[Labelled]) -> Floats:
+    """The weights of the buckets that are learned from these facts, with the bias behind them."""
     kept = [one for one in facts if one.groups]
-    known = table([(one.groups, ()) for one in kept], BUCKETS)
+    known = _table(kept)
     wanted = np.array([float(one.is_true) for one in kept])
-    return Fitted(fitted(known, wanted, np.ones(len(kept)), np.ones(known.width), RIDGE))
+    return fitted(known, wanted, np.ones(len(kept)), np.ones(known.width), RIDGE)
+
+
+def _table(facts: Sequence[Labelled]) -> Table:
+    return table([(one.groups, ()) for one in facts], BUCKETS)
 
 
 def main() -> None:
@@ -103,10 +96,9 @@ def main() -> None:
     facts = read()
     scores = np.zeros(len(facts))
     for fold in FOLDS:
-        without = judge_of([one for one in facts if one.case.writer not in fold])
-        for at, one in enumerate(facts):
-            if one.case.writer in fold:
-                scores[at] = without.score(one)
+        weights = judge_of([one for one in facts if one.case.writer not in fold])
+        left_out = [at for at, one in enumerate(facts) if one.case.writer in fold]
+        scores[left_out] = _table([facts[at] for at in left_out]).times(weights)
     usual = np.array([one.is_true and one.of_conversation and one.case.writer != FIRST for one in facts])
     least = float(np.quantile(scores[usual], DOUBTED))
     scores[[one.is_lost for one in facts]] = -np.inf
@@ -121,15 +113,15 @@ def main() -> None:
         WEIGHTS.write_bytes(file)
 
 
-def file_of(judged: Fitted, facts: int, least: float) -> bytes:
+def file_of(judged: Floats, facts: int, least: float) -> bytes:
     """The file of weights."""
-    weights = judged.weights[:BUCKETS]
+    weights = judged[:BUCKETS]
     step = float(np.quantile(np.abs(weights), 0.9999) / 127)
     header = Header(
         origin="Written by `python -m benchmarks.fit_evidence --write`; fitted on "
         f"{facts} facts of tests/sets/grounding.",
         confirmed=round(least, 3),
-        bias=round(float(judged.weights[-1]), 4),
+        bias=round(float(judged[-1]), 4),
         step=step,
     )
     return written(asdict(header), packed(weights, step))

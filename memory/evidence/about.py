@@ -22,12 +22,9 @@ _KIN = (
     frozenset(("son", "daughter", "child")),
     frozenset(("wife", "husband", "partner", "friend")),
 )
-_SWAPPED = (
-    frozenset(("mother", "father")),
-    frozenset(("sister", "brother")),
-    frozenset(("wife", "husband")),
-    frozenset(("son", "daughter")),
-)
+_BY_SEX = (("mother", "father"), ("sister", "brother"), ("wife", "husband"), ("daughter", "son"))
+_SWAPPED = tuple(map(frozenset, _BY_SEX))
+FEMALE, MALE = map(frozenset, zip(*_BY_SEX, strict=True))
 _PARENTS, _CHILDREN = frozenset(("mother", "father", "parents")), frozenset(("son", "daughter", "child"))
 _SIBLINGS, _COUPLE = frozenset(("sister", "brother")), frozenset(("wife", "husband", "partner"))
 _GRANDPARENTS = frozenset(("grandparent",))
@@ -40,8 +37,6 @@ _OF_EACH_OTHER = (
 """What two people are to each other: who speaks of "my son" is a parent."""
 _HAN_KIN = re.compile("我(?:的)?(?:妈|爸|媽|哥|姐|弟|妹|老婆|老公|儿子|女儿|朋友|同事|室友|家)|我们家")
 _WE_IN_SPANISH = re.compile(r"\w{2,}[aei]mos")
-FEMALE = frozenset(("mother", "sister", "wife", "daughter"))
-MALE = frozenset(("father", "brother", "husband", "son"))
 SUBJECT = 4
 """Words at the beginning of a clause among which its subject is."""
 NEAR = 24

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 BARE, BARE_APART = 2, 3
 """Words that nobody said, and no word of the quote is left for, that are too many; and those where the fact leaves
 words of the quote aside, for which they may stand together."""
-
 BORROWED = 2
 """Words that only a foreign text has which are too many."""
 

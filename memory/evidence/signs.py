@@ -198,7 +198,7 @@ def _pronouns(text: str, language: Language) -> str:
 
 
 def _classes(compared: Comparison) -> Iterator[str]:
-    """The classes of words that stand on one side or both, and each of the one with each of the other."""
+    """The classes of the words that stand in the fact alone, in the quote alone, in both."""
     user = USER.match(compared.text)
     told = _classes_of(compared.text[user.end() :] if user else compared.text)
     quoted = _classes_of(compared.evidence.quote)

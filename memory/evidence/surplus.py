@@ -22,9 +22,8 @@ def strange_names(text: str, evidence: Evidence, language: Language) -> int:
     if language in (Language.GERMAN, Language.HAN):
         return 0  # German writes every noun large, Chinese none
     allowed = (evidence.said, evidence.speaker or "", *evidence.others)
-    names = (
-        name for name in names_in(text) if USER.match(name) is None
-    )  # some write "der Nutzer" large wherever it is
+    # some write "Nutzer" large wherever it stands
+    names = (name for name in names_in(text) if USER.match(name) is None)
     return sum(not sounds_in(name, *allowed) for name in names)
 
 
@@ -32,7 +31,7 @@ def borrowed(text: str, evidence: Evidence) -> float:
     """How many words of a fact nobody said, and a foreign text has; those of Chinese in thirds."""
     if not evidence.foreign:
         return 0
-    said, foreign = roots(f"{evidence.said}\n{evidence.speaker or ''}"), roots(evidence.foreign)
+    said, foreign = _said(evidence), roots(evidence.foreign)
     own = (root for root in roots(text) if not USER.fullmatch(root))
     return sum(in_common([root], foreign) > in_common([root], said) for root in own) / _characters_a_word(text)
 
@@ -57,7 +56,7 @@ NO_SURPLUS = Surplus(0, 0, 0, 0)
 
 def surplus(text: str, evidence: Evidence) -> Surplus:
     """What a fact says beyond its quote."""
-    said = roots(f"{evidence.said}\n{evidence.speaker or ''}")
+    said = _said(evidence)
     user = USER.match(text)
     told = roots(text[user.end() :] if user else text)
     wanted = [root for root in told if not mentions(root) and not is_month(root)]
@@ -67,6 +66,11 @@ def surplus(text: str, evidence: Evidence) -> Surplus:
     shared = in_common(wanted, quoted)
     scale = _characters_a_word(text)
     return Surplus(len(own) / scale, left, max(0, len(own) - left) / scale, shared)
+
+
+def _said(evidence: Evidence) -> list[str]:
+    """The words that a fact may take up: those that were said or are known, and who said them."""
+    return roots(f"{evidence.said}\n{evidence.speaker or ''}")
 
 
 def _is_explained(root: str, said: list[str]) -> bool:

@@ -55,7 +55,7 @@ _PATTERN = re.compile("|".join(_pattern(person, words) for person, words in _PEO
 
 def people_in(text: str) -> set[str]:
     """Which relatives, friends and others a text names by what they are; of one who is named twice, once."""
-    return {found.lastgroup for found in _PATTERN.finditer(text) if found.lastgroup}
+    return {person for _, person in people_at(text)}
 
 
 def people_at(text: str) -> Iterator[tuple[int, str]]:
