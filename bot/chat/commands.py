@@ -23,7 +23,7 @@ _NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
 
 GUARDED = frozenset(
     (
-        *("memory", "edit", "confirm", "forget", "undo", "export", "private"),
+        *("memory", "recall", "edit", "confirm", "forget", "undo", "export", "private"),
         *("language", "timezone", "notices", "model", "settings"),
     )
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import httpx
@@ -12,6 +13,7 @@ import structlog
 from telegram import InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
+from bot.telegram.client import Unreadable, readable
 from bot.telegram.rendering import Chunk, plain, unrendered
 
 if TYPE_CHECKING:
@@ -31,6 +33,12 @@ FILE_SECONDS = 60.0
 """How long Telegram may take to store a file that it has been sent."""
 MOST_INSTEAD = 5
 """Messages at most that stand for a file that a chat does not take."""
+LONGEST_PAUSE = 10.0
+"""Seconds at most between two tries of what fails: whoever writes after an outage is not to wait for a minute."""
+LONGEST_FLOOD = 3600.0
+"""Seconds at most that an answer can make us wait, whatever it says."""
+REASON_CHARACTERS = 200
+"""So much is kept of what an answer says that went wrong: it may be a proxy's page."""
 
 
 class Trouble(StrEnum):
@@ -46,6 +54,7 @@ class SendFailed(Exception):
     """A message was not confirmed. pause: seconds that Telegram, or prudence, asks to wait.
 
     blocked: the person has blocked the bot, or the group has removed it. moved_to: the id that the group has now.
+    unreadable: Telegram has answered that it arrived, in a form that can't be read.
     """
 
     trouble: Trouble
@@ -53,6 +62,7 @@ class SendFailed(Exception):
     reason: str
     blocked: bool = False
     moved_to: int | None = None
+    unreadable: bool = False
 
 
 def chat_of(address: Address) -> int:
@@ -79,17 +89,18 @@ async def send_part(
         return await send_chunk(bot, address, part, reply_to, markup, silent=silent)
 
     async def send(caption: Chunk) -> str:
-        message = await bot.send_document(
-            chat_of(address),
-            InputFile(part.content, filename=part.name),
-            disable_notification=silent or None,
-            caption=caption.text or None,
-            caption_entities=caption.entities,
-            message_thread_id=thread_of(address),
-            reply_parameters=_reply(reply_to),
-            reply_markup=markup,
-            read_timeout=FILE_SECONDS,
-        )
+        with readable():
+            message = await bot.send_document(
+                chat_of(address),
+                InputFile(part.content, filename=part.name),
+                disable_notification=silent or None,
+                caption=caption.text or None,
+                caption_entities=caption.entities,
+                message_thread_id=thread_of(address),
+                reply_parameters=_reply(reply_to),
+                reply_markup=markup,
+                read_timeout=FILE_SECONDS,
+            )
         return str(message.message_id)
 
     try:
@@ -114,15 +125,16 @@ async def send_chunk(
     """Send one message; its id. Plain text where Telegram can't parse the entities. Raises SendFailed."""
 
     async def send(what: Chunk) -> str:
-        message = await bot.send_message(
-            chat_of(address),
-            what.text,
-            entities=what.entities,
-            disable_notification=silent or None,
-            message_thread_id=thread_of(address),
-            reply_parameters=_reply(reply_to),
-            reply_markup=markup,
-        )
+        with readable():
+            message = await bot.send_message(
+                chat_of(address),
+                what.text,
+                entities=what.entities,
+                disable_notification=silent or None,
+                message_thread_id=thread_of(address),
+                reply_parameters=_reply(reply_to),
+                reply_markup=markup,
+            )
         return str(message.message_id)
 
     try:
@@ -137,13 +149,14 @@ async def edit_chunk(
     """Give an earlier message of ours the text of `chunk`, and these buttons or none. Raises SendFailed."""
 
     async def edit(what: Chunk) -> str:
-        await bot.edit_message_text(
-            what.text,
-            chat_id=chat_of(address),
-            message_id=int(message_id),
-            entities=what.entities,
-            reply_markup=markup,
-        )
+        with readable():
+            await bot.edit_message_text(
+                what.text,
+                chat_id=chat_of(address),
+                message_id=int(message_id),
+                entities=what.entities,
+                reply_markup=markup,
+            )
         return message_id
 
     try:
@@ -163,14 +176,23 @@ def in_doubt(error: TelegramError | SendFailed) -> bool:
 
 def explained(error: TelegramError) -> SendFailed:
     """What to do about an error of the Bot API."""
-    reason = str(error)
+    reason = reason_of(error)
     if isinstance(error, RetryAfter):
-        return SendFailed(Trouble.LATER, _seconds(error.retry_after), reason)
+        return SendFailed(Trouble.LATER, min(_seconds(error.retry_after), LONGEST_FLOOD), reason)
+    if isinstance(error, Unreadable):
+        return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.page)
     if isinstance(error, ChatMigrated):
         return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
     if isinstance(error, BadRequest | Forbidden):
         return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
     return SendFailed(Trouble.IN_DOUBT if _unanswered(error) else Trouble.LATER, 1, reason)
+
+
+def reason_of(error: TelegramError) -> str:
+    """What an error says, as it may be logged and shown: in one line, and the token is in none of it."""
+    if isinstance(error, InvalidToken):
+        return "the token is refused"
+    return shorten(str(error), REASON_CHARACTERS, placeholder=" ...")
 
 
 def _unanswered(error: TelegramError) -> bool:
@@ -202,32 +224,10 @@ def _seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
-TOKEN_TRIES = 3
-"""How often in a row getMe has to be refused before a token is taken for a wrong one."""
-
-
-async def token_is_refused(bot: Bot) -> bool:
-    """Whether Telegram refuses the token for good.
-
-    A Bot API server of one's own says for a moment, while it starts, that it knows no bot at all.
-    """
-    for tried in range(TOKEN_TRIES):
-        await asyncio.sleep(tried)
-        try:
-            await bot.get_me()
-        except InvalidToken:
-            continue
-        except TelegramError:
-            return False
-        else:
-            return False
-    return True
-
-
 class Backoff:
     """Growing pauses between tries: 1 s, doubled each time up to `longest`; back to 1 s after a success."""
 
-    def __init__(self, longest: float = 60) -> None:
+    def __init__(self, longest: float = LONGEST_PAUSE) -> None:
         self._longest = longest
         self._next = 1.0
 
@@ -235,15 +235,15 @@ class Backoff:
         """How long the next wait will be, in seconds."""
         return max(at_least, self._next)
 
-    def lengthen(self) -> None:
-        """Make the next pause longer."""
+    def next(self, at_least: float = 0) -> float:
+        """How long to wait now, in seconds; the next pause will be longer."""
+        pause = self.pause(at_least)
         self._next = min(self._longest, self._next * 2)
+        return pause
 
     async def wait(self, at_least: float = 0) -> None:
         """Pause, and make the next pause longer."""
-        pause = self.pause(at_least)
-        self.lengthen()
-        await asyncio.sleep(pause)
+        await asyncio.sleep(self.next(at_least))
 
     def reset(self) -> None:
         """Begin again with a short pause."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +11,11 @@ from telegram.error import TelegramError
 
 from bot.chat.commands import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, send_chunk
+from bot.telegram.calls import chat_of, reason_of, send_chunk
+from bot.telegram.client import readable
 from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.rendering import render
+from bot.telegram.strangers import Strangers
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.buttons import Button
 from memory.custody.access import CODE_ATTEMPTS, Tally
@@ -24,20 +24,21 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
     from telegram import Update, User
 
     from bot.chat.languages import Languages
+    from bot.telegram.client import PollingBot
     from bot.telegram.moves import Moves
     from bot.telegram.outbox import OutboxSender
-    from bot.telegram.polling import PollingBot
     from bot.telegram.updates import Letter
     from memory.custody.access import AccessList
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 
-STRANGER_PATIENCE = 5.0
-"""Seconds that telling a stranger may hold up everybody else's messages."""
 MOST_ASKED = 3
 """How many of those in TELEGRAM_ALLOWED_IDS are asked about a stranger, where nobody has claimed the bot."""
 _WELCOME = N_("Welcome: this bot is yours now, and nobody else can use that code. Write to me!")
@@ -48,6 +49,10 @@ _WRONG_CODE = N_(
 _MOVED = N_(
     "Telegram gave the group {former} a new id, {present}. I go on there with all that I know of it; so that the "
     "settings say so too, put {present} into TELEGRAM_ALLOWED_IDS in the place of {former}."
+)
+_REFUSED = N_(
+    "For {duration} (hours, minutes, seconds) Telegram refused my token, as it does while a server of its kind starts "
+    "or something on the way fails. That is over: what was written to me meanwhile comes now."
 )
 _NOT_LET_IN = N_(
     "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
@@ -92,6 +97,11 @@ class Door:
         self._languages = languages
         self._turned_away = Tally()
         self._wrong_codes = Tally()
+        self.strangers = Strangers()
+
+    async def close(self) -> None:
+        """Tell strangers nothing more."""
+        await self.strangers.close()
 
     async def admits(self, letter: Letter) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
@@ -130,9 +140,10 @@ class Door:
         if await self.is_owner(user):
             return True
         try:
-            member = await self._bot.get_chat_member(chat_of(arrival.address), user)
+            with readable():
+                member = await self._bot.get_chat_member(chat_of(arrival.address), user)
         except TelegramError as error:
-            log.warning("group_unknown", reason=str(error))
+            log.warning("group_unknown", reason=reason_of(error))
             raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
@@ -141,7 +152,7 @@ class Door:
         return user in self._allowed or user in await self._access.owners()
 
     async def turn_away(self, letter: Letter) -> None:
-        """Answer a stranger once, and each of a few wrong codes; with the right one the bot becomes theirs.
+        """Answer a stranger once, and a few wrong codes while there is one; with the right one the bot becomes theirs.
 
         What is told and logged is bounded, or strangers could fill the disk and use up what Telegram lets us send.
         """
@@ -155,12 +166,16 @@ class Door:
                     await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
-                await self._tell(letter, _WRONG_CODE)
+                times = CODE_ATTEMPTS if await self._access.awaits_claim() else 1
+                self.strangers.tell(user, lambda: self._tell(letter, _WRONG_CODE), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
-            if letter.private:
-                await self._tell(letter, _STRANGER)
-                await self._ask_about(letter)
+        if letter.private and not code:
+            self.strangers.tell(user, lambda: self._greet(letter))
+
+    async def _greet(self, letter: Letter) -> None:
+        await self._tell(letter, _STRANGER)
+        await self._ask_about(letter)
 
     async def _ask_about(self, letter: Letter) -> None:
         """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
@@ -195,8 +210,7 @@ class Door:
                 text = introduction(self._bot.bot, remembers=self._remembers)
             await self._outbox.answer(address.session_id, text)
         elif by.id in self._allowed or await self._access.is_member(by.id):
-            with speaking(_tongue(by.language_code)):
-                await self._say(address, _(_NOT_LET_IN, group=group))
+            self.strangers.tell(group, lambda: self._say_not_let_in(address, by))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 
@@ -217,11 +231,22 @@ class Door:
         return True
 
     async def _tell_of_move(self, former: int, present: int) -> None:
-        told = [Address(CHANNEL, str(owner)) for owner in await self._owners()]
-        for address in told or [Address(CHANNEL, str(present))]:
+        await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+
+    async def tell_of_refusals(self, duration: timedelta) -> None:
+        """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
+        await self._tell_owners(lambda: _(_REFUSED, duration=duration))
+
+    async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
+        """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
+        told = await self._owners() or ([] if or_else is None else [or_else])
+        for address in [Address(CHANNEL, str(chat)) for chat in told]:
             with speaking(await self._languages.of_chat(address.owner)):
-                text = _(_MOVED, former=former, present=present)
-            await self._outbox.answer(address.session_id, text)
+                await self._outbox.answer(address.session_id, text(), unasked=True)
+
+    async def _say_not_let_in(self, address: Address, by: User) -> None:
+        with speaking(_tongue(by.language_code)):
+            await self._say(address, _(_NOT_LET_IN, group=address.chat_id))
 
     async def _tell(self, letter: Letter, text: str) -> None:
         with speaking(_tongue(letter.arrival.language)):
@@ -229,9 +254,7 @@ class Door:
 
     async def _say(self, address: Address, text: str) -> None:
         # past the outbox, which would keep something of who was not let in
-        with contextlib.suppress(SendFailed, TimeoutError):
-            async with asyncio.timeout(STRANGER_PATIENCE):
-                await send_chunk(self._bot, address, render(text)[0])
+        await send_chunk(self._bot, address, render(text)[0])
 
 
 def _tongue(tag: str | None) -> str:

@@ -14,7 +14,7 @@ from bot.chat.commands import parse_command
 from bot.chat.conversation_commands import STOP
 from bot.telegram.letters import Letters
 from bot.telegram.presses import Presses
-from bot.telegram.updates import as_new, sender_of
+from bot.telegram.updates import LARGEST, as_new, sender_of
 from config.texts import N_, _, speaking
 from memory.buttons import PLACE, Button
 from memory.errors import StoreError
@@ -46,6 +46,10 @@ _UNREADABLE = N_(
     "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
     "I keep it as it came; say it in plain words."
 )
+_NOBODY = N_(
+    "You write in the name of a group or a channel, so I can't know who you are: write to me as yourself. An "
+    'administrator of a group can do so with "Remain anonymous" switched off.'
+)
 _TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it as it is now.")
 
 
@@ -63,6 +67,7 @@ class Intake:
     def __init__(
         self, channel: TelegramChannel, me: User, mailbox: Mailbox, door: Door, runner: SessionRunner, albums: Albums
     ) -> None:
+        self._me = me
         self._channel = channel
         self._mailbox = mailbox
         self._door = door
@@ -99,22 +104,56 @@ class Intake:
         """
         kept = []
         for update, read, alone in await self._read_all(updates):
-            letter = alone or self._of_album(read)
-            letter = self._door.here(letter) if letter is not None else None
-            if letter is None:
-                await self._door.see_group(read)
-                await self._hold_of_album(update, read)
-            elif await self._door.admits(letter):
-                arrival = letter.arrival
-                kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
-                self._letters.keep(update, letter)
-            elif letter.press is not None:
-                self._presses.turn_away(letter)
-            else:
-                await self._door.turn_away(letter)
+            try:
+                received = await self._admitted(update, read, alone)
+            except StoreError:
+                raise
+            except Exception as error:  # noqa: BLE001  # whatever is in it: those behind it are not to wait for it
+                await self._set_aside(update, error)
+                continue
+            if received is not None:
+                kept.append((update, received))
         with self._runner.places.kept_clear():
-            await self._mailbox.receive(kept)
+            await self._keep(kept)
         self._arrived.set()
+
+    async def _admitted(self, update: RawUpdate, read: Update, alone: Letter | None) -> Received | None:
+        """What is to be kept of an update; the others are dealt with here."""
+        letter = alone or self._of_album(read)
+        letter = self._door.here(letter) if letter is not None else None
+        if letter is None:
+            await self._door.see_group(read)
+            await self._hold_of_album(update, read)
+        elif await self._door.admits(letter):
+            self._letters.keep(update, letter)
+            arrival = letter.arrival
+            session_id, new = arrival.address.session_id, self._new_message(letter)
+            return Received(update.id, session_id, update.payload, arrival.message_id, new)
+        elif letter.press is not None:
+            self._presses.turn_away(letter)
+        else:
+            await self._door.turn_away(letter)
+        return None
+
+    def _new_message(self, letter: Letter) -> str | None:
+        """The name of the message that a letter brings; another bot on the same data counts from one again."""
+        number = letter.arrival.message_id
+        if letter.edited or letter.press is not None or number is None:
+            return None
+        return f"{self._me.id}/{letter.arrival.address.chat_id}/{number}"
+
+    async def _keep(self, kept: Sequence[tuple[RawUpdate, Received]]) -> None:
+        """Put what was received into the inbox: all of it, or each alone where one is something that it can't hold."""
+        try:
+            await self._mailbox.receive([received for _, received in kept])
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the same
+            if len(kept) == 1:
+                await self._set_aside(kept[0][0], error)
+                return
+            for one in kept:
+                await self._keep([one])
 
     async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
         """Each update alone, with the letter in it; those that can't be read are set aside."""
@@ -149,6 +188,15 @@ class Intake:
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
         # not the error's own words: they may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
+        try:
+            await self._tell_unread(update)
+        except StoreError:
+            raise
+        except Exception as failure:  # noqa: BLE001  # it is skipped then, and logged
+            log.error("update_skipped", update=update.id, error=type(failure).__name__)
+
+    async def _tell_unread(self, update: RawUpdate) -> None:
+        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
         sender = sender_of(update, self._channel)
         if sender is None:
             return
@@ -159,7 +207,10 @@ class Intake:
             session_id = sender.arrival.address.session_id
             with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
                 told = _(_UNREADABLE, number=update.id)
-            await self._mailbox.set_aside(Received(update.id, session_id, update.payload), told)
+            if update.id > LARGEST:  # no number that the database holds
+                await self._mailbox.answer(session_id, told)
+            else:
+                await self._mailbox.set_aside(Received(update.id, session_id, update.payload), told)
             self._channel.kick(sender.arrival)
 
     async def _work(self) -> None:
@@ -245,21 +296,12 @@ class Intake:
         return True
 
     async def _read(self, items: Sequence[InboxItem]) -> list[Arrival]:
-        """The arrivals in items, each read alone; what is not for the sessions is dealt with here."""
+        """The arrivals in items, each read alone."""
         arrivals: dict[int, Arrival] = {}
         for item in items:
             try:
-                letter = self._letters.of_item(item)
-                letter = self._door.here(letter) if letter is not None else None
-                if letter is not None and self._door.is_on_the_way(letter.arrival.address):
-                    del self._tries[item.id]
-                    continue
-                # who was let in then may have been shut out since
-                if letter is None or not await self._door.admits(letter):
-                    await self._mailbox.done([item.id])
-                    continue
-                if letter.press is not None:
-                    self._presses.take(item, letter)
+                letter = await self._for_sessions(item)
+                if letter is None:
                     continue
                 arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
                 if arrival.place is not None:
@@ -276,6 +318,33 @@ class Intake:
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
+
+    async def _for_sessions(self, item: InboxItem) -> Letter | None:
+        """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
+        letter = self._letters.of_item(item)
+        letter = self._door.here(letter) if letter is not None else None
+        if letter is not None and self._door.is_on_the_way(letter.arrival.address):
+            del self._tries[item.id]
+            return None
+        # who was let in then may have been shut out since
+        if letter is None or not await self._door.admits(letter):
+            await self._mailbox.done([item.id])
+        elif letter.press is not None:
+            self._presses.take(item, letter)
+        elif letter.anonymous:
+            await self._tell_nobody(item, letter)
+        else:
+            return letter
+        return None
+
+    async def _tell_nobody(self, item: InboxItem, letter: Letter) -> None:
+        """Say why who writes in the name of a group or a channel is not answered."""
+        arrival = replace(letter.arrival, inbox_id=item.id)
+        if letter.edited:
+            await self._mailbox.done([item.id])
+            return
+        with speaking(await self._runner.languages.of(arrival)):
+            await self._channel.say(arrival, _(_NOBODY))
 
     async def _edited(
         self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]

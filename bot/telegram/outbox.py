@@ -9,6 +9,7 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, chat_of, edit_chunk, explained, send_part
+from bot.telegram.client import readable
 from bot.telegram.keyboards import Markup, asking, markup_of, new_markup_of
 from bot.telegram.layout import captioned, laid_out
 from bot.telegram.rendering import Chunk
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 20
 """Replies on their way to Telegram at a time: less than it takes in a second."""
+UNKNOWN_MESSAGE = ""
+"""The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
 STOPPED = "stopped by its reader"
 """Why the rest of a reply was not sent."""
 
@@ -167,7 +170,11 @@ class OutboxSender:
     async def _insist(
         self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int, backoff: Backoff
     ) -> str:
-        """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be."""
+        """Send a chunk until it is confirmed, with growing pauses. Raises SendFailed when it never will be.
+
+        Where Telegram's answer can't be read, it is said once more and not for ever: it has most likely arrived.
+        """
+        has_arrived_unread = False
         while True:
             try:
                 async with self._turnstile.passed(item.session_id):
@@ -176,6 +183,9 @@ class OutboxSender:
                 if failure.trouble is Trouble.NEVER:
                     raise
                 log.warning("chunk_not_confirmed", outbox=item.id, chunk=number, trouble=str(failure.trouble))
+                if failure.unreadable and has_arrived_unread:
+                    return UNKNOWN_MESSAGE
+                has_arrived_unread = has_arrived_unread or failure.unreadable
                 await backoff.wait(at_least=failure.pause)
                 if failure.trouble is Trouble.IN_DOUBT:
                     await self._reachable(backoff)
@@ -187,7 +197,8 @@ class OutboxSender:
         """Wait until Telegram answers. What is in doubt may show twice, so it is not said again into a dead line."""
         while True:
             try:
-                await self._bot.get_me()
+                with readable():
+                    await self._bot.get_me()
             except TelegramError as error:
                 await backoff.wait(at_least=explained(error).pause)
             else:

@@ -6,17 +6,19 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram import Update
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
-from telegram.ext import ExtBot
 
-from bot.telegram.calls import Backoff, explained, token_is_refused
-from bot.telegram.updates import RawUpdate
+from bot.telegram.calls import Backoff, explained, reason_of
+from bot.telegram.client import MOST_UPDATES, Unreadable, readable
+from bot.telegram.token import PAUSE_FOR_GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.monitoring.health import Pulse
+    from bot.telegram.client import PollingBot
+    from bot.telegram.token import TokenWatch
+    from bot.telegram.updates import RawUpdate
 
 log = structlog.get_logger(__name__)
 
@@ -24,30 +26,12 @@ POLL_SECONDS = 30
 """How long Telegram may keep a poll open."""
 REQUEST_SECONDS = 45
 """How long a request may take besides: to connect, and until Telegram's answer is read."""
-LONGEST_PAUSE = 10
-"""Seconds at most between two polls that fail: whoever writes after an outage is not to wait for a minute."""
-READ_SECONDS = 30
-"""How long Telegram's answer to a poll may take once the poll is over."""
+LONGEST_FLOOD = 60.0
+"""Seconds at most that an answer to a poll can make us wait, whatever it says: nobody is heard meanwhile."""
 SLACK = 20
 """How much later than announced a step may come on a busy machine, in seconds."""
 RECEIVE_SECONDS = 120
 """How long it may take to keep a hundred updates on a slow disk and to hand them over."""
-ALLOWED_UPDATES = [Update.MESSAGE, Update.EDITED_MESSAGE, Update.CALLBACK_QUERY, Update.MY_CHAT_MEMBER]
-
-
-class PollingBot(ExtBot[int]):
-    """The library's client with a poll that gives updates as they came.
-
-    Its own reads all of a poll or none, so that one that it can't read would hold up those behind it for ever, and
-    logs their text.
-    """
-
-    async def poll(self, offset: int | None, seconds: int) -> list[RawUpdate]:
-        """The updates from `offset` on; waits so many seconds for the first one. Raises TelegramError."""
-        wanted = {"offset": offset, "timeout": seconds, "allowed_updates": ALLOWED_UPDATES}
-        found = await self._post("getUpdates", wanted, read_timeout=seconds + READ_SECONDS)
-        updates = found if isinstance(found, list) else []
-        return [RawUpdate.of(update) for update in updates]
 
 
 class Poller:
@@ -58,49 +42,75 @@ class Poller:
     """
 
     def __init__(
-        self, bot: PollingBot, receive: Callable[[Sequence[RawUpdate]], Awaitable[None]], pulse: Pulse
+        self,
+        bot: PollingBot,
+        receive: Callable[[Sequence[RawUpdate]], Awaitable[None]],
+        pulse: Pulse,
+        token: TokenWatch,
     ) -> None:
         self._bot = bot
         self._receive = receive
         self._pulse = pulse
+        self._token = token
+        self._offset: int | None = None
+        self._one_by_one = False
 
     async def run(self) -> None:
-        """Poll until cancelled. Raises InvalidToken when Telegram no longer knows the bot."""
-        offset: int | None = None
-        backoff = Backoff(LONGEST_PAUSE)
+        """Poll until cancelled."""
+        backoff = Backoff()
         self._pulse.step(within=REQUEST_SECONDS + SLACK)
-        with contextlib.suppress(TelegramError):
+        with contextlib.suppress(TelegramError), readable():
             # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
             await self._bot.delete_webhook(drop_pending_updates=False)
         while True:
-            # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
-            patience = POLL_SECONDS if self._pulse.trouble is None else 0
             try:
-                self._pulse.step(within=patience + REQUEST_SECONDS + SLACK)
-                updates = await self._bot.poll(offset, patience)
-                if updates:
-                    self._pulse.step(within=RECEIVE_SECONDS)
-                    await self._receive(updates)
-                    offset = updates[-1].id + 1
-            except InvalidToken as error:
-                if await token_is_refused(self._bot):
-                    raise
-                await self._rest(backoff, str(error))
-            except RetryAfter as error:
-                await self._rest(backoff, str(error), at_least=explained(error).pause)
-            except Conflict:
-                log.error("polling_conflict", remedy="another program polls with this token: stop it")
-                await self._rest(backoff, "another program polls with this token")
+                await self._poll()
+            except InvalidToken:
+                reason = self._token.refused()
+                await self._rest(backoff, reason, at_least=PAUSE_FOR_GOOD if self._token.for_good else 0)
             except TelegramError as error:
-                log.warning("polling_failed", reason=str(error))
-                await self._rest(backoff, str(error))
+                self._token.failed_otherwise()
+                await self._rest_after(error, backoff)
             except Exception:
                 # a full disk, for one: the updates were not confirmed and come again
                 log.exception("receiving_failed")
                 await self._rest(backoff, "what was received can't be kept")
             else:
+                await self._token.accepted()
                 self._pulse.succeeded()
                 backoff.reset()
+
+    async def _poll(self) -> None:
+        # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
+        patience = POLL_SECONDS if self._pulse.trouble is None else 0
+        self._pulse.step(within=patience + REQUEST_SECONDS + SLACK)
+        try:
+            updates = await self._bot.poll(self._offset, patience, 1 if self._one_by_one else MOST_UPDATES)
+        except Unreadable as error:
+            if error.update is None:
+                raise
+            # each alone then, so that what can't be read takes nothing with it
+            updates = [error.update] if self._one_by_one else []
+            self._one_by_one = not self._one_by_one
+            if self._one_by_one:
+                return
+            log.error("update_unreadable", update=error.update.id, error=error.message)
+        else:
+            self._one_by_one = self._one_by_one and bool(updates)
+        if updates:
+            self._pulse.step(within=RECEIVE_SECONDS)
+            await self._receive(updates)
+        # said once it is confirmed; said for ever, it would hide what Telegram counts from a lower number on
+        self._offset = max(update.id for update in updates) + 1 if updates else None
+
+    async def _rest_after(self, error: TelegramError, backoff: Backoff) -> None:
+        if isinstance(error, Conflict):
+            log.error("polling_conflict", remedy="another program polls with this token: stop it")
+            await self._rest(backoff, "another program polls with this token")
+            return
+        log.warning("polling_failed", reason=reason_of(error))
+        pause = explained(error).pause if isinstance(error, RetryAfter) else 0
+        await self._rest(backoff, reason_of(error), at_least=min(pause, LONGEST_FLOOD))
 
     async def _rest(self, backoff: Backoff, reason: str, at_least: float = 0) -> None:
         self._pulse.failed(reason)

@@ -14,7 +14,6 @@ from bot.telegram.calls import chat_of
 from bot.telegram.door import GroupUnknown
 from bot.telegram.keyboards import markup_of
 from config.texts import N_, SOURCE, _, known_language, speaking
-from memory.custody.access import Tally
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.service.buttons import Pressed
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-MOST_TURNED_AWAY = 5
-"""Presses of one who may not come in that are answered."""
 _GONE = N_("That button is too old: send the command instead, /help shows them all.")
 _TOO_LATE = N_("The time for that button is over: ask again.")
 _BEFORE = N_("That was pressed already.")
@@ -53,7 +50,6 @@ class Presses:
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
-        self._turned_away = Tally()
         self._tasks: dict[asyncio.Task[None], int | None] = {}
 
     def take(self, item: InboxItem, letter: Letter) -> None:
@@ -69,21 +65,20 @@ class Presses:
         return replace(arrival, text=button.text(arrival.place or ""))
 
     def turn_away(self, letter: Letter) -> None:
-        """Answer the press of somebody who may not come in; nothing of it is kept."""
-        if self._turned_away.add(letter.user_id) <= MOST_TURNED_AWAY:
-            self._tell(letter, _NOT_LET_IN)
+        """Answer the press of somebody who may not come in, as strangers are; nothing of it is kept."""
+        self._door.strangers.tell(letter.user_id, lambda: self._answer_in_their_language(letter, _NOT_LET_IN))
 
     def refuse_unread(self, letter: Letter, *, admitted: bool) -> None:
         """Answer a press that can't be read, which would be shown as awaited for long; nothing of it is kept."""
         if admitted:
-            self._tell(letter, _UNREAD)
+            self._begin(self._answer_in_their_language(letter, _UNREAD))
         else:
             self.turn_away(letter)
 
-    def _tell(self, letter: Letter, text: str) -> None:
+    async def _answer_in_their_language(self, letter: Letter, text: str) -> None:
         """Answer a press that is not taken, in the language that its sender's program is set to."""
         with speaking(known_language(letter.arrival.language) or SOURCE):
-            self._begin(self._answer(letter, _(text)))
+            await self._answer(letter, _(text))
 
     async def answering(self, item: InboxItem, letter: Letter, arrival: Arrival) -> Arrival:
         """An arrival that answers a question of ours by a reply, as what it says with that; any other as it is.

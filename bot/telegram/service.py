@@ -11,12 +11,12 @@ import structlog
 from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
-from telegram.request import HTTPXRequest
 
 from bot.jobs.warming import warm_up
 from bot.telegram import CHANNEL
-from bot.telegram.calls import Backoff, explained, token_is_refused
+from bot.telegram.calls import Backoff, explained, reason_of
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.client import BotApiRequest, PollingBot, readable
 from bot.telegram.door import Door, House
 from bot.telegram.intake import Intake
 from bot.telegram.media.albums import Albums
@@ -24,11 +24,13 @@ from bot.telegram.media.files import TelegramFiles
 from bot.telegram.menu import Menu
 from bot.telegram.moves import Moves
 from bot.telegram.outbox import OutboxSender
-from bot.telegram.polling import Poller, PollingBot
+from bot.telegram.polling import LONGEST_FLOOD, Poller
+from bot.telegram.token import PAUSE_FOR_GOOD, TokenWatch
 from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
 from memory.custody.access import AccessList
+from memory.errors import StoreError
 from memory.service.mailbox import Mailbox
 from memory.service.published import Published
 from pipeline.tls import tls_context
@@ -70,7 +72,7 @@ def telegram_bot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{url}/bot",
             base_file_url=f"{url}/file/bot",
-            request=HTTPXRequest(
+            request=BotApiRequest(
                 # those who wait for a connection wait: a request that has none was not sent, and comes again
                 connection_pool_size=connections(64),
                 pool_timeout=patience,
@@ -82,7 +84,7 @@ def telegram_bot(
                     "event_hooks": {"response": [on_response] if on_response is not None else []},
                 },
             ),
-            get_updates_request=HTTPXRequest(
+            get_updates_request=BotApiRequest(
                 read_timeout=SEND_TIMEOUT, proxy=proxy, httpx_kwargs={"verify": tls_context()}
             ),
             defaults=Defaults(link_preview_options=LinkPreviewOptions(is_disabled=True)),
@@ -94,11 +96,13 @@ def telegram_bot(
 
 
 async def run_telegram(app: App) -> None:
-    """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses the token."""
+    """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses a token that never worked."""
     bot = telegram_bot(app.settings)
     pulse = app.health.updates
+    published = Published(app.database, CHANNEL)
+    token = TokenWatch(published, bot.token)
     warming = asyncio.create_task(_warm_up(app), name="warming")
-    async with _introduced(bot, pulse) as me:
+    async with _introduced(bot, pulse, token) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.languages)
@@ -110,7 +114,8 @@ async def run_telegram(app: App) -> None:
         intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
-        menu = Menu(bot, Published(app.database, CHANNEL), app.commands.values())
+        token.tell = door.tell_of_refusals
+        menu = Menu(bot, published, app.commands.values())
         # beside the rest: nobody is to wait for what is only shown
         showing = asyncio.create_task(menu.publish(), name="menu")
         await moves.start()
@@ -126,56 +131,62 @@ async def run_telegram(app: App) -> None:
         app.reminding.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _source(app, bot, intake).run()
-        except InvalidToken as error:
-            raise _wrong_token() from error
+            await _source(app, bot, intake, token).run()
         finally:
             warming.cancel()
             showing.cancel()
             await asyncio.gather(showing, return_exceptions=True)
             await app.reminding.close()
             await intake.close()
+            await door.close()
             await app.runner.close()
             await channel.close()
             await outbox.close()
 
 
 @contextlib.asynccontextmanager
-async def _introduced(bot: PollingBot, pulse: Pulse) -> AsyncIterator[User]:
+async def _introduced(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> AsyncIterator[User]:
     """The bot's own account, as soon as Telegram can be reached."""
     try:
-        await _until_known(bot, pulse)
+        await _until_known(bot, pulse, token)
         yield bot.bot
     finally:
         await bot.shutdown()
 
 
-async def _until_known(bot: PollingBot, pulse: Pulse) -> None:
+async def _until_known(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> None:
     backoff = Backoff()
     while True:
         pulse.step(within=START_SECONDS)
+        at_least = 0.0
         try:
-            await bot.initialize()
+            with readable():
+                await bot.initialize()
         except InvalidToken as error:
-            if await token_is_refused(bot):
+            if await token.is_wrong(bot):
                 raise _wrong_token() from error
+            reason = token.refused()
+            at_least = PAUSE_FOR_GOOD if token.for_good else 0
         except TelegramError as error:
-            log.warning("telegram_unreachable", reason=str(error), remedy="check the network; trying again")
-            pulse.failed(str(error))
-            pause = explained(error).pause
-            pulse.step(within=backoff.pause(pause) + START_SECONDS)
-            await backoff.wait(at_least=pause)
+            token.failed_otherwise()
+            reason, at_least = reason_of(error), min(explained(error).pause, LONGEST_FLOOD)
+            log.warning("telegram_unreachable", reason=reason, remedy="check the network; trying again")
         else:
-            return
+            break
+        pulse.failed(reason)
+        pulse.step(within=backoff.pause(at_least) + START_SECONDS)
+        await backoff.wait(at_least)
+    with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
+        await token.keep()
 
 
-def _source(app: App, bot: PollingBot, intake: Intake) -> Poller | Webhook:
+def _source(app: App, bot: PollingBot, intake: Intake, token: TokenWatch) -> Poller | Webhook:
     """What brings the updates, by the settings."""
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
-        return Poller(bot, intake.receive, app.health.updates)
+        return Poller(bot, intake.receive, app.health.updates, token)
     meant = Meant(str(url), secret.get_secret_value())
-    return Webhook(bot, intake.receive, app.health.updates, app.pages, meant)
+    return Webhook(bot, intake.receive, app.health.updates, app.pages, meant, token)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

@@ -15,7 +15,7 @@ from bot.chat.commands import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.media.content import content_of, files_of, origin_of, plain_name
 from memory.log.sessions import Address
-from memory.messages import Passage, Provenance
+from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from memory.media.media import MediaFile
     from pipeline.arrival import Channel
 
+LARGEST = 2**63 - 1
+"""The largest number that SQLite holds."""
+_UPDATE_ID = re.compile(rb'"update_id"\s*:\s*(\d{1,20})')
+_CHAT_ID = re.compile(rb'"chat"\s*:\s*\{\s*"id"\s*:\s*(-?\d{1,18})\b')
+_SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
+"""Where numbers stand in an update that can't be read; in what people write there are no such quotation marks."""
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
@@ -46,7 +52,8 @@ class Letter:
 
     name: how the person is called, as it may be shown to others.
     quoted_reply: the message of ours that it answers, by Telegram's number. press: the button that was pressed in the
-    place of writing; what it says is in the store.
+    place of writing; what it says is in the store. anonymous: it was written in the name of a group or a channel, and
+    Telegram does not say by whom.
     """
 
     arrival: Arrival
@@ -56,6 +63,7 @@ class Letter:
     name: str = ""
     quoted_reply: str | None = None
     press: Press | None = None
+    anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +74,45 @@ class RawUpdate:
     payload: str
 
     @classmethod
-    def of(cls, update: dict[str, Any]) -> RawUpdate:
-        """The update that Telegram's JSON says. Raises KeyError, ValueError or TypeError where it has no number."""
-        return cls(int(update["update_id"]), json.dumps(update, ensure_ascii=False))
+    def of(cls, update: object) -> RawUpdate:
+        """The update that Telegram's JSON says. Raises ValueError where it has no number."""
+        if not isinstance(update, dict) or not isinstance(number := update.get("update_id"), int):
+            raise ValueError("no update without a number")
+        try:
+            # half of a surrogate pair is good JSON, and nothing that the store or a model takes
+            return cls(number, storable(json.dumps(update, ensure_ascii=False)))
+        except (ValueError, RecursionError, MemoryError):
+            message = update["message"] if isinstance(update.get("message"), dict) else {}
+            return cls(number, _outline(number, _number(message.get("chat")), _number(message.get("from"))))
+
+    @classmethod
+    def in_unreadable(cls, body: bytes) -> RawUpdate | None:
+        """The first update in JSON that can't be read, with no more in it than who is to be told so."""
+        number, chat, sender = (
+            0 if found is None else int(found[1])
+            for found in (_UPDATE_ID.search(body), _CHAT_ID.search(body), _SENDER_ID.search(body))
+        )
+        return cls(number, _outline(number, chat, sender)) if number else None
+
+
+def _outline(number: int, chat: int, sender: int) -> str:
+    """The payload of an update that can't be read, with no more in it than who is to be told so; 0: not known."""
+    kind = ChatType.PRIVATE if chat == sender else ChatType.SUPERGROUP
+    return json.dumps({"update_id": number, "message": {"chat": {"id": chat, "type": kind}, "from": {"id": sender}}})
 
 
 def read_update(payload: str, bot: Bot) -> Update:
     """The update in a payload. Raises whatever the library does where it can't read it."""
-    update: Update = Update.de_json(json.loads(payload), bot)
+    update: Update = Update.de_json(json.loads(payload, parse_int=_within), bot)
     return update
+
+
+def _within(number: str | int) -> int:
+    """A number that the database can hold. Raises ValueError for others."""
+    number = int(number)
+    if not -LARGEST <= number <= LARGEST:
+        raise ValueError("a number that is too large")
+    return number
 
 
 def as_new(payload: str) -> str:
@@ -94,7 +132,7 @@ def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
         return _press_of(query, channel)
     message = said.get("message") or said.get("edited_message")
     try:
-        chat, user = int(message["chat"]["id"]), int(message["from"]["id"])
+        chat, user = _within(message["chat"]["id"]), _within(message["from"]["id"])
         private = message["chat"]["type"] == ChatType.PRIVATE
         return Letter(_unread(chat, channel), user, private, edited=False)
     except (KeyError, TypeError, ValueError):
@@ -118,7 +156,7 @@ def _unread(chat: int, channel: Channel) -> Arrival:
 def _number(of: object) -> int:
     """The id of a chat or of a person in Telegram's JSON; 0 where there is none."""
     number = of.get("id") if isinstance(of, dict) else None
-    return number if isinstance(number, int) else 0
+    return number if isinstance(number, int) and abs(number) <= LARGEST else 0
 
 
 def letter_of(
@@ -140,7 +178,11 @@ def letter_of(
     if update.callback_query is not None:
         return _pressed(update.callback_query, channel)
     message = update.message or update.edited_message
-    if message is None or message.from_user is None or message.from_user.is_bot or message.is_automatic_forward:
+    if message is None or message.from_user is None or message.is_automatic_forward:
+        return None
+    # bots of Telegram's own stand for whoever writes in the name of a chat
+    anonymous = message.sender_chat is not None
+    if message.from_user.is_bot and not anonymous:
         return None
     content = content_of(update)
     if content is None:
@@ -173,7 +215,8 @@ def letter_of(
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
     name, edited = plain_name(message.from_user.full_name), update.message is None
-    return Letter(arrival, message.from_user.id, private, edited=edited, name=name, quoted_reply=answers)
+    user = message.from_user.id
+    return Letter(arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous)
 
 
 def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:

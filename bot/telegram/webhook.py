@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from bot.telegram.calls import Backoff, explained, token_is_refused
-from bot.telegram.polling import ALLOWED_UPDATES
+from bot.telegram.calls import Backoff, explained, reason_of
+from bot.telegram.client import ALLOWED_UPDATES, readable
+from bot.telegram.token import PAUSE_FOR_GOOD
 from bot.telegram.updates import RawUpdate
 from bot.web.pages import Entrance, Page
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.monitoring.health import Pulse
+    from bot.telegram.token import TokenWatch
     from bot.web.pages import Pages
 
 log = structlog.get_logger(__name__)
@@ -58,34 +60,39 @@ class Webhook:
         pulse: Pulse,
         pages: Pages,
         meant: Meant,
+        token: TokenWatch,
     ) -> None:
         self._bot = bot
         self._receive = receive
         self._pulse = pulse
         self._pages = pages
         self._meant = meant
+        self._token = token
         self._turn = asyncio.Lock()
         self._received = False
 
     async def run(self) -> None:
-        """Take updates until cancelled. Raises InvalidToken when Telegram no longer knows the bot."""
+        """Take updates until cancelled."""
         self._pulse.what = "the webhook"
-        backoff = Backoff(LOOK_PAUSE)
+        backoff = Backoff()
         is_set = False
         with self._pages.opened(urlsplit(self._meant.url).path, Entrance(self._admits, MOST_BYTES, self._take)):
             while True:
                 self._pulse.step(within=LOOK_SECONDS)
                 pause = 0.0
                 try:
-                    trouble = await self._look(is_set=is_set)
+                    with readable():
+                        trouble = await self._look(is_set=is_set)
+                except InvalidToken:
+                    trouble = self._token.refused()
+                    pause = backoff.next(PAUSE_FOR_GOOD if self._token.for_good else 0)
                 except TelegramError as error:
-                    if isinstance(error, InvalidToken) and await token_is_refused(self._bot):
-                        raise
+                    self._token.failed_otherwise()
                     remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
-                    log.warning("webhook_unknown", reason=str(error), remedy=remedy)
-                    trouble, pause = str(error), backoff.pause(explained(error).pause)
-                    backoff.lengthen()
+                    trouble, pause = reason_of(error), backoff.next(min(explained(error).pause, LOOK_PAUSE))
+                    log.warning("webhook_unknown", reason=trouble, remedy=remedy)
                 else:
+                    await self._token.accepted()
                     is_set, pause = True, LOOK_PAUSE
                     backoff.reset()
                 if trouble is None:
@@ -118,9 +125,8 @@ class Webhook:
         return hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._meant.secret.encode())
 
     async def _take(self, body: bytes) -> Page:
-        try:
-            update = RawUpdate.of(json.loads(body))
-        except (ValueError, KeyError, TypeError, RecursionError):
+        update = _update_in(body)
+        if update is None:
             log.warning("webhook_unreadable", bytes=len(body))
             return Page(HTTPStatus.BAD_REQUEST, b"that is no update\n")
         try:
@@ -134,3 +140,11 @@ class Webhook:
         self._received = True
         self._pulse.succeeded()
         return Page(HTTPStatus.OK, b"")
+
+
+def _update_in(body: bytes) -> RawUpdate | None:
+    """The update in a request. What can't be read is one as well: refused, it would be sent before all others again."""
+    try:
+        return RawUpdate.of(json.loads(body))
+    except (ValueError, RecursionError, MemoryError):
+        return RawUpdate.in_unreadable(body)

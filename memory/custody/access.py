@@ -49,6 +49,10 @@ class Tally:
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
 
+    def of(self, user_id: int) -> int:
+        """How often it was so far."""
+        return self._counts.get(user_id, 0)
+
     def add(self, user_id: int) -> int:
         """Count one more; how often it was by now."""
         count = self._counts[user_id] = self._counts.get(user_id, 0) + 1

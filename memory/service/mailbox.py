@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about."""
+    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
+
+    new_message: what no other message is called, where it brings one and is not about one that is known, as an edit is.
+    """
 
     update_id: int
     session_id: str
     payload: str
     message_id: str | None = None
+    new_message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +81,20 @@ class Mailbox:
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
-        """Keep updates, each once: Telegram sends again what a crash kept from being confirmed."""
+        """Keep updates, each once: Telegram sends again what a crash kept from being confirmed.
+
+        And each message once: a proxy, or a server that was set up anew, may send it under another update's number.
+        """
         now = now_text(self._clock)
-        rows = [(self._channel, u.update_id, u.session_id, u.payload, u.message_id, now) for u in updates]
+        rows = [
+            (self._channel, u.update_id, u.session_id, u.payload, u.message_id, u.new_message, now) for u in updates
+        ]
         if not rows:
             return
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(
-                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, received_at)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (channel, update_id) DO NOTHING",
+                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, new_message, received_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 rows,
             )
 

@@ -865,6 +865,12 @@ PARTS: Migration = (
     *REBUILD,
 )
 
+MESSAGES_ONCE: Migration = (
+    # bot, chat and number of the message that an update brings: one message is one, however many updates bring it
+    "ALTER TABLE inbox ADD COLUMN new_message TEXT",
+    "CREATE UNIQUE INDEX inbox_messages ON inbox (channel, new_message) WHERE new_message IS NOT NULL",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -900,4 +906,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     QUESTIONS,
     PUBLISHED,
     PARTS,
+    MESSAGES_ONCE,
 )

@@ -8,8 +8,7 @@ import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
-from bot.telegram.calls import Backoff, Trouble, explained
-from bot.telegram.polling import LONGEST_PAUSE
+from bot.telegram.calls import LONGEST_PAUSE, Backoff, Trouble, explained
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:
@@ -66,11 +65,8 @@ async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Se
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert texts(telegram) == ["You said: hello"]
     backoff = Backoff()
-    pauses = []
-    for _ in range(20):
-        pauses.append(backoff.pause())
-        backoff.lengthen()
-    assert pauses[-1] == max(pauses) == 60
+    pauses = [backoff.next() for _ in range(20)]
+    assert pauses[-1] == max(pauses) == LONGEST_PAUSE
 
 
 def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
@@ -103,9 +99,9 @@ async def test_one_refusal_by_a_server_that_restarts_does_not_end_the_bot(
 
 
 def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> None:
-    backoff = Backoff(LONGEST_PAUSE)
+    backoff = Backoff()
     for _ in range(6):
-        backoff.lengthen()
+        backoff.next()
     assert backoff.pause() == LONGEST_PAUSE <= 10
 
 

@@ -120,7 +120,8 @@ async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
         telegram.user_says("/start WRONGCODE", chat_id=STRANGER)
         telegram.user_says("overheard words", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: hi" in texts(telegram) and len(telegram.sent(STRANGER)) == 2)
+        await telegram.wait_for(lambda: "You said: hi" in texts(telegram) and len(telegram.sent(ANN)) == 2)
+        assert len(telegram.sent(STRANGER)) == 1
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
         # what the owner is asked about the stranger, and the answer
         assert [row["session_id"] for row in await app.database.rows("SELECT session_id FROM outbox")] == [

@@ -154,6 +154,16 @@ class BotApiServer:
         """Let the message in an update that was not fetched yet say something that no client knows."""
         self._methods.updates.spoil(update_id, field, value)
 
+    def delivers_again(self, update_id: int) -> int:
+        """Queue what an update that was not fetched yet says once more, as another one; its number."""
+        again = self._methods.updates.add_again(update_id)
+        self._notify()
+        return again
+
+    def renumber(self, update_id: int, number: int) -> None:
+        """Give an update that was not fetched yet another number."""
+        self._methods.updates.renumber(update_id, number)
+
     def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int) -> int:
         """A person presses a button under a message of the bot; the number of the update."""
         update_id = press(self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id)
@@ -300,10 +310,12 @@ class BotApiServer:
         html: bool = False,
         applied: bool = False,
         late: asyncio.Event | None = None,
+        body: bytes | None = None,
+        seconds: float | None = None,
     ) -> None:
-        """Have the next calls of a method (`*`: of any) go wrong, `times=None` until clear_faults().
+        """Have the next calls of a method (`*`: of any) go wrong, `times=None` until clear_faults() or for `seconds`.
 
-        An error is answered unless the call is to stall, be dropped without a response, or get an HTML page.
+        An error is answered unless the call is to stall, be dropped without a response, or get an HTML page or `body`.
         With `applied` the call takes effect first, and only its answer is lost; with `late` it takes effect and is
         answered when that is set.
         """
@@ -317,8 +329,10 @@ class BotApiServer:
                 drop=drop,
                 html=html,
                 applied=applied,
-                left=times,
+                left=times if seconds is None else None,
                 late=late,
+                body=body,
+                until=None if seconds is None else time.monotonic() + seconds,
             )
         )
 
@@ -387,6 +401,8 @@ class BotApiServer:
             await asyncio.get_running_loop().create_future()
         if fault.drop:
             return None
+        if fault.body is not None:
+            return Answer(200, fault.body)
         if fault.html:
             return Answer(fault.error_code, fault.page(), content_type="text/html")
         raise fault.error()

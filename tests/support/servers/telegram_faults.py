@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,10 @@ _PHRASES = {401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Confl
 
 @dataclass(slots=True)
 class Fault:
-    """One scripted fault; `left` counts down to zero, none means until it is cleared.
+    """One scripted fault; `left` counts down to zero, none means until it is cleared, or until that monotonic moment.
 
-    late: nothing goes wrong, but the answer comes only when it is set.
+    late: nothing goes wrong, but the answer comes only when it is set. body: what is answered, with the status of an
+    answer that is good.
     """
 
     method: str
@@ -30,6 +32,8 @@ class Fault:
     applied: bool
     left: int | None
     late: asyncio.Event | None = None
+    body: bytes | None = None
+    until: float | None = None
 
     def error(self) -> ApiError:
         """The error it answers with, in Telegram's words unless the script has its own."""
@@ -61,6 +65,7 @@ class Faults:
 
     def next_for(self, method: str) -> Fault | None:
         """The fault this call meets, used up by it."""
+        self._script = [fault for fault in self._script if fault.until is None or time.monotonic() < fault.until]
         for fault in self._script:
             if fault.method not in {method, "*"}:
                 continue

@@ -52,6 +52,15 @@ class UpdateQueue:
         kind = next(name for name in update if name != "update_id")
         self._pending[update_id] = update | {kind: update[kind] | {field: value}}
 
+    def add_again(self, update_id: int) -> int:
+        """Queue the content of a pending update as another one; its number."""
+        kind, content = next((name, value) for name, value in self._pending[update_id].items() if name != "update_id")
+        return self.add(kind, content)
+
+    def renumber(self, update_id: int, number: int) -> None:
+        """Give a pending update another number."""
+        self._pending[number] = self._pending.pop(update_id) | {"update_id": number}
+
     def drop(self) -> None:
         """Forget every update."""
         self._pending.clear()

@@ -1,0 +1,203 @@
+"""No answer of a server ends the bot: what was wrong for a while is tried again, and nobody waits long behind it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+from telegram.error import RetryAfter
+
+from bot.telegram import token as token_module
+from bot.telegram.calls import LONGEST_FLOOD, explained
+from bot.telegram.service import run_telegram
+from bot.telegram.token import FOR_GOOD, TOLD_FROM, TokenWatch
+from config.errors import ConfigurationError
+from memory.service.published import Published
+from tests.support.serving import ANN, texts
+
+if TYPE_CHECKING:
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
+    from tests.support.servers.telegram import BotApiServer
+    from tests.support.serving import Serve
+
+ROOT = Path(__file__).parents[2]
+OUTAGES = {
+    "404": {"error_code": 404},
+    "401": {"error_code": 401},
+    "a page with 200": {"error_code": 200, "html": True},
+    "a page with 404": {"error_code": 404, "html": True},
+    "a page with 502": {"error_code": 502, "html": True},
+    "no JSON": {"body": b"\xff\x00"},
+    "an empty body": {"body": b""},
+    "another type": {"body": b"[1, 2]"},
+    "nothing in it": {"body": b"{}"},
+    "nested without end": {"body": b"[" * 100_000},
+    "a number without end": {"body": b'{"ok": true, "result": ' + b"9" * 10_000 + b"}"},
+    "good for something else": {"body": b'{"ok": true, "result": true}'},
+}
+
+
+class Stopwatch:
+    """A monotonic clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(params=OUTAGES, ids=OUTAGES.keys())
+def outage(request: pytest.FixtureRequest) -> dict[str, object]:
+    """What every call is answered with."""
+    return OUTAGES[request.param]
+
+
+async def test_whatever_is_answered_for_a_while_the_same_process_answers_afterwards(
+    serve: Serve, telegram: BotApiServer, outage: dict[str, object]
+) -> None:
+    async with serve() as app:
+        polls = len(telegram.calls_to("getUpdates"))
+        telegram.fault("*", times=None, **outage)  # type: ignore[arg-type]  # keywords of several types
+        telegram.user_says("hello", chat_id=ANN)  # ends the poll that waits, which was begun before
+        await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) >= polls + 3)
+        assert await app.health.trouble() is not None
+        telegram.user_says("are you there?", chat_id=ANN)
+        telegram.clear_faults()
+        await telegram.wait_for(lambda: "are you there?" in " ".join(texts(telegram)), timeout=15)
+        await telegram.wait_for(lambda: telegram.polled)
+        assert await app.health.trouble() is None
+
+
+async def test_a_start_in_the_middle_of_it_waits_for_its_end(
+    serve: Serve, telegram: BotApiServer, outage: dict[str, object]
+) -> None:
+    async with serve():
+        pass
+    telegram.fault("*", times=2, **outage)  # type: ignore[arg-type]  # the same
+    async with serve(ready=False):
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+
+
+async def test_a_reply_that_waits_for_the_end_of_an_outage_comes_within_seconds(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve():
+        telegram.fault("sendMessage", error_code=200, html=True, times=None)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 3)
+        telegram.clear_faults()
+        await telegram.wait_for(lambda: telegram.sent(ANN), timeout=15)
+    assert texts(telegram) == ["You said: hello"]
+
+
+@pytest.mark.parametrize("code", [404, 401])
+async def test_a_token_that_never_worked_ends_the_bot_with_one_sentence(
+    start: OpenApp, telegram: BotApiServer, code: int
+) -> None:
+    telegram.fault("getMe", error_code=code, times=None)
+    async with start(telegram_bot_token=telegram.TOKEN, telegram_api_url=telegram.url) as app:
+        with pytest.raises(ConfigurationError, match="refuses TELEGRAM_BOT_TOKEN"):
+            await run_telegram(app)
+
+
+async def test_another_token_than_the_one_that_worked_is_refused_at_once(
+    serve: Serve, start: OpenApp, telegram: BotApiServer
+) -> None:
+    async with serve():
+        pass
+    async with start(telegram_bot_token="1234567:a-typo-in-it", telegram_api_url=telegram.url) as app:
+        with pytest.raises(ConfigurationError, match="refuses TELEGRAM_BOT_TOKEN"):
+            await run_telegram(app)
+
+
+@pytest.fixture
+def watch(database: Database) -> tuple[TokenWatch, Stopwatch, list[timedelta]]:
+    """A watch over a token, its clock, and what the owner was told."""
+    stopwatch, told = Stopwatch(), list[timedelta]()
+    made = TokenWatch(Published(database, "telegram"), "1:x", stopwatch)
+
+    async def tell(duration: timedelta) -> None:
+        told.append(duration)
+
+    made.tell = tell
+    return made, stopwatch, told
+
+
+async def test_only_ten_minutes_of_nothing_else_are_a_refusal_for_good_and_it_is_tried_on(
+    watch: tuple[TokenWatch, Stopwatch, list[timedelta]],
+) -> None:
+    token, stopwatch, _ = watch
+    with capture_logs() as logs:
+        assert "worked before" in token.refused()
+        stopwatch.now += FOR_GOOD - 1
+        assert "worked before" in token.refused()
+        token.failed_otherwise()
+        stopwatch.now += 2
+        token.refused()
+        assert not token.for_good
+        stopwatch.now += FOR_GOOD
+        assert "refused for 10 minutes: copy TELEGRAM_BOT_TOKEN" in token.refused()
+        assert token.for_good
+    assert [entry["event"] for entry in logs] == ["token_refused"] * 3 + ["token_refused_for_good"]
+    await token.accepted()
+    assert not token.for_good
+
+
+async def test_the_owner_reads_once_of_refusals_that_lasted_and_of_none_that_were_over_at_once(
+    watch: tuple[TokenWatch, Stopwatch, list[timedelta]],
+) -> None:
+    token, stopwatch, told = watch
+    token.refused()
+    stopwatch.now += TOLD_FROM - 1
+    await token.accepted()
+    assert told == []
+    token.refused()
+    stopwatch.now += 65
+    token.failed_otherwise()
+    await token.accepted()
+    await token.accepted()
+    assert told == [timedelta(seconds=65)]
+
+
+async def test_the_owner_reads_in_the_chat_that_the_token_was_refused(
+    serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_module, "TOLD_FROM", 0.0)
+    async with serve() as app:
+        telegram.fault("getUpdates", error_code=401, times=2)
+        telegram.user_says("hello", chat_id=ANN)
+        await telegram.wait_for(lambda: app.health.updates.trouble is not None and len(telegram.sent(ANN)) == 0)
+        assert "token" in str(await app.health.trouble())
+        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+    assert any("Telegram refused my token" in text for text in texts(telegram))
+
+
+async def test_neither_the_log_nor_the_status_shows_the_token_or_a_whole_page(
+    serve: Serve, telegram: BotApiServer
+) -> None:
+    async with serve():
+        pass
+    telegram.fault("*", error_code=404, times=2)
+    telegram.fault("*", error_code=502, html=True, times=1)
+    with capture_logs() as logs:
+        async with serve(ready=False) as app:
+            await telegram.wait_for(lambda: telegram.polled)
+            assert await app.health.trouble() is None
+    assert telegram.TOKEN not in str(logs)
+    assert all(len(str(entry)) < 500 for entry in logs)
+
+
+def test_no_answer_makes_the_bot_wait_for_years() -> None:
+    assert explained(RetryAfter(10**9)).pause == LONGEST_FLOOD
+
+
+@pytest.mark.parametrize("unit", ["mneme.service", "mneme@.service"])
+def test_systemd_restarts_after_everything_but_a_wrong_configuration(unit: str) -> None:
+    lines = (ROOT / "deploy" / unit).read_text(encoding="utf-8").splitlines()
+    assert {"Restart=always", "RestartPreventExitStatus=2", "StartLimitIntervalSec=0"} <= set(lines)
