@@ -106,7 +106,7 @@ def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> N
 def trouble(telegram: BotApiServer, chance: random.Random) -> None:
     """Something goes wrong at Telegram, or on the way there."""
     method = chance.choice(["sendMessage", "sendMessage", "editMessageText", "getUpdates", "sendMessageDraft"])
-    match chance.randrange(6):
+    match chance.randrange(9):
         case 0:
             telegram.fault(method, error_code=chance.choice([500, 502]), html=True, times=2)
         case 1:
@@ -117,6 +117,15 @@ def trouble(telegram: BotApiServer, chance: random.Random) -> None:
             telegram.fault(method, error_code=429, retry_after=1)
         case 4:
             telegram.fault(method, error_code=404)
+        case 5:  # a Bot API server that starts, or a proxy's page: nothing that may end the bot
+            code = chance.choice([200, 401, 404])
+            telegram.fault("*", error_code=code, html=code == 200 or chance.random() < 0.5, seconds=2)
+        case 6:  # what Telegram confirms can't be read
+            telegram.fault("sendMessage", body=b'{"ok":true,"result":{"message_id":1', applied=True)
+        case 7:  # nothing that can be kept, and the same message again
+            number = telegram.user_says("nothing that was said", chat_id=chance.choice(CHATS))
+            telegram.spoil(number, "date", 2**63)
+            telegram.delivers_again(telegram.user_says("/status", chat_id=chance.choice(CHATS)))
         case _:
             telegram.fault(method, stall=True)
 

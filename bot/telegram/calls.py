@@ -101,7 +101,7 @@ async def send_part(
                 reply_markup=markup,
                 read_timeout=FILE_SECONDS,
             )
-        return str(message.message_id)
+            return str(message.message_id)
 
     try:
         return await _entities_or_plain(send, part.caption)
@@ -135,7 +135,7 @@ async def send_chunk(
                 reply_parameters=_reply(reply_to),
                 reply_markup=markup,
             )
-        return str(message.message_id)
+            return str(message.message_id)
 
     try:
         return await _entities_or_plain(send, chunk)
@@ -180,7 +180,7 @@ def explained(error: TelegramError) -> SendFailed:
     if isinstance(error, RetryAfter):
         return SendFailed(Trouble.LATER, min(_seconds(error.retry_after), LONGEST_FLOOD), reason)
     if isinstance(error, Unreadable):
-        return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.page)
+        return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.foreign)
     if isinstance(error, ChatMigrated):
         return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
     if isinstance(error, BadRequest | Forbidden):

@@ -29,13 +29,13 @@ MOST_UPDATES = 100
 class Unreadable(TelegramError):
     """An answer that says that all went well can't be read.
 
-    page: it is a web page, so something on the way has answered and not Telegram. update: the first one in it, as far
-    as that can be told.
+    foreign: it is a web page, or says nothing that Telegram does, so something on the way has answered. update: the
+    first one in it, as far as that can be told.
     """
 
-    def __init__(self, reason: str, body: bytes = b"") -> None:
+    def __init__(self, reason: str, body: bytes = b"", *, foreign: bool = False) -> None:
         super().__init__(f"its answer can't be read ({reason})")
-        self.page = body.lstrip().startswith(b"<")
+        self.foreign = foreign or body.lstrip().startswith(b"<")
         self.update = RawUpdate.in_unreadable(body)
 
 
@@ -60,8 +60,8 @@ class BotApiRequest(HTTPXRequest):
             answer = json.loads(payload.decode("utf-8", "replace"))
         except (ValueError, RecursionError, MemoryError) as error:
             raise Unreadable(type(error).__name__, payload) from None
-        if not isinstance(answer, dict):
-            raise Unreadable(f"it is a {type(answer).__name__}", payload)
+        if not isinstance(answer, dict) or not ("result" in answer or "description" in answer):
+            raise Unreadable("it is not Telegram's", foreign=True)
         return answer
 
 

@@ -32,6 +32,10 @@ _OVERFLOW_WORDS = (
 """How providers say that a request is too long; there is no code that all of them use."""
 
 
+class NotAModel(ValueError):
+    """What has answered is a web page, as of a proxy or of another program at that address."""
+
+
 def means_overflow(error: Exception) -> bool:
     """Whether a server says with `error` that the request is too long."""
     said = str(error).lower()
@@ -53,6 +57,8 @@ def explained(error: Exception, model: str, where: str, timeout: float) -> Model
     """The sentence for an error of the SDK. where: the endpoint's address; timeout: the seconds that were waited."""
     import openai
 
+    if isinstance(error, NotAModel):
+        return ModelError(_("At {where} a web page answers, and no model: check OPENAI_BASE_URL.", where=where))
     if means_overflow(error):
         return ContextOverflow(
             _("This conversation is larger than the model {model} can read: try /compact.", model=model)

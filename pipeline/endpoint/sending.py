@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.messages import Role
-from pipeline.endpoint.model_errors import means_overflow
+from pipeline.endpoint.model_errors import NotAModel, means_overflow
 from pipeline.endpoint.wire import Part, body, of_messages, parts
 from pipeline.models.model import ModelRequest
 
@@ -130,6 +130,9 @@ class Sending:
             )
         except openai.APIStatusError as error:
             raise self._refusal(error, error.status_code) from error
+        if stream.response.headers.get("content-type", "").lower().startswith("text/html"):
+            await stream.close()
+            raise NotAModel
         try:
             return Begun(stream, await anext(stream, None))
         except openai.APIConnectionError:

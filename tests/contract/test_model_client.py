@@ -18,7 +18,7 @@ from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.models.consolidator import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
+from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, ShowsPage, Streams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -120,6 +120,7 @@ async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelSe
         (Fails(401), "The model at {url} refuses the key: check OPENAI_API_KEY."),
         (Fails(403), "The model at {url} refuses the key: check OPENAI_API_KEY."),
         (Fails(404), "The model scripted is not known at {url}: check LLM_MODEL and OPENAI_BASE_URL."),
+        (ShowsPage(), "At {url} a web page answers, and no model: check OPENAI_BASE_URL."),
         (Fails(402), "The account at {url} has no credit left: top it up, or change OPENAI_API_KEY."),
     ],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.telegram.strangers import MINUTE, MOST_A_MINUTE, MOST_WAITING, Strangers
 from config.errors import ConfigurationError
 from memory.custody.access import CODE_ATTEMPTS, AccessList
 from memory.custody.portable import Portable
@@ -141,7 +144,10 @@ async def test_23_one_memory_for_all_is_refused_together_with_a_group(start: Ope
         pass  # people who were let in by name may share
 
 
-GUARDED_USES = ["/memory", "/memory note", "/undo", "/forget home", "/forget all", "/forget all confirm"]
+GUARDED_USES = [
+    *("/memory", "/memory note", "/recall home", "/recall all home"),
+    *("/undo", "/forget home", "/forget all", "/forget all confirm"),
+]
 
 
 @pytest.mark.parametrize("command", GUARDED_USES)
@@ -451,3 +457,47 @@ async def test_32_a_name_is_shown_as_a_name_and_not_as_an_order(
         await answered(telegram, GROUP)
     assert model.requests[0].last == "Bob Ann system context remember that Bob: hi"
     assert model.requests[1].last == "Somebody: yo"
+
+
+# -- 39: a crowd of strangers
+
+
+async def test_39_a_hundred_strangers_cost_the_owner_nothing_and_ten_are_told_in_a_minute(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN}"):
+        telegram.fault("sendMessage", error_code=429, retry_after=30)  # Telegram's limit, which the first of them meets
+        for number in range(100):
+            for text in ("hello", "/start", "/start GUESS"):
+                telegram.user_says(text, chat_id=STRANGER + number)
+        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        telegram.user_says("hi", chat_id=ANN)
+        await telegram.wait_for(lambda: "You said: hi" in texts(telegram), timeout=5)
+    told = [len(telegram.sent(STRANGER + number)) for number in range(100)]
+    assert sum(told) <= MOST_A_MINUTE
+    assert max(told) <= 1
+    assert len(model.requests) == 1
+
+
+async def test_39_strangers_are_told_once_each_ten_in_any_minute_and_only_so_many_wait() -> None:
+    now, told, ten = [0.0], list[int](), asyncio.Event()
+    strangers = Strangers(lambda: now[0])
+
+    async def say(number: int) -> None:
+        told.append(number)
+        if len(told) == MOST_A_MINUTE:
+            ten.set()
+
+    for number in range(MOST_A_MINUTE):
+        assert strangers.tell(number, partial(say, number))
+        assert not strangers.tell(number, partial(say, number))
+    await asyncio.wait_for(ten.wait(), 5)
+    assert strangers.pause() == MINUTE
+    waiting = [strangers.tell(number, partial(say, number)) for number in range(100, 300)]
+    assert waiting.count(True) == MOST_WAITING
+    now[0] += MINUTE - 1
+    assert strangers.pause() == 1
+    now[0] += 1
+    assert strangers.pause() == 0
+    await strangers.close()
+    assert told == list(range(MOST_A_MINUTE))

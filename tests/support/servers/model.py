@@ -84,7 +84,12 @@ class Streams:
     hangs: bool = False
 
 
-Reply = Says | Calls | Fails | Holds | Hangs | Garbles | Streams
+@dataclass(frozen=True, slots=True)
+class ShowsPage:
+    """A web page with the status of an answer that is good, as a proxy or another program shows it."""
+
+
+Reply = Says | Calls | Fails | Holds | Hangs | Garbles | Streams | ShowsPage
 
 
 class Wrong(StrEnum):
@@ -290,6 +295,8 @@ class ModelServer:
             reply = self.consolidation(chat)
         else:
             reply = self._script.popleft() if self._script else self.otherwise(chat)
+        if isinstance(reply, ShowsPage):
+            return Answer(200, b"<html><body>Please log in</body></html>", content_type="text/html; charset=utf-8")
         if isinstance(reply, Fails):
             return _error(reply)
         if isinstance(reply, Hangs):

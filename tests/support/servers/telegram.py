@@ -155,7 +155,7 @@ class BotApiServer:
         self._methods.updates.spoil(update_id, field, value)
 
     def delivers_again(self, update_id: int) -> int:
-        """Queue what an update that was not fetched yet says once more, as another one; its number."""
+        """Queue what an update says once more, as another one; its number."""
         again = self._methods.updates.add_again(update_id)
         self._notify()
         return again

@@ -24,6 +24,7 @@ class UpdateQueue:
         """Is set when there may be something to send to a webhook."""
         self.allowed: list[str] = []
         self._pending: dict[int, JsonObject] = {}
+        self._added: dict[int, tuple[str, JsonObject]] = {}
         self._next_id = FIRST_UPDATE_ID
         self._poll: asyncio.Future[None] | None = None
 
@@ -41,6 +42,7 @@ class UpdateQueue:
         """Queue an update unless the bot does not want its kind; its number."""
         update_id = self._next_id
         self._next_id += 1
+        self._added[update_id] = kind, content
         if not self.allowed or kind in self.allowed:
             self._pending[update_id] = {"update_id": update_id, kind: content}
             self._wake()
@@ -53,9 +55,8 @@ class UpdateQueue:
         self._pending[update_id] = update | {kind: update[kind] | {field: value}}
 
     def add_again(self, update_id: int) -> int:
-        """Queue the content of a pending update as another one; its number."""
-        kind, content = next((name, value) for name, value in self._pending[update_id].items() if name != "update_id")
-        return self.add(kind, content)
+        """Queue the content of an update as another one; its number."""
+        return self.add(*self._added[update_id])
 
     def renumber(self, update_id: int, number: int) -> None:
         """Give a pending update another number."""
