@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.telegram.media.albums import Albums
     from bot.telegram.updates import Letter, RawUpdate
     from memory.buttons import Keyboard
+    from memory.log.speakers import Speakers
     from memory.service.mailbox import InboxItem, Mailbox
     from pipeline.arrival import Arrival
 
@@ -42,6 +43,11 @@ SWEEP_PAUSE = 5.0
 """Seconds after which the inbox is looked through again, for what could not be worked on, or not finished."""
 LONGEST_REST = 300.0
 """Seconds at most before something is taken again that was taken before and did not come to its end."""
+_OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
+
+All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
+"""
 _UNREADABLE = N_(
     "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
     "I keep it as it came; say it in plain words."
@@ -65,7 +71,14 @@ class Intake:
     """Keeps the updates of those who may come in, and takes what the inbox holds to the sessions."""
 
     def __init__(
-        self, channel: TelegramChannel, me: User, mailbox: Mailbox, door: Door, runner: SessionRunner, albums: Albums
+        self,
+        channel: TelegramChannel,
+        me: User,
+        mailbox: Mailbox,
+        door: Door,
+        runner: SessionRunner,
+        albums: Albums,
+        speakers: Speakers,
     ) -> None:
         self._me = me
         self._channel = channel
@@ -73,6 +86,7 @@ class Intake:
         self._door = door
         self._runner = runner
         self._albums = albums
+        self._speakers = speakers
         self._letters = Letters(me, channel, runner.commands, albums)
         self._presses = Presses(me.get_bot(), mailbox, door, runner)
         self._next_look = SWEEP_PAUSE
@@ -106,9 +120,7 @@ class Intake:
         for update, read, alone in await self._read_all(updates):
             try:
                 received = await self._admitted(update, read, alone)
-            except StoreError:
-                raise
-            except Exception as error:  # noqa: BLE001  # whatever is in it: those behind it are not to wait for it
+            except _OF_ITS_CONTENT as error:
                 await self._set_aside(update, error)
                 continue
             if received is not None:
@@ -146,9 +158,7 @@ class Intake:
         """Put what was received into the inbox: all of it, or each alone where one is something that it can't hold."""
         try:
             await self._mailbox.receive([received for _, received in kept])
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  # the same
+        except _OF_ITS_CONTENT as error:
             if len(kept) == 1:
                 await self._set_aside(kept[0][0], error)
                 return
@@ -190,9 +200,7 @@ class Intake:
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
         try:
             await self._tell_unread(update)
-        except StoreError:
-            raise
-        except Exception as failure:  # noqa: BLE001  # it is skipped then, and logged
+        except _OF_ITS_CONTENT as failure:  # it is skipped then
             log.error("update_skipped", update=update.id, error=type(failure).__name__)
 
     async def _tell_unread(self, update: RawUpdate) -> None:
@@ -303,7 +311,7 @@ class Intake:
                 letter = await self._for_sessions(item)
                 if letter is None:
                     continue
-                arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+                arrival = replace(await self._named(letter.arrival), inbox_id=item.id, held=item.held)
                 if arrival.place is not None:
                     arrival = await self._presses.placed(arrival)
                 if arrival.quoted is not None and letter.quoted_reply is not None:
@@ -318,6 +326,13 @@ class Intake:
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
+
+    async def _named(self, arrival: Arrival) -> Arrival:
+        """An arrival under the name that is its speaker's alone in the group."""
+        if arrival.speaker is None or arrival.speaker_id is None:
+            return arrival
+        name = await self._speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
+        return replace(arrival, speaker=name)
 
     async def _for_sessions(self, item: InboxItem) -> Letter | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""

@@ -31,6 +31,7 @@ from config.errors import ConfigurationError
 from config.handles import connections
 from memory.custody.access import AccessList
 from memory.errors import StoreError
+from memory.log.speakers import Speakers
 from memory.service.mailbox import Mailbox
 from memory.service.published import Published
 from pipeline.tls import tls_context
@@ -111,7 +112,7 @@ async def run_telegram(app: App) -> None:
         moves = Moves(app.moving, app.runner)
         door = Door(bot, outbox, access, house, moves, app.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
-        intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock))
+        intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock), Speakers(app.database))
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals

@@ -72,7 +72,7 @@ class Forgetting:
         async with self._database.transaction() as connection:
             await leave_owner(connection, owner)
             await forget_entries(connection, owner)
-            for table in ("conversations", "notices", "reminders", "media_parts", "media"):
+            for table in ("conversations", "notices", "reminders", "media_parts", "media", "speakers"):
                 await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             # what waits is still said, but an export that waits holds everything

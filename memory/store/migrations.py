@@ -871,6 +871,18 @@ MESSAGES_ONCE: Migration = (
     "CREATE UNIQUE INDEX inbox_messages ON inbox (channel, new_message) WHERE new_message IS NOT NULL",
 )
 
+SPEAKERS: Migration = (
+    # whose name is whose in a group. key: the name in one case and without accents, as people would take it for another
+    """
+    CREATE TABLE speakers (
+        owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        speaker_id TEXT NOT NULL,
+        PRIMARY KEY (owner_id, key)
+    ) WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -907,4 +919,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     PUBLISHED,
     PARTS,
     MESSAGES_ONCE,
+    SPEAKERS,
 )

@@ -501,3 +501,45 @@ async def test_39_strangers_are_told_once_each_ten_in_any_minute_and_only_so_man
     assert strangers.pause() == 0
     await strangers.close()
     assert told == list(range(MOST_A_MINUTE))
+
+
+# -- people are ids
+
+
+async def test_who_takes_anothers_name_in_a_group_is_somebody_else_to_the_model_and_to_memory(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async def says(text: str, user: int, name: str) -> None:
+        telegram.user_says(
+            f"@mneme_test_bot {text}", chat_id=GROUP, user_id=user, first_name=name, chat_type="supergroup"
+        )
+        await answered(telegram, GROUP)
+
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        await says("hello", ANN, "Ann")
+        await says("hello", STRANGER, "ANN")
+        await says("hello", 3003, "Ann 2")
+        await says("hello", 4004, "Änn")
+        await says("hello", ANN, "Bob")  # who was Ann stays so
+        await says("hello", STRANGER, "Ann")
+        await says("hello", ANN, "Ann")
+        said = [request.last.partition(":")[0] for request in model.requests]
+        assert said == ["Ann", "ANN 2", "Ann 2 2", "Änn 3", "Bob", "Ann 2", "Ann"]
+        telegram.user_says("/forget all confirm", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
+        await answered(telegram, GROUP)
+        assert await app.database.value("SELECT count(*) FROM speakers") == 0
+
+
+async def test_the_names_go_along_when_a_group_gets_another_id(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    old, new = -5005, -1005005
+    async with serve(telegram_allowed_ids=f"{ANN},{old}"):
+        telegram.user_says("@mneme_test_bot hi", chat_id=old, user_id=ANN, first_name="Ann", chat_type="group")
+        await answered(telegram, old)
+        telegram.group_becomes(old, new)
+        telegram.user_says(
+            "@mneme_test_bot yo", chat_id=new, user_id=STRANGER, first_name="Ann", chat_type="supergroup"
+        )
+        await answered(telegram, new)
+    assert [request.last for request in model.requests] == ["Ann: hi", "Ann 2: yo"]

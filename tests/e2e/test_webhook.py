@@ -142,6 +142,17 @@ async def test_what_is_too_long_unmeasured_or_no_update_is_refused(hooked: Hooke
         assert await kept(app) == 0
 
 
+async def test_what_can_not_be_read_is_taken_and_its_sender_told(hooked: Hooked, telegram: BotApiServer) -> None:
+    """Refused, it would be sent again before all that comes behind it."""
+    telegram.register_chat(ANN)
+    sound = an_update(7, "hello")
+    async with hooked() as (app, url):
+        for spoiled in (b"[" * 100_000, b"9" * 10_000):
+            assert (await post(f"{url}/telegram", sound[:-1] + b', "x": ' + spoiled + b"}")).status_code == 200
+        await telegram.wait_for(lambda: "I could not read your last message" in " ".join(texts(telegram)))
+        assert await kept(app) == 0
+
+
 async def test_it_is_told_received_only_once_it_is_kept_and_sent_again_until_then(
     hooked: Hooked, telegram: BotApiServer
 ) -> None:

@@ -172,6 +172,7 @@ async def test_every_table_is_exported_but_what_belongs_to_this_installation_alo
         "reactions",
         "refused",
         "set_aside",
+        "speakers",
         "traces",
         "vectors",
     }
