@@ -10,7 +10,7 @@ from bot.endpoints import endpoint_at
 from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError
-from memory.consolidation.asking import Contract
+from memory.consolidation.extractor import Contract
 from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
@@ -136,7 +136,7 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
 
     if known is None:
         return Contract(part_tokens)
-    return Contract(part_tokens, cited=known.cites, second_look=known.second_look)
+    return Contract(part_tokens, selects=lambda: not known.second_look)
 
 
 def _embedded(

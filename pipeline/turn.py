@@ -37,6 +37,7 @@ class Turn:
     transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
+    found: Message | None = None  # ContextBuilding: what was recalled for the message
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
@@ -58,8 +59,15 @@ class Turn:
 
     @property
     def provenance(self) -> Provenance:
-        """The worst of all that is in the model's view: prompt, conversation, what was recalled, what tools said."""
-        return worst(message.provenance for message in (*self.context, *self.user_messages, *self.produced))
+        """The worst of what the turn itself brought in: what was sent, and what tools quoted."""
+        return worst(message.provenance for message in (*self.user_messages, *self.produced))
+
+    @property
+    def citable(self) -> tuple[Message, ...]:
+        """All that the model reads, each with where it came from: what a write may cite, and what may not be cited."""
+        earlier = self.transcript.messages if self.transcript is not None else []
+        found = [self.found] if self.found is not None else []
+        return (*found, *(m for m in earlier if m.turn_id != self.replaces_turn), *self.user_messages, *self.produced)
 
 
 class System(Protocol):

@@ -865,6 +865,13 @@ PARTS: Migration = (
     *REBUILD,
 )
 
+PROPOSALS: Migration = (
+    # what confirming an entry does besides: see memory/ledger/proposals.py
+    "ALTER TABLE entries ADD COLUMN proposal TEXT",
+    # an action may be written in several steps, so its number is not always the newest row's
+    "CREATE INDEX changes_by_batch ON changes (batch)",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -900,4 +907,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     QUESTIONS,
     PUBLISHED,
     PARTS,
+    PROPOSALS,
 )

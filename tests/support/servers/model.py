@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from tests.support.agreement import agreement
 from tests.support.servers.embedder import ScriptedEmbedder
 from tests.support.servers.telegram_params import Upload, read_form
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
@@ -176,6 +177,11 @@ class ChatRequest:
         return "memory consolidation agent" in str(self.messages[0]["content"])
 
     @property
+    def is_second_look(self) -> bool:
+        """Whether it asks what follows from what was said."""
+        return "check what a memory program is about to keep" in str(self.messages[0]["content"])
+
+    @property
     def is_summary(self) -> bool:
         """Whether it asks for a summary of a conversation."""
         return "You summarise" in str(self.messages[0]["content"])
@@ -209,7 +215,8 @@ NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "fac
 class ModelServer:
     """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
 
-    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`.
+    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`; and so are
+    second looks, in `second_looks`, answered by `second_look`: as they come everything follows.
 
     window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result, or
     a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
@@ -224,6 +231,8 @@ class ModelServer:
         self.requests: list[ChatRequest] = []
         self.consolidations: list[ChatRequest] = []
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
+        self.second_looks: list[ChatRequest] = []
+        self.second_look: Callable[[ChatRequest], Reply] = lambda chat: Says(agreement(str(chat.messages[0]["content"])))
         self.sight_tests: list[ChatRequest] = []
         self.recordings: list[tuple[str, bytes]] = []
         self.keys: set[str] = set()
@@ -276,7 +285,7 @@ class ModelServer:
             self.sight_tests.append(chat)
             seen = self.sight or Says("It is orange." if self.sees else "I can't see pictures.")
             return Streamed(self._watched(chat, seen))
-        (self.consolidations if chat.is_consolidation else self.requests).append(chat)
+        self._kept(chat).append(chat)
         self._changed.set()
         wrong = self._wrong_with(chat)
         if wrong is not None:
@@ -288,6 +297,8 @@ class ModelServer:
                 return _refusal(dislike)
         if chat.is_consolidation:
             reply = self.consolidation(chat)
+        elif chat.is_second_look:
+            reply = self.second_look(chat)
         else:
             reply = self._script.popleft() if self._script else self.otherwise(chat)
         if isinstance(reply, Fails):
@@ -295,6 +306,11 @@ class ModelServer:
         if isinstance(reply, Hangs):
             await asyncio.Event().wait()
         return Streamed(self._watched(chat, reply))
+
+    def _kept(self, chat: ChatRequest) -> list[ChatRequest]:
+        if chat.is_second_look:
+            return self.second_looks
+        return self.consolidations if chat.is_consolidation else self.requests
 
     def _transcribe(self, request: Request) -> Answer:
         self.keys.add(request.header("authorization").removeprefix("Bearer "))

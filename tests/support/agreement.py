@@ -1,0 +1,24 @@
+"""A second look that agrees, for tests that are about something else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+
+def agreement(prompt: str) -> str:
+    """The answer of a look to which every claim follows, and replaces or repeats what is known of its subject."""
+    known = re.findall(r"^K(\d+)\. (?:\((.*?)\) )?(.*)$", prompt, re.MULTILINE)
+    claims = re.findall(r"^(\d+)\. (?:\((.*?)\) )?(.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
+    numbers = re.findall(r"^\[(\d+)\] (?!assistant:)", prompt, re.MULTILINE)
+    verdicts = {
+        number: {
+            "verdict": "follows",
+            "message": int(numbers[-1]) if numbers else None,
+            "now": True,
+            "replaces": [f"K{at}" for at, of, said in known if subject and of == subject.casefold() and said != text],
+            "same": [f"K{at}" for at, _of, said in known if said == text],
+        }
+        for number, subject, text in claims
+    }
+    return json.dumps(verdicts)
