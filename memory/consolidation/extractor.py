@@ -103,8 +103,8 @@ class Extractor:
 def new_lines(memory: str, update: str | None) -> list[str]:
     """The lines of a rewritten MEMORY.md that it does not have yet: each is a fact that cites nothing (S2)."""
     known = {_plain_line(line) for line in memory.splitlines()}
-    lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines() if not line.startswith("#"))
-    return [line for line in lines if line and line not in known]
+    lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines())
+    return [line for line in lines if line and line not in known and not line.startswith("#")]
 
 
 def _plain_line(line: str) -> str:

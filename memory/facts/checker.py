@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 MOST_BORROWED = 1
-"""Telling words of a fact that only a foreign text has and that may be chance, such as another form of a word."""
+"""Telling words of a cited fact that only a foreign text has and that may be chance, such as another form of a word."""
 
 LONGEST_SOURCE = 300
 """Characters of a message that are kept as the words that a fact was found in."""
@@ -97,9 +97,10 @@ def _cited(fact: Fact, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
         case _:
             # nothing cited, or in no message's words: a look at all of them may find the one that says it
             checked = CheckedFact(fact)
-    if len(foreign_words(fact.text, excerpt, known)) <= MOST_BORROWED:
+    borrowed = len(foreign_words(fact.text, excerpt, known))
+    if borrowed <= MOST_BORROWED and (borrowed == 0 or checked.number is not None):
         return checked
-    if checked.number is None:
+    if checked.number is None and borrowed > MOST_BORROWED:
         return replace(checked, refusal=Refusal.FOREIGN)
     return replace(checked, doubt=Doubt.FOREIGN_WORDS)
 

@@ -212,7 +212,7 @@ class ToolLoop:
         text = answer.text.strip()
         if not answer.is_whole:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
+        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance_of(text)))
         turn.partial = ""
 
 

@@ -34,8 +34,8 @@ LOOK_SECONDS = 15.0
 PROPOSED = "proposal"
 """What the name of an entry begins with that tells of a change which waits."""
 
-Quote = Annotated[str, Field(description="the user's own typed words that say it or ask for it, copied exactly")]
-"""The argument by which a tool that writes cites; every such tool takes it."""
+Quote = Annotated[str, Field(description="the user's words")]
+"""The argument by which a tool that writes cites; every such tool takes it, and the system prompt says what it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from memory.ledger.page import replacing
 from memory.ledger.proposals import Action, Proposal
 from memory.messages import Passage, Provenance
 from memory.store.entry import Author
@@ -42,6 +43,8 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
         if action == "delete" or not (text if action == "append" else replacement).strip():
             return await deleted(context, text, quote)
         new, part = (text, "") if action == "append" else (replacement, text)
+        if part:
+            replacing(part, new)(await memory.read(context.owner))  # refused where it does not stand there once
         checked = await writes.check(context, new.strip(), quote)
         if checked.doubt is not None:
             description = f"MEMORY.md: {part.strip()} -> {new.strip()}" if part else f"MEMORY.md: {new.strip()}"
@@ -53,8 +56,7 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
         return f"MEMORY.md now says: {replacement}"
 
     async def deleted(context: ToolContext, part: str, quote: str) -> str:
-        if part not in await memory.read(context.owner):
-            return f"error: MEMORY.md does not say {part.strip()!r}"
+        replacing(part, "")(await memory.read(context.owner))  # refused where it does not stand there once
         if not await writes.asks_to_forget(context, part.strip(), quote):
             proposal = Proposal(action=Action.EDIT, part=part)
             return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 def note_tools(entries: EntryStore, writes: CitedWrites) -> list[Tool]:
     """The tools over the entries of the calling session's owner. Each confirms what is now in the database."""
 
-    async def proposed(context: ToolContext, name: str, action: Action, description: str, value: str = "") -> str:
+    async def is_asked_for(context: ToolContext, change: str, quote: str) -> bool:
+        return (await writes.check(context, change, quote)).doubt is None
+
+    async def proposed(context: ToolContext, name: str, action: Action, change: str, value: str = "") -> str:
         entry = await entries.get(context.owner, name)
-        return await writes.propose(context, description, Proposal(action=action, entry=entry.id, value=value))
+        return await writes.propose(context, change, Proposal(action=action, entry=entry.id, value=value))
 
     async def note_add(context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Keep a note that can be found later by search. Short, telling name."""
@@ -37,23 +40,25 @@ def note_tools(entries: EntryStore, writes: CitedWrites) -> list[Tool]:
 
     async def note_write(context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
         """Replace what a note says."""
-        cited = writes.cited(context, quote, content)
-        if cited.quote is None:
-            return await proposed(context, name, Action.WRITE, f"{name}: {content}", content)
-        entry = await entries.write(context.owner, name, content, Author.MODEL, trusted=cited.trusted)
+        change = f"{name}: {content}"
+        if not await is_asked_for(context, change, quote):
+            return await proposed(context, name, Action.WRITE, change, content)
+        entry = await entries.write(context.owner, name, content, Author.MODEL)
         return f"the note {entry.name} now says: {entry.content}"
 
     async def note_rename(context: ToolContext, name: str, new_name: str, quote: Quote = "") -> str:
         """Give a note another name; the old one still finds it."""
-        if writes.cited(context, quote).quote is None:
-            return await proposed(context, name, Action.RENAME, f"{name} -> {new_name}", new_name)
+        change = f"{name} -> {new_name}"
+        if not await is_asked_for(context, change, quote):
+            return await proposed(context, name, Action.RENAME, change, new_name)
         entry = await entries.rename(context.owner, name, new_name, Author.MODEL)
         return f"the note is now called {entry.name}, also {', '.join(entry.aliases)}"
 
     async def note_alias(context: ToolContext, name: str, alias: str, quote: Quote = "") -> str:
         """Give a note one more name."""
-        if writes.cited(context, quote).quote is None:
-            return await proposed(context, name, Action.ALIAS, f"{name} = {alias}", alias)
+        change = f"{name} = {alias}"
+        if not await is_asked_for(context, change, quote):
+            return await proposed(context, name, Action.ALIAS, change, alias)
         entry = await entries.alias(context.owner, name, alias, Author.MODEL)
         return f"the note {entry.name} is also called {', '.join(entry.aliases)}"
 

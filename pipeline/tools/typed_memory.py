@@ -125,7 +125,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
                 return await unconfirmed(context, name, content, steps, checked.doubt)
             entry = await procedures.save(context.owner, name, task, steps, Author.MODEL, success=success)
             context.written.append(entry.id)
-        elif writes.cited(context, quote).quote is None:
+        elif (await writes.check(context, f"{name}: {result}", quote)).doubt is not None:
             known = await entries.get(context.owner, name)
             proposal = Proposal(action=Action.RECORD, entry=known.id, value=result)
             return await writes.propose(context, f"{known.name}: {result}", proposal)

@@ -326,7 +326,12 @@ async def test_a_fact_is_confirmed_only_where_a_look_says_that_it_follows(
 
 @pytest.mark.parametrize(
     ("verdict", "becomes"),
-    [("follows", None), ("contradicts", Doubt.CONTRADICTED), ("unclear", Doubt.UNCLEAR), ("perhaps", Doubt.NOT_CHECKED)],
+    [
+        ("follows", None),
+        ("contradicts", Doubt.CONTRADICTED),
+        ("unclear", Doubt.UNCLEAR),
+        ("perhaps", Doubt.NOT_CHECKED),
+    ],
 )
 async def test_what_nobody_has_looked_at_is_looked_at_later_and_becomes_what_the_look_says(
     bench: Bench, prompt: Model, look: Model, verdict: str, becomes: Doubt | None
@@ -363,7 +368,12 @@ async def test_a_model_that_does_not_look_holds_up_no_other_conversation(
 @pytest.mark.parametrize(
     ("said", "text", "replaces", "left"),
     [
-        ("I don't work nights any more", "The user no longer works nights.", ["K1"], {"The user no longer works nights."}),
+        (
+            "I don't work nights any more",
+            "The user no longer works nights.",
+            ["K1"],
+            {"The user no longer works nights."},
+        ),
         (
             "No, my sister's name is Marina",
             "The user's sister is called Marina.",
@@ -415,7 +425,9 @@ async def test_a_new_line_of_a_memory_update_is_a_fact_that_is_looked_for_in_all
     assert [entry.unconfirmed for entry in await unsure(bench)] == ([unconfirmed] if unconfirmed else [])
 
 
-async def test_what_a_fact_says_of_a_capture_takes_the_capture_s_place(bench: Bench, prompt: Model, look: Model) -> None:
+async def test_what_a_fact_says_of_a_capture_takes_the_capture_s_place(
+    bench: Bench, prompt: Model, look: Model
+) -> None:
     session = await bench.store.session()
     await bench.store.exchange(session, "I am allergic to penicillin.", "Noted.")
     captured = NewEntry(

@@ -16,9 +16,17 @@ def agreement(prompt: str) -> str:
             "verdict": "follows",
             "message": int(numbers[-1]) if numbers else None,
             "now": True,
-            "replaces": [f"K{at}" for at, of, said in known if subject and of == subject.casefold() and said != text],
-            "same": [f"K{at}" for at, _of, said in known if said == text],
+            "replaces": [
+                f"K{at}" for at, of, said in known if said != text and (not subject or of == subject.casefold())
+            ],
+            "same": [f"K{at}" for at, of, said in known if said == text or (subject and not of and _alike(said, text))],
         }
         for number, subject, text in claims
     }
     return json.dumps(verdicts)
+
+
+def _alike(said: str, text: str) -> bool:
+    """Whether two sentences share a telling word, as what was captured does with what is learned of it."""
+    first, second = (set(re.findall(r"\w{4,}", one.casefold())) - {"user", "that"} for one in (said, text))
+    return bool(first & second)

@@ -39,10 +39,24 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it."""
+    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it.
+
+    cites: where a tool takes a quote and the call gives none, it cites what the user said last.
+    """
 
     calls: tuple[tuple[str, object], ...]
     text: str = ""
+    cites: bool = True
+
+    def arguments_for(self, chat: ChatRequest, name: str, arguments: object) -> str:
+        """The arguments of a call as JSON text."""
+        takes = {
+            tool["function"]["name"]: tool["function"]["parameters"]["properties"]
+            for tool in chat.body.get("tools", [])
+        }
+        if self.cites and isinstance(arguments, dict) and "quote" in takes.get(name, {}):
+            arguments = {"quote": chat.last_by_user, **arguments}
+        return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +164,12 @@ class ChatRequest:
         return text_of(self.messages[-1]).partition("\n\n<context>\n")[0]
 
     @property
+    def last_by_user(self) -> str:
+        """What the user said last."""
+        spoken = [text_of(message) for message in self.messages if message["role"] == "user"]
+        return spoken[-1].partition("\n\n<context>\n")[0] if spoken else ""
+
+    @property
     def said(self) -> list[str]:
         """The conversation: the texts of all messages but the system message, without what is added to the last."""
         return [*(text_of(m) for m in self.messages[:-1] if m["role"] != "system"), self.last]
@@ -232,7 +252,9 @@ class ModelServer:
         self.consolidations: list[ChatRequest] = []
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
         self.second_looks: list[ChatRequest] = []
-        self.second_look: Callable[[ChatRequest], Reply] = lambda chat: Says(agreement(str(chat.messages[0]["content"])))
+        self.second_look: Callable[[ChatRequest], Reply] = lambda chat: Says(
+            agreement(str(chat.messages[0]["content"]))
+        )
         self.sight_tests: list[ChatRequest] = []
         self.recordings: list[tuple[str, bytes]] = []
         self.keys: set[str] = set()
@@ -409,7 +431,7 @@ async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None
     if isinstance(reply, Calls):
         finish = "tool_calls"
         for index, (name, arguments) in enumerate(reply.calls):
-            written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            written = reply.arguments_for(chat, name, arguments)
             call = {"index": index, "id": f"call_{len(chat.messages)}_{index}", "type": "function"}
             yield _chunk({"tool_calls": [call | {"function": {"name": name, "arguments": ""}}]})
             yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": written}}]})
