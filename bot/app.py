@@ -212,7 +212,7 @@ def _assemble(
 
     reader, sources = media_reader(settings, memory.media, budget, stack)
     ask = ModelConsolidator(model, clock)
-    checker = FactChecker(SecondLook(ask, lambda: not talking.contract.selects()))
+    checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)

@@ -134,9 +134,10 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
     def part_tokens() -> int:
         return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
 
-    if known is None:
-        return Contract(part_tokens)
-    return Contract(part_tokens, selects=lambda: not known.second_look)
+    async def is_reliable() -> bool:
+        return known.second_look if known is not None else await router.looks_reliably()
+
+    return Contract(part_tokens, is_reliable)
 
 
 def _embedded(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from memory.consolidation.consolidation_answer import parse_answer
 from memory.consolidation.consolidation_prompt import ExtractionPrompt, consolidation_prompt
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
 from memory.errors import Postponed
+from memory.facts.second_look import always
 from memory.facts.transcript import typed
 from memory.learning.candidates import candidates
 
@@ -37,11 +38,12 @@ MOST_CANDIDATES = 20
 class Contract:
     """What the model is asked for. part_tokens: how much of a conversation it reads at once.
 
-    selects: it chooses among the user's own sentences and writes none, since its second look is worth nothing.
+    is_reliable: whether its second look is worth anything; a model whose look is not chooses among the user's own
+    sentences, and writes none.
     """
 
     part_tokens: Callable[[], int]
-    selects: Callable[[], bool] = lambda: False
+    is_reliable: Callable[[], Awaitable[bool]] = always
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Extractor:
         """
         known = await self._facts.current(owner, KNOWN_FACTS)
         prompt = ExtractionPrompt(part, memory, known, _candidates(part), self._clock(), self.zone_of(owner))
-        selects = self.contract.selects()
+        selects = not await self.contract.is_reliable()
         text = selection_prompt(prompt) if selects else consolidation_prompt(prompt)
         try:
             async with asyncio.timeout_at(deadline):

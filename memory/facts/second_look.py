@@ -95,13 +95,18 @@ class Verdict:
     repeats: tuple[int, ...] = ()
 
 
+async def always() -> bool:
+    """What is so without being asked."""
+    return True
+
+
 class SecondLook:
     """Has a model look at claims. Nobody is asked for a while after a failure.
 
     is_reliable: whether the model's look is worth anything; where it is not, claims wait.
     """
 
-    def __init__(self, ask: PromptFn, is_reliable: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
         self._ask = ask
         self._is_reliable = is_reliable
         self._rests_until = 0.0
@@ -114,7 +119,7 @@ class SecondLook:
         deadline: on the loop's clock.
         """
         now = asyncio.get_running_loop().time()
-        if not claims or not self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
+        if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
             return {}
         try:
             async with asyncio.timeout_at(deadline):

@@ -5,6 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+from memory.facts.self_test import CLAIMS
+
+
+FALSE = {text for _, text, is_true in CLAIMS if not is_true}
+"""What does not follow of the claims by which a model is tested."""
+
 
 def agreement(prompt: str) -> str:
     """The answer of a look to which every claim follows, and replaces or repeats what is known of its subject."""
@@ -13,7 +19,7 @@ def agreement(prompt: str) -> str:
     numbers = re.findall(r"^\[(\d+)\] (?!assistant:)", prompt, re.MULTILINE)
     verdicts = {
         number: {
-            "verdict": "follows",
+            "verdict": "unclear" if text in FALSE else "follows",
             "message": int(numbers[-1]) if numbers else None,
             "now": True,
             "replaces": [
