@@ -45,12 +45,16 @@ from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
 from memory.backup.soundness import Soundness
 from memory.clock import system_clock
-from memory.consolidation.asking import Asking
-from memory.consolidation.consolidation import ConsolidationService, Patience
+from memory.consolidation.compression import Compression
+from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
 from memory.consolidation.due import DueConversations
-from memory.consolidation.writing import Writing
+from memory.consolidation.extractor import Extractor
+from memory.consolidation.fact_writer import FactWriter
+from memory.consolidation.review import Review
 from memory.custody.access import AccessList
 from memory.errors import StoreError
+from memory.facts.checker import FactChecker
+from memory.facts.second_look import SecondLook
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.retrieval.activation import use_half_life
 from memory.service.usage import UsageLog
@@ -75,6 +79,7 @@ from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
+from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
@@ -89,6 +94,8 @@ if TYPE_CHECKING:
     from bot.monitoring.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
+    from memory.consolidation.extractor import Contract
+    from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
     from memory.log.turn_log import TurnLog
     from memory.reminders.reminders import Reminders
@@ -204,7 +211,10 @@ def _assemble(
         return Budget(talks.name, talks.window, counter, style.identity, specs)
 
     reader, sources = media_reader(settings, memory.media, budget, stack)
-    tools = [*(_tools(memory) if enabled else []), *media_tools(memory.media, reader)]
+    ask = ModelConsolidator(model, clock)
+    checker = FactChecker(SecondLook(ask, talking.contract.is_reliable))
+    writes = CitedWrites(checker, memory.entries, memory.zone_of)
+    tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
     graph = _graph(settings, stack)
     if graph is not None:
@@ -217,8 +227,7 @@ def _assemble(
     compaction = _compaction(settings, memory, counter, model, clock)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
-        Asking(ModelConsolidator(model, clock), talking.contract, memory.facts, counter, clock, memory.zone_of),
-        Writing(memory.ledger, memory.facts, settings.memory_max_size),
+        _consolidation_steps(settings, memory, ask, talking.contract, checker, counter, clock),
         memory.history,
         Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
@@ -319,19 +328,38 @@ def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter
     return metrics, CountingMeter(usage, metrics)
 
 
-def _tools(memory: MemoryServices) -> list[Tool]:
+def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
     return [
-        memory_file_tool(memory.long_term),
-        *note_tools(memory.entries),
+        memory_file_tool(memory.long_term, writes),
+        *note_tools(memory.entries, writes),
         memory_recall_tool(memory.reading, memory.reinforcement),
         history_search_tool(memory.history),
-        learn_tool(memory.learning),
-        episode_tool(memory.entries),
-        procedure_tool(memory.procedures),
+        learn_tool(memory.learning, memory.entries, writes),
+        episode_tool(memory.entries, writes),
+        procedure_tool(memory.procedures, memory.entries, writes),
         stats_tool(memory.stats),
         consolidate_tool(memory.weekly),
-        *reminder_tools(memory.reminders),
+        *reminder_tools(memory.reminders, writes),
     ]
+
+
+def _consolidation_steps(
+    settings: Settings,
+    memory: MemoryServices,
+    ask: PromptFn,
+    contract: Contract,
+    checker: FactChecker,
+    counter: TokenCounter,
+    clock: Clock,
+) -> Steps:
+    writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
+    return Steps(
+        Extractor(ask, contract, memory.facts, counter, clock, memory.zone_of),
+        checker,
+        writer,
+        Compression(ask, memory.ledger, settings.memory_max_size),
+        Review(memory.database, memory.facts, checker, writer, memory.zone_of),
+    )
 
 
 def _compaction(

@@ -11,10 +11,10 @@ from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.forgetting import Forgetting
 from memory.custody.portable import Portable
 from memory.custody.undo import Undo
+from memory.facts.fact_store import FactStore
 from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
-from memory.learning.facts import FactStore
 from memory.learning.learning import Learning
 from memory.learning.procedures import Procedures
 from memory.ledger.changes import ChangeLog
@@ -147,7 +147,7 @@ def memory_services(
         activation_log=ActivationLog(database),
         learning=Learning(database, search, ledger),
         procedures=Procedures(ledger),
-        facts=FactStore(database, ledger),
+        facts=FactStore(database, ledger, search),
         weekly=WeeklyConsolidation(database, ledger, decay, clock),
         stats=MemoryStats(database, counter),
         files=files,

@@ -10,7 +10,7 @@ from bot.endpoints import endpoint_at
 from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError
-from memory.consolidation.asking import Contract
+from memory.consolidation.extractor import Contract
 from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
@@ -134,9 +134,10 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
     def part_tokens() -> int:
         return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
 
-    if known is None:
-        return Contract(part_tokens)
-    return Contract(part_tokens, cited=known.cites, second_look=known.second_look)
+    async def is_reliable() -> bool:
+        return known.second_look if known is not None else await router.looks_reliably()
+
+    return Contract(part_tokens, is_reliable)
 
 
 def _embedded(

@@ -115,8 +115,8 @@ class LocalModel(_Strict):
     ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
     it came from. ``resident_bytes`` is what the running model was seen to occupy, its mapped file included.
     ``chat_template`` names a template of ours; None means the one that is inside the weights. ``prompt`` names
-    the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that it can handle. ``cites`` says
-    whether it can give evidence for what it learns, ``second_look`` whether it can judge it.
+    the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that it can handle.
+    ``second_look`` says whether it can judge what follows from what; one that can't selects sentences and writes none.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]
@@ -131,7 +131,6 @@ class LocalModel(_Strict):
     max_output_tokens: Tokens
     prompt: str
     tools: tuple[str, ...]
-    cites: bool
     second_look: bool
     chat_template: str | None
     hub_url: str

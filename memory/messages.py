@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -51,17 +50,11 @@ class Provenance(StrEnum):
 
 
 _WORST_LAST = list(Provenance)
-_MARK = re.compile(rf"\[({'|'.join(p for p in Provenance if p is not Provenance.TYPED)})\]")
 
 
 def worst(provenances: Iterable[Provenance | None]) -> Provenance:
     """Of all that went into a text the provenance to go by; None stands for our own words."""
     return max((p for p in provenances if p is not None), key=_WORST_LAST.index, default=Provenance.TYPED)
-
-
-def marked_in(text: str) -> Provenance:
-    """The worst provenance whose mark stands in a text that we wrote down, such as a daily note."""
-    return worst(Provenance(found) for found in _MARK.findall(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from memory.messages import Provenance, worst
+from memory.facts.citation import borrowed_words, is_foreign
+from memory.messages import Message, Provenance, Role, worst
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from memory.buttons import QuietLine
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import Outcome
-    from memory.messages import Message
     from memory.retrieval.activation import Activated
     from pipeline.arrival import Arrival, ReplyChannel
     from pipeline.models.model import ChatModel
@@ -37,6 +37,7 @@ class Turn:
     transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding
     budget: Budget | None = None  # ContextBuilding
+    found: Message | None = None  # ContextBuilding: what was recalled for the message
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
@@ -58,8 +59,27 @@ class Turn:
 
     @property
     def provenance(self) -> Provenance:
-        """The worst of all that is in the model's view: prompt, conversation, what was recalled, what tools said."""
-        return worst(message.provenance for message in (*self.context, *self.user_messages, *self.produced))
+        """The worst of what the turn itself brought in: what was sent, and what tools quoted."""
+        return worst(message.provenance for message in (*self.user_messages, *self.produced))
+
+    @property
+    def citable(self) -> tuple[Message, ...]:
+        """All that the model reads, each with where it came from: what a write may cite, and what may not be cited."""
+        read = [self.found] if self.found is not None else []
+        if self.transcript is not None:
+            summary, provenance = self.transcript.summary, self.transcript.summary_provenance
+            read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance.kept)] if summary else []
+            # without the turn that is run again
+            read += [m for m in self.transcript.messages if m.turn_id is None or m.turn_id != self.replaces_turn]
+        return (*read, *self.user_messages, *self.produced)
+
+    def provenance_of(self, answer: str) -> Provenance | None:
+        """What an answer is to be marked with: others' words that the turn brought in, or that stand in it."""
+        if self.provenance.is_foreign:
+            return self.provenance
+        own = [message.content for message in self.citable if not is_foreign(message)]
+        foreign = [message.content for message in self.citable if is_foreign(message)]
+        return Provenance.FOREIGN if len(borrowed_words(answer, own, foreign)) > 1 else None
 
 
 class System(Protocol):

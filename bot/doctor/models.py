@@ -142,8 +142,11 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Fin
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
     found = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
-    if probed.refused:
-        found += f"; it refuses {', '.join(sorted(probed.refused))}"
+    refused = sorted(probed.refused - {Part.SECOND_LOOK})
+    if refused:
+        found += f"; it refuses {', '.join(refused)}"
+    if Part.SECOND_LOOK in probed.refused:
+        found += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
     if not probed.streams:
         return failed(part, f"{name} does not stream its answers", STREAMLESS)
     if Part.TOOLS in probed.refused:

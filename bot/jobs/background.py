@@ -26,6 +26,10 @@ log = structlog.get_logger(__name__)
 ANSWER_SECONDS = 3.0
 """How long /new waits for a consolidation before it answers and leaves it to go on by itself."""
 
+REVIEW_PAUSE, LONGEST_REVIEW_PAUSE = 5 * 60.0, 24 * 60 * 60.0
+"""Seconds without work after which facts that wait for a second look are looked at; twice as many each time that
+nothing came of it, so that a model that gives no answer is not asked for ever."""
+
 Quiet = Callable[[], Awaitable[None]]
 """Waits until nobody waits for the model's answer."""
 
@@ -86,7 +90,7 @@ class BackgroundConsolidation:
         due = await self._consolidation.mark_current_due(session)
         done, goes_on = (None, False) if due is None else await self._first_try(due, session.owner)
         messages = await self._consolidation.end_conversation(session)
-        learned = done.told if done is not None and self._notices.tells(session.id) else []
+        learned = done.notices if done is not None and self._notices.tells(session.id) else []
         return Ended(messages, tuple(learned), goes_on)
 
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
@@ -127,13 +131,32 @@ class BackgroundConsolidation:
         await self._announce(owner, done)
 
     async def _run(self) -> None:
+        pause = REVIEW_PAUSE
         while True:
-            await self._due.wait()
-            self._due.clear()
             try:
+                async with asyncio.timeout(pause):
+                    await self._due.wait()
+                self._due.clear()
                 await self.run_pending()
+                pause = REVIEW_PAUSE
+            except TimeoutError:
+                pause = REVIEW_PAUSE if await self.review() else min(2 * pause, LONGEST_REVIEW_PAUSE)
             except Exception:
                 log.exception("background_consolidation_failed")
+
+    async def review(self) -> bool:
+        """Have the facts looked at that wait for a second look; whether anything came of it."""
+        try:
+            await self._quiet()
+            reviewed = await self._consolidation.review()
+        except Postponed:
+            return False
+        except Exception:
+            log.exception("background_review_failed")
+            return False
+        for owner, done in reviewed:
+            await self._announce(owner, done)
+        return any(done.learned for _, done in reviewed)
 
     async def due_of(self, owner: str) -> frozenset[int]:
         """The conversations of an owner with something to consolidate, for a program that ends with its answer.
@@ -166,4 +189,4 @@ class BackgroundConsolidation:
         if done is not None:
             # in the language of the chat that it is the memory of; of a shared one nobody chose any
             with speaking(await self._languages.of_chat(owner)):
-                await self._notices.add(owner, *done.told)
+                await self._notices.add(owner, *done.notices)

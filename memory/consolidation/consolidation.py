@@ -1,7 +1,7 @@
 """Consolidation: what happened becomes history, long-term memory and facts (S2).
 
-One queue for the whole process. Nothing a model writes destroys what was known: what it learned is held against what
-was said, its update of MEMORY.md is checked, kept for undo, and given up when a person has edited the file meanwhile.
+One queue for the whole process. Nothing that a model writes destroys what was known: what it learned is checked against
+what was said, and each new line of a rewritten MEMORY.md is a fact like any other.
 """
 
 from __future__ import annotations
@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.consolidation.consolidation_prompt import raw_fallback
+from memory.consolidation.extractor import new_lines
+from memory.consolidation.fact_writer import Checked
 from memory.consolidation.outcome import Consolidated
-from memory.consolidation.parts import Part, halves, parts
-from memory.consolidation.second_look import look_again
+from memory.consolidation.parts import Part, halves, may_be_affirmed, parts
 from memory.errors import Postponed, StoreError
-from memory.evidence.citation import is_affirmed
-from memory.evidence.weighing import Hearing
-from memory.messages import Role, worst
+from memory.facts.citation import same_words
+from memory.facts.fact import Excerpt, Fact
+from memory.messages import Role
+from memory.store.entry import Kind
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.consolidation.asking import Asking, Reading
+    from memory.consolidation.compression import Compression
     from memory.consolidation.due import DueConversations, Job
-    from memory.consolidation.writing import Writing
+    from memory.consolidation.extractor import Extraction, Extractor
+    from memory.consolidation.fact_writer import FactWriter
+    from memory.consolidation.review import Review
+    from memory.facts.checker import FactChecker
     from memory.files.history import HistoryFiles
     from memory.log.sessions import Session
 
@@ -35,8 +40,19 @@ log = structlog.get_logger(__name__)
 
 PATIENCE = 4
 """In the background, where nobody waits, the model has this many times as long for each part."""
-ASKED_AGAIN = 2
-"""How often the model is asked anew because a person edited MEMORY.md during its answer."""
+SUBJECT_WORDS = 4
+"""Words of a line that stand for its subject, where a model named none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a consolidation goes through: extract facts, check them, write them; compress; look at what waited."""
+
+    extractor: Extractor
+    checker: FactChecker
+    writer: FactWriter
+    compression: Compression
+    review: Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +69,13 @@ class ConsolidationService:
     def __init__(
         self,
         due: DueConversations,
-        asking: Asking,
-        writing: Writing,
+        steps: Steps,
         history: HistoryFiles,
         patience: Patience,
         clock: Clock,
     ) -> None:
         self._due = due
-        self._asking = asking
-        self._writing = writing
+        self._steps = steps
         self._history = history
         self._patience = patience
         self._clock = clock
@@ -122,37 +136,56 @@ class ConsolidationService:
         job = await self._due.job(conversation_id)
         if job is None:
             return None
-        done: Consolidated | None = None
+        reviewed = await self._steps.review.run(job.owner, self._until(deadline))
+        done = reviewed if reviewed.learned else None
+        continues: int | None = None
         asked_again: set[str] = set()
-        waiting = deque(parts(job.messages, self._asking.contract.part_tokens(), self._asking.count))
+        extractor = self._steps.extractor
+        waiting = deque(parts(job.messages, extractor.contract.part_tokens(), extractor.count))
         while waiting:
             part = waiting.popleft()
             if not _has_substance(part):
                 await self._mark(job, part, waiting)
                 continue
-            until = deadline if deadline is not None else _now() + self._patience.timeout * PATIENCE
-            reading = await self._read(job, part, until)
+            until = self._until(deadline)
+            memory = await self._steps.writer.page(job.owner)  # read inside the queue
+            extraction = await extractor.extract(part, job.owner, memory, until)
             if await self._due.is_gone(conversation_id):
                 return None
-            if reading is None:
+            if extraction is None:
                 if deadline is not None:
                     return await self._give_up_for_now(job, part, done)
                 await self._history.append(job.owner, self._clock(), raw_fallback(part.messages), f"raw {part.key}")
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
             else:
-                done = (done or Consolidated()) + await self._write(job, part, reading, until)
-                if not reading.answer.is_whole:
+                # all parts of a conversation are one action, and so one /undo
+                written = await self._write(job, part, extraction, until, continues)
+                continues = written.changes[0] if written.changes else continues
+                done = (done or Consolidated()) + written
+                if not extraction.answer.is_whole:
                     if deadline is not None:
                         return done + Consolidated(is_left=True)
                     if part.key not in asked_again:
                         # of what was cut off the halves may be answered for whole
-                        again = halves(part) if reading.was_cut else (part,)
+                        again = halves(part) if extraction.was_cut else (part,)
                         waiting.extendleft(reversed(again))
                         asked_again |= {one.key for one in (part, *again)}
                         continue
             await self._mark(job, part, waiting)
         await self._due.mark_done(conversation_id, job.through)
-        return done
+        if done is None:
+            return None
+        return done + Consolidated(warning=await self._steps.compression.run(job.owner, self._until(deadline)))
+
+    def _until(self, deadline: float | None) -> float:
+        """Until when one step may take, on the loop's clock."""
+        return deadline if deadline is not None else _now() + self._patience.timeout * PATIENCE
+
+    async def review(self) -> list[tuple[str, Consolidated]]:
+        """Look at what waits for a second look, in the background; what came of it by owner. Raises Postponed."""
+        async with self._queue:
+            until, review = self._until(None), self._steps.review
+            return [(owner, await review.run(owner, until)) for owner in await review.owners()]
 
     async def _give_up_for_now(self, job: Job, part: Part, done: Consolidated | None) -> Consolidated:
         if done is not None:
@@ -166,42 +199,39 @@ class ConsolidationService:
         if through is not None:
             await self._due.mark_done(job.conversation_id, through)
 
-    async def _read(self, job: Job, part: Part, deadline: float) -> Reading | None:
-        """What the model makes of a part; asked anew where a person edits MEMORY.md meanwhile. None: unusable."""
-        for _ in range(1 + ASKED_AGAIN):
-            memory = await self._writing.page(job.owner)  # read inside the queue
-            reading = await self._asking.read(part, job.owner, memory, self._writing.compress_to(memory), deadline)
-            if reading is None or reading.answer.memory_update is None:
-                break
-            if await self._writing.page(job.owner) == memory:
-                break
-            log.info("memory_edited_meanwhile", owner=job.owner)
-        return reading
-
-    async def _write(self, job: Job, part: Part, reading: Reading, deadline: float) -> Consolidated:
-        answer = reading.answer
-        known = (*reading.memory.splitlines(), *reading.known)
-        zone = self._asking.zone_of(job.owner)
-        hearing = Hearing(part.messages, known, zone, part.before)
-        # off the loop: each word is held against each of a long conversation
-        weighed = await asyncio.to_thread(lambda: [hearing.weigh(fact) for fact in answer.facts])
-        if self._asking.contract.second_look:
-            weighed = await look_again(weighed, hearing, self._asking.prompt, deadline)
+    async def _write(
+        self, job: Job, part: Part, extraction: Extraction, deadline: float, continues: int | None
+    ) -> Consolidated:
+        """Check what a model made of a part, and write what of it holds."""
+        answer, writer = extraction.answer, self._steps.writer
+        zone = self._steps.extractor.zone_of(job.owner)
+        lines = new_lines(extraction.memory, answer.memory_update)
+        stated = [line for line in lines if not any(same_words(line, fact.text) for fact in answer.facts)]
+        facts = [*answer.facts, *map(_as_fact, stated)]
+        known = await writer.known(job.owner, facts, part, extraction.memory)
+        forgetting = await writer.forgetting(job.owner, answer.forget)
+        excerpt = Excerpt(part.messages, zone, part.before)
+        checked, wanted = await self._steps.checker.check(facts, excerpt, known, deadline, forgetting)
         if answer.history_entry is not None:
             stamp = f"[{self._clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
-            mark = worst(message.provenance for message in part.messages).mark
-            await self._history.append(job.owner, self._clock(), f"{entry}{mark}", part.key)
-        written = await self._writing.write(job.owner, part, answer, weighed, reading.memory)
+            await self._history.append(job.owner, self._clock(), entry, part.key)
+        forget = [one for one, is_wanted in zip(answer.forget, wanted, strict=True) if is_wanted]
+        written = await writer.write(job.owner, part, Checked(checked, forget), continues)
         log.info("consolidated", messages=len(part.messages), facts=len(written.learned))
         return written + Consolidated(len(part.messages))
+
+
+def _as_fact(line: str) -> Fact:
+    return Fact(" ".join(line.split()[:SUBJECT_WORDS]), line, Kind.FACT)
 
 
 def _has_substance(part: Part) -> bool:
     """Whether the user says anything in a part; a mere "yes" says what it says yes to."""
     messages = part.messages
-    spoken = any(m.role is Role.USER and not is_small_talk(m.content) for m in messages)
-    return spoken or any(is_affirmed(messages, at) for at in range(len(messages)))
+    speaks = any(m.role is Role.USER and not is_small_talk(m.content) for m in messages)
+    asked = (at for at in range(len(messages)) if may_be_affirmed(messages, at))
+    return speaks or any("?" in messages[at].content or "？" in messages[at].content for at in asked)
 
 
 def _now() -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, TypeGuard
 
-from memory.evidence.fact import Citation, Fact
+from memory.facts.fact import Citation, Fact
 from memory.messages import storable
 from memory.store.entry import Kind
 

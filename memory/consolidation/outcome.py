@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from config.texts import _, ngettext
 from memory.buttons import QuietLine, edit_button, right_or_wrong, undo_button
+from memory.facts.fact import Doubt
 from memory.ledger.changes import MEMORY_FILE
 
 if TYPE_CHECKING:
     from memory.buttons import Button, Keyboard
-    from memory.learning.facts import Learned
+    from memory.facts.fact_store import Learned
     from memory.store.entry import Entry
 
 UNSURE_SHOWN = 3
@@ -25,7 +26,8 @@ class Consolidated:
     """What a consolidation did.
 
     fell_back: no usable answer came, and the history holds the messages as they were. is_left: something is still due.
-    changes: the numbers of the actions that memory was changed by, each one /undo.
+    changes: the numbers of the actions that memory was changed by, each one /undo. warning: what the user is to know
+    besides.
     """
 
     messages: int = 0
@@ -35,6 +37,7 @@ class Consolidated:
     forgotten: tuple[str, ...] = ()
     changes: tuple[int, ...] = ()
     is_left: bool = False
+    warning: str | None = None
 
     def __add__(self, other: Consolidated) -> Consolidated:
         """Both, one after the other."""
@@ -44,17 +47,19 @@ class Consolidated:
             self.memory_changed or other.memory_changed,
             (*self.learned, *other.learned),
             (*self.forgotten, *other.forgotten),
-            (*self.changes, *other.changes),
+            tuple(dict.fromkeys((*self.changes, *other.changes))),
             self.is_left or other.is_left,
+            other.warning or self.warning,
         )
 
     @property
     def unsure(self) -> list[Entry]:
-        """What was learned and is not confirmed."""
-        return [one.entry for one in self.learned if one.entry.unconfirmed is not None]
+        """What was learned and is for a person to confirm; what only waits for a second look is not."""
+        entries = (one.entry for one in self.learned)
+        return [entry for entry in entries if entry.unconfirmed not in (None, Doubt.NOT_CHECKED)]
 
     @property
-    def told(self) -> list[QuietLine]:
+    def notices(self) -> list[QuietLine]:
         """What was learned, in a line or two for the user, in the language that is spoken."""
         if self._sure or self.forgotten:
             lines = [QuietLine(self._changed, self._undo_buttons)]
@@ -65,7 +70,7 @@ class Consolidated:
         if self.unsure:
             rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:UNSURE_SHOWN])
             lines.append(QuietLine(self._doubted, rows))
-        return lines
+        return [*lines, *([QuietLine(self.warning)] if self.warning else [])]
 
     @property
     def _changed(self) -> str:

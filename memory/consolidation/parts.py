@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from config.secrets import without_secrets
-from memory.evidence.citation import is_affirmed
+from memory.facts.citation import is_typed
+from memory.facts.transcript import shortened
 from memory.messages import Message, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-BEGINNING, END = 120, 200
-"""How much of an answer is shown: what it was about, and what it asked. What the user affirms is shown whole."""
+LONGEST_YES = 80
+"""Characters of an answer that may affirm what was said before it: that is shown whole."""
 OVERHEAD = 8
 """Tokens that a message costs beside its text: number, name, line break."""
 _BREAKS = re.compile(r"\n\s*\n|(?<=[.!?。！？])\s+|\n|\s")
@@ -41,7 +41,7 @@ class Part:
 
 def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int], carried: int = 4) -> Iterator[Part]:
     """`messages` in parts of at most `tokens` each. carried: how many messages before a part are shown with it."""
-    affirmed = {message.id for at, message in enumerate(messages) if is_affirmed(messages, at)}
+    affirmed = {message.id for at, message in enumerate(messages) if may_be_affirmed(messages, at)}
     shown = [
         message
         if (message.role is Role.USER and not message.is_attachment) or message.id in affirmed
@@ -62,6 +62,13 @@ def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int],
         yield _part(pieces, begun, len(pieces), done, carried)
 
 
+def may_be_affirmed(messages: Sequence[Message], at: int) -> bool:
+    """Whether the user's next message may be a yes to what the assistant says in this one."""
+    if messages[at].role is not Role.ASSISTANT or at + 1 >= len(messages):
+        return False
+    return is_typed(messages[at + 1]) and len(messages[at + 1].content) <= LONGEST_YES
+
+
 def halves(part: Part) -> tuple[Part, ...]:
     """A part as two, where it has several messages: what a model could not answer for at once it may one by one."""
     middle = len(part.messages) // 2
@@ -69,12 +76,6 @@ def halves(part: Part) -> tuple[Part, ...]:
         return (part,)
     first, second = part.messages[:middle], part.messages[middle:]
     return Part(first, part.before, first[-1].id), Part(second, first[-2:], part.through)
-
-
-def shortened(text: str) -> str:
-    """The beginning and the end of an answer, or of a document."""
-    plain = " ".join(without_secrets(text).split())  # masked before it is cut: half a key is no longer known for one
-    return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"
 
 
 def _part(pieces: Sequence[tuple[Message, bool]], start: int, end: int, through: int | None, carried: int) -> Part:

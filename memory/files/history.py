@@ -14,7 +14,7 @@ from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import append, locked, text_of
-from memory.messages import Passage, marked_in, storable
+from memory.messages import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class HistoryFiles:
         """
         return await asyncio.to_thread(self._append, owner, at, text, key)
 
-    async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[Passage]:
+    async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[str]:
         """Entries in which `query` occurs, whatever its case, newest first, each cut short.
 
         Raises MemoryRefused for a pattern that is none, is too long or takes too long.
@@ -82,8 +82,8 @@ class HistoryFiles:
         return bool(missing)
 
 
-def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[Passage]:
-    found: list[Passage] = []
+def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str]:
+    found: list[str] = []
     end = time.monotonic() + MATCH_SECONDS
     for entry in _entries(folder):
         try:
@@ -91,7 +91,7 @@ def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[Pas
         except TimeoutError:
             raise MemoryRefused(_("That pattern takes too long: use a simpler one, or search literally.")) from None
         if match is not None:
-            found.append(Passage(entry[:SHOWN_CHARACTERS], marked_in(entry)))
+            found.append(entry[:SHOWN_CHARACTERS])
         if len(found) == limit:
             break
     return found

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.texts import _, ngettext
+from config.texts import _
 from memory.errors import MemoryRefused
-from memory.messages import storable
-from memory.store.entry import Author, Operation
+from memory.ledger.page import appending, replacing
+from memory.store.entry import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memory.files.markdown import MarkdownFiles
     from memory.ledger.ledger import Ledger
+    from memory.store.entry import Author
 
-QUOTE_CHARACTERS = 60
-"""How much of a part a refusal quotes."""
 TRIES = 3
 """How often a change is made anew because a person was faster."""
 
@@ -47,48 +46,3 @@ class LongTermMemory:
             if change.is_written:
                 return change.number
         raise MemoryRefused(_("MEMORY.md is being edited again and again: try it once more in a moment."))
-
-
-def appending(part: str) -> Callable[[str], str]:
-    """Adds a part with lines of its own at the end of a text."""
-    added = storable(part.strip())
-    return lambda text: f"{text.rstrip()}\n{added}\n" if text.strip() else f"{added}\n"
-
-
-def replacing(part: str, replacement: str) -> Callable[[str], str]:
-    """Replaces `part`, which must stand exactly once in a text.
-
-    An empty replacement deletes the part together with the line that it leaves empty. Raises MemoryRefused when the
-    part is not there, or there more than once.
-    """
-
-    def replaced(text: str) -> str:
-        found = text.count(part) if part.strip() else 0
-        if found != 1:
-            raise MemoryRefused(
-                ngettext(
-                    "{part} stands {n} time in MEMORY.md: give a part that stands there once.",
-                    "{part} stands {n} times in MEMORY.md: give a part that stands there once.",
-                    found,
-                    part=_quoted(part),
-                )
-                if found
-                else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quoted(part))
-            )
-        before, after = text.split(part)
-        if replacement or part.endswith("\n"):
-            return before + storable(replacement) + after
-        return _without_emptied_line(before, after)
-
-    return replaced
-
-
-def _without_emptied_line(before: str, after: str) -> str:
-    start = before.rpartition("\n")[2]
-    end, _line_break, rest = after.partition("\n")
-    return before + after if (start + end).strip() else before.removesuffix(start) + rest
-
-
-def _quoted(part: str) -> str:
-    line = " ".join(part.split())
-    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'

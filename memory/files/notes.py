@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
-from memory.messages import Message, Passage, Provenance, Role, in_one, marked_in, storable, worst
+from memory.messages import Message, Role, storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +24,8 @@ ASSISTANT_CHARACTERS = 300
 
 LONGEST_SECRET = 400
 """So many characters behind the cut are looked at, so that half a secret is not taken for none."""
+_MEDIA = re.compile(r"\[([a-z ]{1,20} \d+)")
+"""What the text of something sent begins with: its kind and number."""
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 
@@ -39,11 +41,6 @@ class Memory:
     recent: tuple[tuple[date, str], ...]
     unreadable: str | None = None
 
-    @property
-    def provenance(self) -> Provenance:
-        """The worst provenance of the exchanges that the notes tell of. MEMORY.md holds the user's own words."""
-        return worst(marked_in(notes) for notes in (self.today, *(notes for _, notes in self.recent)))
-
     def to_context(self) -> str:
         """The part of the prompt that shows it, in S0's format; empty when every part is empty."""
         parts: list[str] = []
@@ -57,13 +54,13 @@ class Memory:
         return "\n\n".join(parts)
 
 
-def daily_note(moment: datetime, user: Passage, assistant: Passage) -> str:
+def daily_note(moment: datetime, user: str, assistant: str) -> str:
     """The line of an exchange in a daily note (S0): `[HH:mm] User: {200} | Assistant: {300}`.
 
-    `moment` is in the zone of the chat. What is foreign is marked: `User [forwarded]: ...`.
+    `moment` is in the zone of the chat.
     """
-    said, answered = _one_line(user.text, USER_CHARACTERS), _one_line(assistant.text, ASSISTANT_CHARACTERS)
-    return f"[{moment:%H:%M}] User{user.provenance.mark}: {said} | Assistant{assistant.provenance.mark}: {answered}"
+    said, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
+    return f"[{moment:%H:%M}] User: {said} | Assistant: {answered}"
 
 
 def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
@@ -101,9 +98,22 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
         if following is None or following.turn_id != message.turn_id:
             if message.role is Role.ASSISTANT and asked:
                 answered_at = message.created_at.astimezone(zone)
-                answer = Passage(message.content, worst([message.provenance]))
-                yield answered_at.date(), daily_note(answered_at, in_one(asked), answer)
+                said = "\n".join(map(_without_others_words, asked))
+                yield answered_at.date(), daily_note(answered_at, said, _without_others_words(message))
             asked = []
+
+
+def _without_others_words(message: Message) -> str:
+    """What a message says, where nobody else's words are in it; else the kind of thing that came.
+
+    Notes stand in every prompt, as words of our own: what others wrote may not.
+    """
+    if message.provenance is None or not message.provenance.is_foreign:
+        return message.content
+    if message.role is Role.ASSISTANT:
+        return "(about what was sent)"
+    named = _MEDIA.search(message.content) if message.media else None
+    return f"({named[1] if named else message.provenance})"
 
 
 def _one_line(text: str, limit: int) -> str:

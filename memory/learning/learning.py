@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
+from memory.facts.fact_store import Learned
 from memory.learning.capture import restated
-from memory.learning.facts import Learned
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content

@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING
 
 from memory.errors import MemoryRefused
 from memory.messages import storable
-from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
 
 MOST_STEPS = 50
-MOST_RECORDED = 1_000_000
-"""Where the counts of successes and failures stop."""
 
 
 class Procedures:
@@ -33,13 +29,7 @@ class Procedures:
 
         success: how a run of it went, recorded in the same change; None: there was none.
         """
-        plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
-        if not plain:
-            raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
-        if len(plain) > MOST_STEPS:
-            raise MemoryRefused(f"A workflow has at most {MOST_STEPS} steps, and this one has {len(plain)}: split it.")
-        numbered = " ".join(f"{number}. {step}" for number, step in enumerate(plain, 1))
-        content = f"{task.strip()}: {numbered}" if task.strip() else numbered
+        plain, content = _plain(steps), workflow_text(task, steps)
         async with self._ledger.change(owner, Operation.LEARN, author) as change:
             known = await change.holder(name)
             if known is None:
@@ -49,7 +39,7 @@ class Procedures:
             else:
                 _refuse_superseded(known)
                 entry = await change.renew(await change.rewrite(known, content, steps=plain))
-            return entry if success is None else await _counted(change, entry, success=success)
+            return entry if success is None else await change.record_run(entry, success=success)
 
     async def record(self, owner: str, name: str, author: Author, *, success: bool) -> Entry:
         """Count a run of a workflow; a run is a use, and makes it stronger. Raises MemoryRefused for an unknown one."""
@@ -58,16 +48,22 @@ class Procedures:
             if entry.kind != Kind.WORKFLOW:
                 raise MemoryRefused(f"{entry.name} is a {entry.kind} and no workflow: save its steps first.")
             _refuse_superseded(entry)
-            return await _counted(change, entry, success=success)
+            return await change.record_run(entry, success=success)
 
 
-async def _counted(change: Change, entry: Entry, *, success: bool) -> Entry:
-    return await change.count_run(
-        entry,
-        successes=min(entry.success_count + success, MOST_RECORDED),
-        failures=min(entry.failure_count + (not success), MOST_RECORDED),
-        uses=min(entry.reinforcement_count + 1, MOST_REINFORCED),
-    )
+def workflow_text(task: str, steps: Sequence[str]) -> str:
+    """A workflow in one text. Raises MemoryRefused for too few or too many steps."""
+    numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_plain(steps), 1))
+    return f"{task.strip()}: {numbered}" if task.strip() else numbered
+
+
+def _plain(steps: Sequence[str]) -> list[str]:
+    plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
+    if not plain:
+        raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
+    if len(plain) > MOST_STEPS:
+        raise MemoryRefused(f"A workflow has at most {MOST_STEPS} steps, and this one has {len(plain)}: split it.")
+    return plain
 
 
 def _refuse_superseded(entry: Entry) -> None:

@@ -6,12 +6,15 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.ledger.changes import Snapshot, snapshot
-from memory.ledger.page import format_line, line_of
+from memory.ledger.page import appending, format_line, line_of, replacing
+from memory.ledger.proposals import Action, Proposal
 from memory.messages import storable
-from memory.store.entry import Author, Entry, Kind, Priority
+from memory.store.decay import MOST_REINFORCED
+from memory.store.entry import MOST_RECORDED, Author, Entry, Kind, Priority
 from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Pen:
+class WriteContext:
     """Who writes in a change, whether that is to be trusted, and when, on the owner's clock."""
 
     author: Author
@@ -54,20 +57,20 @@ class Pen:
 class Change:
     """One change of an owner's memory. What is not refused is valid, and each entry is kept as it was before."""
 
-    def __init__(self, connection: aiosqlite.Connection, owner_id: int, pen: Pen, page: Page) -> None:
+    def __init__(self, connection: aiosqlite.Connection, owner_id: int, context: WriteContext, page: Page) -> None:
         self.owner_id = owner_id
         self.before: dict[int, Snapshot] = {}
         self.is_written = True
         self.number: int | None = None
         self._connection = connection
-        self._pen = pen
+        self._context = context
         self._page = page
-        self._now = to_text(pen.moment)
+        self._now = to_text(context.moment)
 
     @property
     def moment(self) -> datetime:
         """When the change is made, on the owner's clock."""
-        return self._pen.moment
+        return self._context.moment
 
     @property
     def has_edited(self) -> bool:
@@ -109,15 +112,17 @@ class Change:
         valid_from: datetime | None = None,
         valid_until: datetime | None = None,
         quote: str | None = None,
+        subject: str | None = None,
     ) -> Entry:
         """Have an entry say something else; it is then by who says so, and trusted as they are."""
         self._refuse_archive(entry)
         columns: dict[str, object] = {"content": usable_content(content)}
-        columns |= {"author": self._pen.author, "trusted": self._pen.trusted}
+        columns |= {"author": self._context.author, "trusted": self._context.trusted}
         if steps is not None:
             columns["steps"] = json.dumps(steps, ensure_ascii=False)
         if quote is not None:
             columns["quote"] = quote
+        columns |= {"subject": name_key(subject)} if subject is not None else {}
         columns |= {"valid_from": to_text(valid_from)} if valid_from is not None else {}
         columns |= {"valid_until": to_text(valid_until)} if valid_until is not None else {}
         await self._set(entry.id, columns)
@@ -197,12 +202,50 @@ class Change:
         await self._exchange_line(entry, None)
 
     async def confirm(self, entry: Entry) -> Entry:
-        """Have an entry hold that was not confirmed; it is then by who says so. What it contradicts gives way to it."""
-        await self._set(entry.id, {"unconfirmed": None, "author": self._pen.author, "trusted": self._pen.trusted})
-        former = await self.current_of(entry.subject, but=entry.id) if entry.subject else None
-        if former is not None:
-            await self.supersede_by_known(former, await self._by_id(entry.id))
+        """Have an entry hold that was not confirmed, by who says so, and do what it proposes. Raises MemoryRefused."""
+        proposal = Proposal.from_text(entry.proposal) if entry.proposal is not None else Proposal()
+        columns = {"author": self._context.author, "trusted": self._context.trusted}
+        await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
+        if proposal.action is not None:
+            await self._carry_out(proposal)
+            await self.remove(await self._by_id(entry.id))
+        for former in proposal.replaces:
+            rows = await self.read(f"{ENTRY_ROWS} WHERE e.id = ? AND {CURRENT} AND e.deleted_at IS NULL", (former,))
+            if rows:
+                await self.supersede_by_known(entry_of(rows[0]), await self._by_id(entry.id))
+        if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
+            # a subject alone supersedes nothing: both hold, each under its own
+            await self._set(entry.id, {"subject": name_key(entry.name)})
         return await self._by_id(entry.id)
+
+    async def propose(self, entry: Entry, doubt: str, proposal: str | None) -> None:
+        """Say why an entry is not confirmed, and what confirming it does."""
+        await self._set(entry.id, {"unconfirmed": doubt, "proposal": proposal})
+
+    async def end(self, entry: Entry) -> None:
+        """Have an entry be history from now on."""
+        await self._set(entry.id, {"valid_until": self._now})
+
+    async def _carry_out(self, proposal: Proposal) -> None:
+        if proposal.action is Action.EDIT:
+            edit = replacing(proposal.part, proposal.value) if proposal.part else appending(proposal.value)
+            await self.edit_file(edit)
+            return
+        rows = await self.read(f"{ENTRY_ROWS} WHERE e.id = ? AND e.deleted_at IS NULL", (proposal.entry,))
+        if not rows:
+            raise MemoryRefused(_("What this was about is gone: there is nothing to do."))
+        entry = entry_of(rows[0])
+        match proposal.action:
+            case Action.WRITE:
+                await self.rewrite(entry, proposal.value, steps=proposal.steps or None)
+            case Action.RENAME:
+                await self.rename(entry, proposal.value)
+            case Action.ALIAS:
+                await self.bind(entry, proposal.value)
+            case Action.REMOVE:
+                await self.remove(entry)
+            case Action.RECORD:
+                await self.record_run(entry, success=proposal.value == "success")
 
     async def current_of(self, subject: str, but: int | None = None) -> Entry | None:
         """What holds of a subject, other than the entry `but`."""
@@ -236,12 +279,16 @@ class Change:
 
     async def weigh(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
         """Give an entry another priority. as_told: its words are now those of who writes, and trusted as they are."""
-        told = {"author": self._pen.author, "trusted": entry.trusted or self._pen.trusted} if as_told else {}
+        told = {"author": self._context.author, "trusted": entry.trusted or self._context.trusted} if as_told else {}
         await self._set(entry.id, {"priority": priority, **told})
 
-    async def count_run(self, entry: Entry, successes: int, failures: int, uses: int) -> Entry:
-        """Have a workflow's counts be what they are after a run of it, which also brings it back from the archive."""
-        columns = {"success_count": successes, "failure_count": failures, "reinforcement_count": uses}
+    async def record_run(self, entry: Entry, *, success: bool) -> Entry:
+        """Count a run of a workflow. A run is a use: it makes it stronger, and brings it back from the archive."""
+        columns = {
+            "success_count": min(entry.success_count + success, MOST_RECORDED),
+            "failure_count": min(entry.failure_count + (not success), MOST_RECORDED),
+            "reinforcement_count": min(entry.reinforcement_count + 1, MOST_REINFORCED),
+        }
         await self._set(entry.id, {**columns, "archived_at": None})
         return await self._by_id(entry.id)
 
@@ -294,13 +341,13 @@ class Change:
             scope=usable_scope(new.scope),
             outcome=outcome,
             quote=quote,
-            author=self._pen.author,
+            author=self._context.author,
             # what nothing bears out may be what a foreign text said: it is read as such until it is confirmed
-            trusted=self._pen.trusted and new.unconfirmed is None,
+            trusted=self._context.trusted and new.unconfirmed is None,
         )
 
     def _refuse_archive(self, entry: Entry) -> None:
-        if entry.kind == Kind.ARCHIVE and self._pen.author is Author.MODEL:
+        if entry.kind == Kind.ARCHIVE and self._context.author is Author.MODEL:
             raise MemoryRefused(f"{entry.name} is an archive, which is never rewritten: add a note instead.")
 
     async def _insert(self, name: str, new: NewEntry) -> int:
@@ -316,7 +363,7 @@ class Change:
         """The successor gets `names` as aliases and the line in MEMORY.md; the former goes by a dated name."""
         for name in names:
             await bind_name(self._connection, self.owner_id, successor_id, name, is_alias=True)
-        dated = await self.free_name(f"{former.name} {word} {self._pen.moment:%Y-%m-%d}")
+        dated = await self.free_name(f"{former.name} {word} {self._context.moment:%Y-%m-%d}")
         await bind_name(self._connection, self.owner_id, former.id, dated)
         await self._set(former.id, {"superseded_by": successor_id})
         await self._exchange_line(former, await self._by_id(successor_id))

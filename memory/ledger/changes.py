@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, now_text
 from memory.messages import storable
 from memory.store.effects import keep_causes
-from memory.store.entry import Operation
+from memory.store.entry import Author, Operation
 from memory.store.entry_rows import bind_name
 
 if TYPE_CHECKING:
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.ledger.page import Page
-    from memory.store.entry import Author
 
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
 VERSIONS = 50
 """Versions of each MEMORY.md that are kept (S2)."""
 MEMORY_FILE = "MEMORY.md"
-# the newest row has the greatest batch; max(batch) would read them all
-_NEXT_BATCH = "SELECT coalesce((SELECT batch FROM changes ORDER BY id DESC LIMIT 1), 0) + 1"
+_NEXT_BATCH = "SELECT coalesce(max(batch), 0) + 1 FROM changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +97,11 @@ class ChangeLog:
         author: Author,
         before: Sequence[Snapshot],
         page: Page,
+        continues: int | None = None,
     ) -> Recorded | None:
         """Record one change by what entries and MEMORY.md were before it; None where nothing is changed.
 
-        The row with entry 0 is MEMORY.md's.
+        The row with entry 0 is MEMORY.md's. continues: the change that this is another step of, if it still stands.
         """
         rows: list[tuple[int, str | None, str | None]] = [(was.entry_id, was.state, None) for was in before]
         if page.is_changed:
@@ -110,15 +109,14 @@ class ChangeLog:
         if not rows:
             return None
         await keep_causes(connection, self._clock)
-        now, batch, record, number = now_text(self._clock), _NEXT_BATCH, 0, 0
-        # one by one, since most changes are of one entry; all that follow the first are in the batch that it began
+        number, record = await _batch_number(connection, owner_id, continues), 0
+        # one by one, since most changes are of one entry
         for entry_id, state, after in rows:
-            ((record, number),) = await connection.execute_fetchall(
+            ((record,),) = await connection.execute_fetchall(
                 "INSERT INTO changes (owner_id, entry_id, operation, author, before, after, unwritten, at, batch)"
-                f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ({batch})) RETURNING id, batch",
-                (owner_id, entry_id, operation, author, state, after, after is not None, now),
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                (owner_id, entry_id, operation, author, state, after, after is not None, now_text(self._clock), number),
             )
-            batch = "SELECT batch FROM changes ORDER BY id DESC LIMIT 1"
         former = storable(page.former or "")
         return Recorded(number, Unwritten(record, page.owner, former, page.known_text) if page.is_changed else None)
 
@@ -130,6 +128,31 @@ class ChangeLog:
             (owner_id, owner_id),
         )
         return [Unwritten(*row) for row in rows]
+
+    async def typed_lines(self, connection: aiosqlite.Connection, owner_id: int, text: str) -> list[str]:
+        """The lines of MEMORY.md that a person wrote since it was last compressed, by hand or by asking for them.
+
+        They are those that no model is known to have written.
+        """
+        rows = await connection.execute_fetchall(
+            "SELECT operation, author, before, after FROM changes WHERE owner_id = ? AND entry_id = 0"
+            " AND undone_at IS NULL AND id >= coalesce((SELECT max(id) FROM changes WHERE owner_id = ? AND"
+            " entry_id = 0 AND undone_at IS NULL AND operation = ?), 0)",
+            (owner_id, owner_id, Operation.COMPRESS),
+        )
+        written: set[str] = set()
+        for row in rows:
+            after = set(row["after"].splitlines())
+            if row["operation"] == Operation.COMPRESS:
+                written |= after
+            elif row["author"] not in (Author.USER, Author.CAPTURE):
+                written |= after - set(row["before"].splitlines())
+        lines = await connection.execute_fetchall(
+            "SELECT line FROM entries WHERE owner_id = ? AND line IS NOT NULL AND author NOT IN (?, ?)",
+            (owner_id, Author.USER, Author.CAPTURE),
+        )
+        written |= {row["line"] for row in lines}
+        return [line for line in text.splitlines() if line.strip() and line not in written]
 
     async def is_unwritten(self, connection: aiosqlite.Connection, unwritten: Unwritten) -> bool:
         """Whether a change is still to be written, and nobody else has done so or taken it back."""
@@ -174,13 +197,14 @@ class ChangeLog:
         )
         if not rows:
             return None
-        files = [FileChange(row["before"], row["after"]) for row in rows if row["entry_id"] == 0]
+        files = [FileChange(row["before"], row["after"]) for row in rows if row["entry_id"] == 0]  # newest first
+        entries = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # the oldest state counts
         return Batch(
             number=rows[0]["batch"],
             operation=rows[0]["operation"],
             author=rows[0]["author"],
-            entries=tuple(Snapshot(row["entry_id"], row["before"]) for row in rows if row["entry_id"] != 0),
-            file=files[0] if files else None,
+            entries=tuple(Snapshot(entry_id, before) for entry_id, before in entries.items()),
+            file=_joined(files) if files else None,
         )
 
     async def is_built_on(self, connection: aiosqlite.Connection, owner_id: int, batch: Batch) -> bool:
@@ -218,6 +242,25 @@ class ChangeLog:
         await self.give_up(connection, batch)
         created = [name for (_, state), name in zip(states, names, strict=True) if state is None and name]
         return list(dict.fromkeys([*created, *(name for _, name, is_alias in former if not is_alias)]))
+
+
+def _joined(changes: Sequence[FileChange]) -> FileChange:
+    """Several changes of the file, newest first, as one, as far back as nobody edited it in between."""
+    joined = changes[0]
+    for earlier in changes[1:]:
+        if earlier.after != joined.before:
+            break
+        joined = FileChange(earlier.before, joined.after)
+    return joined
+
+
+async def _batch_number(connection: aiosqlite.Connection, owner_id: int, continues: int | None) -> int:
+    """The number of a change: that of the one which it continues, if nobody has taken that back, or a new one."""
+    standing = "SELECT batch FROM changes WHERE batch = ? AND owner_id = ? AND undone_at IS NULL LIMIT 1"
+    for row in await connection.execute_fetchall(standing, (continues, owner_id)):
+        return int(row[0])
+    ((number,),) = await connection.execute_fetchall(_NEXT_BATCH)
+    return int(number)
 
 
 async def _unbound(connection: aiosqlite.Connection, entry_id: int) -> str | None:

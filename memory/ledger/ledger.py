@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import StoreError
-from memory.ledger.change import Change, Pen
+from memory.ledger.change import Change, WriteContext
 from memory.ledger.changes import UNDO_PERIOD, ChangeLog
 from memory.ledger.page import Page
 from memory.messages import storable
@@ -42,11 +42,18 @@ class Ledger:
 
     @contextlib.asynccontextmanager
     async def change(
-        self, owner: str, operation: Operation, author: Author, *, trusted: bool = True
+        self,
+        owner: str,
+        operation: Operation,
+        author: Author,
+        *,
+        trusted: bool = True,
+        continues: int | None = None,
     ) -> AsyncIterator[Change]:
         """One change of an owner's memory; whatever is raised in the block leaves everything as it was.
 
-        author and trusted: who writes, and whether that is to be trusted; they go with every content. MEMORY.md is
+        author and trusted: who writes, and whether that is to be trusted; they go with every content. continues: the
+        number of an action that this is another step of, so that one /undo takes back both. MEMORY.md is
         written after the commit, which says what it is to become: a crash in between loses neither the edit, which
         `finish_edits` makes up for, nor its undo. `change.is_written` tells whether a person was faster there, and
         `change.number` by which number it can be taken back; None where nothing was changed.
@@ -55,11 +62,11 @@ class Ledger:
         async with self._database.transaction() as connection:
             owner_id = await owner_number(connection, owner)
             page = Page(self._files, owner, partial(self._finish_edits, connection, owner_id))
-            pen = Pen(author, trusted, self._clock().astimezone(self._zone_of(owner)))
-            change = Change(connection, owner_id, pen, page)
+            context = WriteContext(author, trusted, self._clock().astimezone(self._zone_of(owner)))
+            change = Change(connection, owner_id, context, page)
             yield change
             recorded = await self._changes.record(
-                connection, owner_id, operation, author, [*change.before.values()], page
+                connection, owner_id, operation, author, [*change.before.values()], page, continues
             )
         if recorded is not None:
             change.number = recorded.number
@@ -69,6 +76,11 @@ class Ledger:
     async def page(self, owner: str) -> str:
         """The text of an owner's MEMORY.md as it stands now."""
         return storable(await self._files.raw_long_term(owner))
+
+    async def typed_lines(self, owner: str, text: str) -> list[str]:
+        """The lines of `text`, an owner's MEMORY.md, that a person wrote since it was last compressed."""
+        async with self._database.transaction() as connection:
+            return await self._changes.typed_lines(connection, await owner_number(connection, owner), text)
 
     async def finish_edits(self) -> None:
         """Write into each MEMORY.md what a crash kept from being written."""

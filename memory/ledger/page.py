@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from config.texts import _, ngettext
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import TYPED_KINDS
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from memory.store.entry import Entry
+
+QUOTE_CHARACTERS = 60
+"""How much of a part a refusal quotes."""
 
 
 class LongTermFile(Protocol):
@@ -86,3 +90,48 @@ def line_of(entry: Entry) -> str | None:
 def format_line(content: str) -> str:
     """The line that says `content`."""
     return f"- {' '.join(content.split())}"
+
+
+def appending(part: str) -> Callable[[str], str]:
+    """Adds a part with lines of its own at the end of a text."""
+    added = storable(part.strip())
+    return lambda text: f"{text.rstrip()}\n{added}\n" if text.strip() else f"{added}\n"
+
+
+def replacing(part: str, replacement: str) -> Callable[[str], str]:
+    """Replaces `part`, which must stand exactly once in a text.
+
+    An empty replacement deletes the part together with the line that it leaves empty. Raises MemoryRefused when the
+    part is not there, or there more than once.
+    """
+
+    def replaced(text: str) -> str:
+        found = text.count(part) if part.strip() else 0
+        if found != 1:
+            raise MemoryRefused(
+                ngettext(
+                    "{part} stands {n} time in MEMORY.md: give a part that stands there once.",
+                    "{part} stands {n} times in MEMORY.md: give a part that stands there once.",
+                    found,
+                    part=_quoted(part),
+                )
+                if found
+                else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quoted(part))
+            )
+        before, after = text.split(part)
+        if replacement or part.endswith("\n"):
+            return before + storable(replacement) + after
+        return _without_emptied_line(before, after)
+
+    return replaced
+
+
+def _without_emptied_line(before: str, after: str) -> str:
+    start = before.rpartition("\n")[2]
+    end, _line_break, rest = after.partition("\n")
+    return before + after if (start + end).strip() else before.removesuffix(start) + rest
+
+
+def _quoted(part: str) -> str:
+    line = " ".join(part.split())
+    return f'"{line}"' if len(line) <= QUOTE_CHARACTERS else f'"{line[:QUOTE_CHARACTERS]}..."'

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+MOST_RECORDED = 1_000_000
+"""Where the counts of a workflow's successes and failures stop."""
+
+
 class Kind(StrEnum):
     """What an entry is: notes and archives (S1), typed memories (S4), episodes. To be translated where it is shown."""
 
@@ -91,6 +95,7 @@ class Operation(StrEnum):
     CONSOLIDATE = "consolidate"
     EDIT = "edit"
     CONFIRM = "confirm"
+    COMPRESS = "compress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class Entry:
 
     line: the line of MEMORY.md that was written for it, word for word. quote: the words of the message it came from
     that bear it out. unconfirmed: why it is not confirmed; such a memory is found, and stands in no prompt unasked.
-    valid_until: from when on it is history.
+    valid_until: from when on it is history. proposal: what confirming it does besides (memory/ledger/proposals.py).
     """
 
     id: int
@@ -129,6 +134,7 @@ class Entry:
     quote: str | None = None
     unconfirmed: str | None = None
     valid_until: datetime | None = None
+    proposal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +163,4 @@ class NewEntry:
     valid_until: datetime | None = None
     quote: str | None = None
     unconfirmed: str | None = None
+    proposal: str | None = None

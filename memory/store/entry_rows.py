@@ -75,6 +75,7 @@ def entry_of(row: Row) -> Entry:
         quote=row["quote"],
         unconfirmed=row["unconfirmed"],
         valid_until=from_text(row["valid_until"]) if row["valid_until"] else None,
+        proposal=row["proposal"],
     )
 
 
@@ -129,8 +130,8 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
     """Write a new entry with its name; its id."""
     cursor = await connection.execute(
         "INSERT INTO entries (owner_id, kind, content, tags, scope, priority, last_reinforced_at, valid_from, subject,"
-        " source_message_id, author, trusted, created_at, outcome, steps, quote, unconfirmed, valid_until)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " source_message_id, author, trusted, created_at, outcome, steps, quote, unconfirmed, valid_until, proposal)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             owner_id,
             new.kind,
@@ -150,6 +151,7 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
             new.quote,
             new.unconfirmed,
             to_text(new.valid_until) if new.valid_until else None,
+            new.proposal,
         ),
     )
     entry_id = int(cursor.lastrowid or 0)

@@ -883,6 +883,13 @@ SPEAKERS: Migration = (
     """,
 )
 
+PROPOSALS: Migration = (
+    # what confirming an entry does besides: see memory/ledger/proposals.py
+    "ALTER TABLE entries ADD COLUMN proposal TEXT",
+    # an action may be written in several steps, so its number is not always the newest row's
+    "CREATE INDEX changes_by_batch ON changes (batch)",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -920,4 +927,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     PARTS,
     MESSAGES_ONCE,
     SPEAKERS,
+    PROPOSALS,
 )

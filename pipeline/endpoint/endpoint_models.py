@@ -9,6 +9,8 @@ from memory.messages import Message, Role
 from pipeline.endpoint.client import client_of
 from pipeline.endpoint.known_endpoint import KnownEndpoint
 from pipeline.endpoint.openai_model import OpenAIModel
+from pipeline.endpoint.probe import looks_well
+from pipeline.endpoint.wire import Part
 from pipeline.models.model import ModelRequest
 
 if TYPE_CHECKING:
@@ -45,10 +47,13 @@ async def check_model(
     async def connect() -> Endpoint:
         return endpoint
 
-    model = OpenAIModel(name, window, connect, timeout=patience, known=KnownEndpoint(name, keeping))
+    known = KnownEndpoint(name, keeping)
+    model = OpenAIModel(name, window, connect, timeout=patience, known=known)
     hello = Message(Role.USER, "Say hello.", system_clock())
     try:
         await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
+        if not await looks_well(model, patience):
+            await known.learn_refused(frozenset({Part.SECOND_LOOK}))
         await model.get_to_know()
         return model.window
     finally:

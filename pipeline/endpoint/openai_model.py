@@ -90,6 +90,12 @@ class OpenAIModel:
         if self._known.asks:
             await self._known.ask(await self._connect())
 
+    async def looks_reliably(self) -> bool:
+        """Whether its second look has not failed the self-test; True where nobody has tested it."""
+        with contextlib.suppress(ModelError):  # who can't be reached gives no look anyhow
+            await self._known.recall(await self._connect())
+        return Part.SECOND_LOOK not in self._known.refused
+
     async def sees(self) -> bool:
         """Whether pictures may be sent to it. What it shows when it is asked is kept as what its endpoint refuses."""
         if self._may_see:

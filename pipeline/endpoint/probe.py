@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.clock import system_clock
-from memory.messages import Message, Role
+from memory.facts.self_test import passes_self_test
+from memory.messages import Completion, Message, Role
 from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
 from pipeline.endpoint.openai_model import OpenAIModel
+from pipeline.endpoint.wire import Part
 from pipeline.models.model import Finish, ModelRequest, ToolSpec
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
     from memory.service.endpoints import EndpointStore
     from pipeline.endpoint.known_endpoint import Endpoint
-    from pipeline.endpoint.wire import Part
 
 TOKENS = 64
 """How long the answers may get that are only to show that the model answers."""
@@ -58,12 +59,25 @@ async def probe(
         # apart from the tools: servers that take either may refuse both at once
         await model.complete(_as_json())
         seconds = time.monotonic() - began
-        await known.learn_refused(known.refused)  # also that nothing is refused any more
+        looks = await looks_well(model, patience)
+        # also that nothing is refused any more
+        await known.learn_refused(known.refused | (frozenset() if looks else {Part.SECOND_LOOK}))
         await model.get_to_know()  # last: Ollama tells what it has loaded
     finally:
         await model.close()
     streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
     return Probed(streams, known.refused, model.window, known.told, seconds)
+
+
+async def looks_well(model: OpenAIModel, patience: float) -> bool:
+    """Whether a model passes the self-test of its second look. Raises ModelError."""
+
+    async def ask(prompt: str, _seconds: float) -> Completion:
+        message = Message(Role.USER, prompt, system_clock())
+        answer = await model.complete(ModelRequest([message], temperature=0.0, json=True, purpose="probe"))
+        return answer.completion
+
+    return await passes_self_test(ask, patience)
 
 
 def _talking() -> ModelRequest:

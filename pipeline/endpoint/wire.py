@@ -35,7 +35,10 @@ Content = str | list[dict[str, Any]]
 
 
 class Part(StrEnum):
-    """What a request can do without. The names are kept in the database, where unknown ones mean nothing."""
+    """What a request can do without. The names are kept in the database, where unknown ones mean nothing.
+
+    SECOND_LOOK: the model failed the self-test of telling what follows from what was said.
+    """
 
     STREAM_OPTIONS = "stream_options"
     RESPONSE_FORMAT = "response_format"
@@ -47,6 +50,7 @@ class Part(StrEnum):
     SYSTEM = "a system message"
     IMAGES = "pictures"
     SAME_ROLE = "adjacent messages of one role"
+    SECOND_LOOK = "second look"
 
 
 _OF_MESSAGES = (Part.LATER_SYSTEM, Part.SAME_ROLE, Part.SYSTEM)

@@ -119,6 +119,9 @@ class ChatModel(Protocol):
     async def sees(self) -> bool:
         """Whether it sees pictures: as is known of it, or as it shows when it is asked. Never raises ModelError."""
 
+    async def looks_reliably(self) -> bool:
+        """Whether it tells what follows from what was said, as far as is known. Never raises ModelError."""
+
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`. Raises ModelError."""
 

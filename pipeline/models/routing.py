@@ -84,6 +84,10 @@ class ModelRouter:
         """The model that talks."""
         return self._models.balanced.name
 
+    async def looks_reliably(self) -> bool:
+        """Whether the second look of the model for quick work is worth anything."""
+        return await self._models.fast.looks_reliably()
+
     @property
     def window(self) -> ModelWindow:
         """The window of the model that talks."""
@@ -193,6 +197,10 @@ class _ChosenModel:
     async def get_to_know(self) -> None:
         """The model's."""
         await self._model.get_to_know()
+
+    async def looks_reliably(self) -> bool:
+        """See ChatModel."""
+        return await self._model.looks_reliably()
 
     async def sees(self) -> bool:
         """The model's."""

@@ -44,6 +44,10 @@ class YieldingModel:
         """The model's."""
         await self._model.get_to_know()
 
+    async def looks_reliably(self) -> bool:
+        """See ChatModel."""
+        return await self._model.looks_reliably()
+
     async def sees(self) -> bool:
         """The model's."""
         return await self._model.sees()

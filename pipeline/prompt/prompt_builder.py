@@ -130,7 +130,7 @@ class PromptBuilder:
         Nothing in it depends on what was found for a message, which is only read with the rest.
         """
         style = self._style
-        parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
+        parts, unreadable = [style.identity], None
         shown = NOTHING_SHOWN
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
@@ -140,7 +140,6 @@ class PromptBuilder:
             unseen = without_visible(memory, visible.messages, self._zone_of(session.owner))
             memory = fitted(unseen, budget.memory, budget)
             context, shown = memory.to_context(), shown.with_lines(memory.long_term)
-            provenances.append(memory.provenance)
             log.info(f"Memory context: {len(context)} chars")
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
         pool: Pool | None = None
@@ -151,10 +150,9 @@ class PromptBuilder:
             baseline = memories.activation.baseline(pool, room, budget.text, shown)
         if baseline:
             parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
-        if visible.summary:
-            header = f"{SUMMARY_HEADER}{visible.summary_provenance.mark}"
-            parts.append(f"{header}\n{budget.cut(visible.summary, budget.relevant)}")
-        message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock(), provenance=worst(provenances).kept)
+        if visible.summary and not visible.summary_provenance.is_foreign:
+            parts.append(_summary(visible, budget))
+        message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock())
         return Stable(message, baseline, shown, pool, unreadable)
 
     async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
@@ -214,6 +212,22 @@ class PromptBuilder:
         if self._sources.graph is None or session.private:  # the server keeps what it was asked
             return Passage("")
         return await self._sources.graph.relevant(question)
+
+
+def with_summary_of_others(messages: Sequence[Message], visible: Transcript, budget: Budget) -> list[Message]:
+    """`messages` with a summary that others' words went into: as data in the first message, never as ours."""
+    if not visible.summary or not visible.summary_provenance.is_foreign or not messages:
+        return list(messages)
+    first = messages[0]
+    text = f"{fenced(_summary(visible, budget))}\n\n{first.content}"
+    return [
+        replace(first, content=text, provenance=worst([first.provenance, visible.summary_provenance])),
+        *messages[1:],
+    ]
+
+
+def _summary(visible: Transcript, budget: Budget) -> str:
+    return f"{SUMMARY_HEADER}{visible.summary_provenance.mark}\n{budget.cut(visible.summary or '', budget.relevant)}"
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:

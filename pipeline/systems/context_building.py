@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory.buttons import QuietLine
 from memory.messages import Message, Role, in_one, worst
-from pipeline.prompt.prompt_builder import with_volatile
+from pipeline.prompt.prompt_builder import with_summary_of_others, with_volatile
 from pipeline.prompt.prompts import unfenced
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class ContextBuilding:
             turn.session, question, found, transcript, stable, budget, quoted, photos=photos
         )
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
+        spoken = with_summary_of_others(spoken, visible, budget)
+        turn.found = Message(Role.TOOL, volatile.text.text, turn.started_at, provenance=volatile.text.provenance.kept)
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
         turn.notices += [QuietLine(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)

@@ -11,7 +11,7 @@ import structlog
 from config.texts import _, ngettext
 from memory.buttons import QuietLine
 from memory.errors import MnemeError
-from memory.messages import Message, Provenance, Role, ToolCall
+from memory.messages import Message, Role, ToolCall
 from pipeline.media.images import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
@@ -175,21 +175,19 @@ class ToolLoop:
 
     async def _execute(self, turn: Turn, budget: Budget, answer: ModelAnswer) -> None:
         """Run the calls; the calls and their results are appended together, so none is ever without the other."""
-        typed = any(message.provenance is Provenance.TYPED for message in turn.user_messages)
-        view = turn.provenance  # of what the model had read when it called
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
             model=turn.talking,
-            typed=typed,
-            provenance=view,
+            messages=turn.citable,  # of what the model had read when it called
+            notices=turn.notices,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
             inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
             private=turn.session.private,
         )
         calls = answer.tool_calls
-        group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=view.kept, tool_calls=calls)]
+        group = [Message(Role.ASSISTANT, answer.text, self._clock(), provenance=turn.provenance.kept, tool_calls=calls)]
         earlier = [call for message in turn.produced for call in message.tool_calls]
         for call in calls:
             await _shown(turn.channel.show_tool(call.name))
@@ -214,7 +212,7 @@ class ToolLoop:
         text = answer.text.strip()
         if not answer.is_whole:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
-        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
+        turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance_of(text)))
         turn.partial = ""
 
 

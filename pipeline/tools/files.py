@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.messages import Passage, worst
+from memory.ledger.page import replacing
+from memory.ledger.proposals import Action, Proposal
+from memory.messages import Passage, Provenance
 from memory.store.entry import Author
-from pipeline.tools.toolbox import Tool, ToolContext, Writes
+from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
+from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
     from memory.files.history import HistoryFiles
     from memory.files.long_term import LongTermMemory
+    from pipeline.tools.cited_writes import CitedWrites
 
 MOST_RESULTS = 10
 APPEND_CHARACTERS = 2_000
 """How much one call may add: MEMORY.md goes into every prompt."""
 
 
-def memory_file_tool(memory: LongTermMemory) -> Tool:
+def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
     """The tool over the long-term memory of the calling session's owner."""
 
     async def memory_file(
@@ -27,6 +31,7 @@ def memory_file_tool(memory: LongTermMemory) -> Tool:
         action: Literal["read", "append", "replace", "delete"],
         text: Annotated[str, Field(description="append: a new line. replace, delete: the exact part")] = "",
         replacement: Annotated[str, Field(description="replace: what the part becomes")] = "",
+        quote: Quote = "",
     ) -> str:
         """Your long-term memory, MEMORY.md. Append what should be known for good; replace or delete a part."""
         if action == "read":
@@ -35,13 +40,30 @@ def memory_file_tool(memory: LongTermMemory) -> Tool:
             return f"error: {action} needs text"
         if max(len(text), len(replacement)) > APPEND_CHARACTERS:
             return f"error: at most {APPEND_CHARACTERS} characters at a time"
+        if action == "delete" or not (text if action == "append" else replacement).strip():
+            return await deleted(context, text, quote)
+        new, part = (text, "") if action == "append" else (replacement, text)
+        if part:
+            replacing(part, new)(await memory.read(context.owner))  # refused where it does not stand there once
+        checked = await writes.check(context, new.strip(), quote)
+        if checked.doubt is not None:
+            description = f"MEMORY.md: {part.strip()} -> {new.strip()}" if part else f"MEMORY.md: {new.strip()}"
+            return await writes.propose(context, description, Proposal(action=Action.EDIT, part=part, value=new))
         if action == "append":
             await memory.append(context.owner, text, Author.MODEL)
             return f"MEMORY.md now also says: {text.strip()}"
-        await memory.replace(context.owner, text, replacement if action == "replace" else "", Author.MODEL)
-        return "MEMORY.md no longer says that." if action == "delete" else f"MEMORY.md now says: {replacement}"
+        await memory.replace(context.owner, text, replacement, Author.MODEL)
+        return f"MEMORY.md now says: {replacement}"
 
-    return Tool(memory_file, writes=Writes.LASTING, reads_if=lambda called: called["action"] == "read")
+    async def deleted(context: ToolContext, part: str, quote: str) -> str:
+        replacing(part, "")(await memory.read(context.owner))  # refused where it does not stand there once
+        if not await writes.asks_to_forget(context, part.strip(), quote):
+            proposal = Proposal(action=Action.EDIT, part=part)
+            return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
+        await memory.replace(context.owner, part, "", Author.MODEL)
+        return "MEMORY.md no longer says that."
+
+    return Tool(memory_file, writes=True, reads_if=lambda called: called["action"] == "read")
 
 
 def history_search_tool(history: HistoryFiles) -> Tool:
@@ -56,6 +78,7 @@ def history_search_tool(history: HistoryFiles) -> Tool:
         found = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
         if not found:
             return "nothing found"
-        return Passage("\n\n".join(one.text for one in found), worst(one.provenance for one in found))
+        # a model wrote it of all that was said, others' words among it
+        return Passage("\n\n".join(found), Provenance.FOREIGN)
 
     return Tool(history_search)

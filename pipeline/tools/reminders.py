@@ -11,10 +11,12 @@ from memory.messages import Passage, Provenance
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Offer
 from memory.reminders.wording import line
-from pipeline.tools.toolbox import Tool, ToolContext, Writes
+from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
+from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
     from memory.reminders.reminders import Reminders
+    from pipeline.tools.cited_writes import CitedWrites
 
 Number = Annotated[str, BeforeValidator(lambda given: str(given).strip())]
 """A reminder's number, which models write as 12, "12" and "#12"."""
@@ -33,8 +35,12 @@ _WHY = {
 """Why a reminder is only offered, by what the model had read."""
 
 
-def reminder_tools(reminders: Reminders) -> list[Tool]:
+def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
     """The tools over the reminders of the calling session's owner, who is told in that session."""
+
+    def is_asked_for(context: ToolContext, quote: str) -> bool:
+        # where others' words are in view they could speak through the model
+        return not context.provenance.is_foreign or writes.cited(context, quote).quote is not None
 
     async def reminder_set(
         context: ToolContext,
@@ -42,10 +48,11 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
         when: Annotated[str, Field(description="the first time, ISO 8601 on the user's clock")],
         repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
         days: Days = "",
+        quote: Quote = "",
     ) -> str:
         """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
         wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
-        if not context.trusted:
+        if not is_asked_for(context, quote):
             with speaking(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)
             offered = await reminders.offer(context.owner, context.session_id, wish, offer)
@@ -64,12 +71,14 @@ def reminder_tools(reminders: Reminders) -> list[Tool]:
         made_of = Provenance.TYPED if all(one.trusted for one in found) else Provenance.FOREIGN
         return Passage("\n".join(f"- {one.state} {line(one)}" for one in found), made_of)
 
-    async def reminder_cancel(context: ToolContext, number: Number) -> str:
+    async def reminder_cancel(context: ToolContext, number: Number, quote: Quote = "") -> str:
         """End a reminder for good."""
+        if not is_asked_for(context, quote):
+            return f"error: cite the user's words that ask for it, or ask them to tap /cancel_{number}"
         return f"cancelled: {line(await reminders.cancel(context.owner, number))}"
 
     return [
-        Tool(reminder_set, writes=Writes.NOTE),
+        Tool(reminder_set, writes=True),
         Tool(reminder_list),
-        Tool(reminder_cancel, writes=Writes.LASTING, instead="ask the user to tap /cancel_ with its number"),
+        Tool(reminder_cancel, writes=True),
     ]

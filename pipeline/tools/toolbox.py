@@ -8,7 +8,6 @@ import hashlib
 import inspect
 import json
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import structlog
@@ -16,13 +15,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, cr
 
 from config.texts import SOURCE, speaking, spoken
 from memory.errors import MnemeError
-from memory.messages import Passage, Provenance
+from memory.messages import Passage, worst
 from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from memory.messages import ToolCall
+    from memory.buttons import QuietLine
+    from memory.messages import Message, Provenance, ToolCall
     from memory.store.effects import Effects
     from pipeline.models.model import ChatModel
 
@@ -30,6 +30,11 @@ log = structlog.get_logger(__name__)
 
 TOOL_TIMEOUT = 30.0
 """Seconds that one tool call may take."""
+
+_PRIVATE = (
+    "this is a private talk, in which nothing is kept and no reminder is set: say so, and that the user has to end it "
+    "with /new first"
+)
 
 
 def _texts(given: object) -> object:
@@ -49,41 +54,29 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 class ToolContext:
     """On whose behalf a tool runs. Every tool's first parameter; the model never sees it.
 
-    typed: the person typed something in this turn; without that no tool may write memory. provenance: the worst of all
-    that the model reads, such as of a forwarded text that could speak through it. written: the entries that
-    the turn's tools made, so that the commit can say where they came from. recalled: those that the turn has recalled
-    already, since each counts once a turn. inbox_ids: the updates that the turn answers. private: nothing is kept.
+    messages: what a write may cite, and what was read besides: the conversation in view, and what the turn's tools
+    said. written: the entries that the turn's tools made, so that the commit can say where they came from. recalled:
+    those that the turn has recalled already, since each counts once a turn. notices: where the user is asked under the
+    answer. inbox_ids: the updates that the turn answers. private: nothing is kept.
     model: the one that calls. language: of what a tool leaves for the person to read; what it answers is for the model,
     and English.
     """
 
     owner: str
     session_id: str
-    typed: bool = True
-    provenance: Provenance = Provenance.TYPED
+    messages: tuple[Message, ...] = ()
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
+    notices: list[QuietLine] = field(default_factory=list)
     inbox_ids: tuple[int, ...] = ()
     private: bool = False
     model: ChatModel | None = None
     language: str = field(default_factory=spoken)
 
     @property
-    def trusted(self) -> bool:
-        """Whether nothing foreign can speak through the model."""
-        return not self.provenance.is_foreign
-
-
-class Writes(IntEnum):
-    """What a call writes into memory.
-
-    NOTE: something new that is only found by search. LASTING: what stands in later prompts unasked, such as rules,
-    facts, workflows and MEMORY.md, and every change of what is there already.
-    """
-
-    NOTHING = 0
-    NOTE = 1
-    LASTING = 2
+    def provenance(self) -> Provenance:
+        """The worst of all that is in the model's view."""
+        return worst(message.provenance for message in self.messages)
 
 
 class _Arguments(BaseModel):
@@ -103,23 +96,20 @@ class _Arguments(BaseModel):
 class Tool:
     """One tool, made from an async function `(context, **arguments)` with a docstring.
 
-    It gives a str of its own words, or a Passage of what it read. writes: what a call of it writes into memory;
-    reads_if: tells by the arguments that a call writes nothing after all. instead: what the model can do where a
-    foreign text in view forbids it.
+    It gives a str of its own words, or a Passage of what it read. writes: whether a call of it keeps anything, which a
+    private talk forbids; reads_if: tells by the arguments that a call writes nothing after all.
     """
 
     def __init__(
         self,
         function: Callable[..., Awaitable[str | Passage]],
         *,
-        writes: Writes = Writes.NOTHING,
+        writes: bool = False,
         reads_if: Callable[[Mapping[str, object]], bool] | None = None,
-        instead: str = "keep a note, or ask the user to send it with /remember",
     ) -> None:
         self._function = function
         self._writes = writes
         self._reads_if = reads_if
-        self._instead = instead
         self._arguments = _arguments_model(function)
         schema = self._arguments.model_json_schema()
         self.spec = ToolSpec(
@@ -141,9 +131,8 @@ class Tool:
             return f"error: the arguments are wrong: {self._wrong(error)}"
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
         reads = self._reads_if is not None and self._reads_if(values)
-        refusal = _refusal(Writes.NOTHING if reads else self._writes, context, self._instead)
-        if refusal is not None:
-            return f"error: {refusal}"
+        if context.private and self._writes and not reads:
+            return f"error: {_PRIVATE}"
         try:
             async with asyncio.timeout(TOOL_TIMEOUT):
                 return await self._function(context, **values)
@@ -206,23 +195,6 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
     words = hashlib.sha256(call.arguments.encode()).hexdigest()[:16]
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
-
-
-def _refusal(writes: Writes, context: ToolContext, instead: str) -> str | None:
-    """Why a call that writes that may not run; None when it may. The one place that decides it, for every tool."""
-    if writes is not Writes.NOTHING and context.private:
-        return (
-            "this is a private talk, in which nothing is kept and no reminder is set: say so, and that the user has to "
-            "end it with /new first"
-        )
-    if writes is not Writes.NOTHING and not context.typed:
-        return "memory is written only at the user's own words, and this turn holds none: ask the user"
-    if writes is Writes.LASTING and not context.trusted:
-        return (
-            f"{context.provenance} text is in view, which could speak through you, so only note_add may write now: "
-            f"{instead}"
-        )
-    return None
 
 
 def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[BaseModel]:

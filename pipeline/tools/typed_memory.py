@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from memory.facts.fact import Doubt, Known
+from memory.learning.procedures import workflow_text
+from memory.ledger.proposals import Action, Proposal
 from memory.retrieval.activation import format_record
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from pipeline.tools.toolbox import Texts, Tool, ToolContext, Writes
+from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
+from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.learning.learning import Learning
     from memory.learning.procedures import Procedures
     from memory.ledger.entries import EntryStore
     from memory.retrieval.stats import MemoryStats
+    from pipeline.tools.cited_writes import CitedWrites
 
 LONGEST_OUTCOME = 500
 MOST_TAGS = 10
 
 
-def learn_tool(learning: Learning) -> Tool:
+def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> Tool:
     """Stores one memory of the calling session's owner."""
 
     async def memory_learn(
@@ -31,8 +39,13 @@ def learn_tool(learning: Learning) -> Tool:
         scope: Annotated[str, Field(description="glob of the paths it is about, such as src/api/**")] = "",
         priority: Literal["", "critical", "high", "medium", "normal"] = "",
         replaces: Annotated[str, Field(description="name of the memory that it corrects")] = "",
+        quote: Quote = "",
     ) -> str:
         """Remember a fact, preference or rule that comes up by itself later on."""
+        former = await entries.get(context.owner, replaces) if replaces.strip() else None
+        known = [Known(former.content, former.subject, former)] if former is not None else []
+        checked = await writes.check(context, fact, quote, known, Kind(kind))
+        message_id = checked.message.id if checked.message is not None else None
         new = NewEntry(
             fact,
             stem=kind,
@@ -40,18 +53,26 @@ def learn_tool(learning: Learning) -> Tool:
             scope=scope,
             priority=Priority(priority) if priority else None,
             author=Author.MODEL,
+            quote=checked.quote,
+            source_message_id=message_id,
         )
-        learned = await learning.learn(context.owner, new, replaces.strip() or None)
+        if checked.doubt is not None:
+            gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
+            return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
+        # what takes what's place is the look's answer
+        name = former.name if former is not None and (checked.replaces or checked.repeats) else None
+        learned = await learning.learn(context.owner, new, name)
         instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
         if learned.known:
             return f"known already as {learned.entry.name}, now reinforced{instead}"
-        context.written.append(learned.entry.id)
+        if message_id is None:
+            context.written.append(learned.entry.id)
         return f"saved the {learned.entry.kind} {learned.entry.name}: {learned.entry.content}{instead}"
 
-    return Tool(memory_learn, writes=Writes.LASTING)
+    return Tool(memory_learn, writes=True)
 
 
-def episode_tool(entries: EntryStore) -> Tool:
+def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
     """Records what happened."""
 
     async def memory_episode(
@@ -59,20 +80,32 @@ def episode_tool(entries: EntryStore) -> Tool:
         event: str,
         outcome: Annotated[str, Field(max_length=LONGEST_OUTCOME)] = "",
         tags: Annotated[Texts, Field(max_length=MOST_TAGS)] = [],  # noqa: B006  # read by pydantic, never changed
+        quote: Quote = "",
     ) -> str:
         """Record something that happened, how it ended, and tags to find it by."""
+        cited = writes.cited(context, quote, f"{event} {outcome}")
         new = NewEntry(
-            event, stem="episode", kind=Kind.EPISODE, author=Author.MODEL, outcome=outcome or None, tags=tuple(tags)
+            event,
+            stem="episode",
+            kind=Kind.EPISODE,
+            author=Author.MODEL,
+            outcome=outcome or None,
+            tags=tuple(tags),
+            trusted=cited.trusted,
+            source_message_id=cited.message_id,
         )
+        if cited.quote is None:
+            return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
-        context.written.append(entry.id)
+        if entry.source_message_id is None:
+            context.written.append(entry.id)
         ended = f" Outcome: {entry.outcome}" if entry.outcome else ""
         return f"saved the episode {entry.name}: {entry.content}{ended}"
 
-    return Tool(memory_episode, writes=Writes.LASTING)
+    return Tool(memory_episode, writes=True)
 
 
-def procedure_tool(procedures: Procedures) -> Tool:
+def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWrites) -> Tool:
     """Saves workflows and how they went."""
 
     async def memory_procedure(
@@ -81,18 +114,35 @@ def procedure_tool(procedures: Procedures) -> Tool:
         task: Annotated[str, Field(description="what it is for")] = "",
         steps: Texts = [],  # noqa: B006  # read by pydantic, never changed
         result: Annotated[Literal["", "success", "failure"], Field(description="how a run of it went")] = "",
+        quote: Quote = "",
     ) -> str:
         """Save a workflow as a name with steps, or record how a run of a saved one went."""
         success = result == "success" if result else None
         if steps or success is None:
+            content = workflow_text(task, steps)
+            checked = await writes.check(context, f"{name}: {content}", quote, kind=Kind.WORKFLOW)
+            if checked.doubt is not None:
+                return await unconfirmed(context, name, content, steps, checked.doubt)
             entry = await procedures.save(context.owner, name, task, steps, Author.MODEL, success=success)
             context.written.append(entry.id)
+        elif (await writes.check(context, f"{name}: {result}", quote)).doubt is not None:
+            known = await entries.get(context.owner, name)
+            proposal = Proposal(action=Action.RECORD, entry=known.id, value=result)
+            return await writes.propose(context, f"{known.name}: {result}", proposal)
         else:
             entry = await procedures.record(context.owner, name, Author.MODEL, success=success)
         record = format_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
-    return Tool(memory_procedure, writes=Writes.LASTING)
+    async def unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
+        known = await entries.holder(context.owner, name)
+        if known is not None:
+            proposal = Proposal(action=Action.WRITE, entry=known.id, value=content, steps=tuple(steps))
+            return await writes.propose(context, f"{known.name}: {content}", proposal)
+        new = NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(steps))
+        return await writes.keep_unconfirmed(context, new, doubt)
+
+    return Tool(memory_procedure, writes=True)
 
 
 def stats_tool(stats: MemoryStats) -> Tool:
@@ -116,4 +166,4 @@ def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
         """Merge duplicate memories, archive faded ones, promote recurring ones."""
         return (await weekly.run(context.owner)).summary or "There was nothing to tidy."
 
-    return Tool(memory_consolidate, writes=Writes.LASTING)
+    return Tool(memory_consolidate, writes=True)

@@ -97,7 +97,7 @@ def obeying(request: ChatRequest) -> Reply:
         calls.append(("memory_recall", {"query": wanted[1]}))
     calls += [call for attack in orders for call in attack.calls]
     done = roles[last:].count("tool")
-    return Calls((calls[done],)) if done < min(len(calls), MOST_CALLS) else Says(repeated)
+    return Calls((calls[done],), cites=False) if done < min(len(calls), MOST_CALLS) else Says(repeated)
 
 
 @dataclass
@@ -127,7 +127,7 @@ class World:
         """What stands in later prompts unasked, or was there: archives and foreign notes come up marked only."""
         rows = await self.app.database.rows(
             "SELECT o.name AS owner, e.kind, e.content, n.name FROM entries e JOIN owners o ON o.id = e.owner_id"
-            " JOIN names n ON n.entry_id = e.id WHERE e.deleted_at IS NULL AND e.trusted ORDER BY e.id, n.name"
+            " JOIN names n ON n.entry_id = e.id WHERE e.deleted_at IS NULL AND e.trusted AND e.unconfirmed IS NULL ORDER BY e.id, n.name"
         )
         return [tuple(row) for row in rows]
 
@@ -165,7 +165,8 @@ class World:
         others = [word for chat, word in WORDS.items() if chat != place.chat]
         for request in self.model.requests[requests:]:
             assert not any(word in request.prompt for word in others), "another owner's word reached the model"
-            self.refused += sum("text is in view" in str(m["content"]) for m in request.messages if m["role"] == "tool")
+            answers = [str(m["content"]) for m in request.messages if m["role"] == "tool"]
+            self.refused += sum("not confirmed" in one or "not set yet" in one or "error" in one for one in answers)
         for call in self.telegram.calls[calls:]:
             if call.method.startswith(("send", "edit")):
                 assert call.params["chat_id"] == place.chat, "something was said in another chat"

@@ -80,9 +80,7 @@ async def test_a_line_that_a_crash_left_open_does_not_swallow_the_next_header(
             file.write("## 2026-02-07T12:00:00.000Z\ntorn in the mid")
     await history.append(ANN, NOON, "second", "b")
     assert len(headers(text_of(tmp_path))) == 3
-    assert await history.search(ANN, "second", literal=True, limit=5) == [
-        Passage("## 2026-02-07T12:00:00.000Z\nsecond")
-    ]
+    assert await history.search(ANN, "second", literal=True, limit=5) == ["## 2026-02-07T12:00:00.000Z\nsecond"]
 
 
 async def test_an_entry_with_the_same_key_is_written_once(history: HistoryFiles, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ async def test_a_turn_that_fails_after_writing_still_tells_where_the_note_came_f
 
 
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
-async def test_words_that_nobody_typed_write_no_memory_but_may_read_it(
+async def test_what_cites_nothing_that_was_typed_waits_for_the_user_and_may_read(
     person: Person, model: ModelServer, store: Store, provenance: Provenance
 ) -> None:
     await use(person, model, ("note_add", {"name": "key", "content": "lighthouse"}))
@@ -118,13 +118,14 @@ async def test_words_that_nobody_typed_write_no_memory_but_may_read_it(
         ("memory_learn", {"fact": "x"}),
         ("memory_episode", {"event": "x"}),
         ("memory_procedure", {"name": "x", "steps": ["x"]}),
-        ("memory_consolidate", {}),
         ("memory_recall", {"query": "lighthouse"}),
         provenance=provenance,
+        say="Keep what this says",
     )
-    assert all(answer.startswith("error: memory is written only at the user's own words") for answer in answers[:-1])
+    assert all("not confirmed" in answer for answer in answers[:-1])
     assert "lighthouse" in answers[-1]
-    assert [(entry.name, entry.content) for entry in (await entries(store)).values()] == [("key", "lighthouse")]
+    confirmed = [entry for entry in (await entries(store)).values() if entry.unconfirmed is None]
+    assert [(entry.name, entry.content) for entry in confirmed] == [("key", "lighthouse")]
 
 
 async def test_recall_searches_conversations_and_notes(person: Person, model: ModelServer) -> None:

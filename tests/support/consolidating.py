@@ -6,18 +6,25 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.consolidation.asking import Asking, Contract, PromptFn
-from memory.consolidation.consolidation import ConsolidationService, Patience
+from memory.consolidation.compression import Compression
+from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
 from memory.consolidation.due import DueConversations
-from memory.consolidation.writing import Writing
+from memory.consolidation.extractor import Contract, Extractor
+from memory.consolidation.fact_writer import FactWriter
+from memory.consolidation.review import Review
 from memory.custody.undo import Undo
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
-from memory.learning.facts import FactStore
+from memory.facts.checker import FactChecker
+from memory.facts.fact_store import FactStore
+from memory.facts.second_look import PromptFn, SecondLook
 from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
+from memory.messages import Completion
+from memory.retrieval.search import Search
 from memory.service.notices import PendingNotices
 from memory.text.tokens import TokenCounter
+from tests.support.agreement import agreement
 from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.consolidation.outcome import Consolidated
-    from memory.evidence.weighing import Weighed
-    from memory.learning.facts import Learned
+    from memory.facts.fact import CheckedFact
+    from memory.facts.fact_store import Learned
     from memory.ledger.change import Change
     from memory.log.sessions import Session
     from memory.store.database import Database
@@ -84,9 +91,9 @@ class CrashingFiles(MarkdownFiles):
 class CrashingFacts(FactStore):
     crashes = Crashes()
 
-    async def learn_in(self, change: Change, facts: Sequence[Weighed], source_message_id: int) -> list[Learned]:
+    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
         self.crashes.at("before facts")
-        learned = await super().learn_in(change, facts, source_message_id)
+        learned = await super().learn_in(change, facts, first_message)
         self.crashes.at("after facts")
         return learned
 
@@ -99,6 +106,7 @@ class Bench:
     files: MarkdownFiles
     history: HistoryFiles
     facts: FactStore
+    ledger: Ledger
     undo: Undo
     notices: PendingNotices
     crashes: Crashes
@@ -115,20 +123,29 @@ class Bench:
         timeout: float = 20,
         max_size: int = 8192,
         part_tokens: int = 8_000,
-        cited: bool = True,
-        second_look: bool = False,
+        selects: bool = False,
+        look: PromptFn | None = None,
     ) -> Bench:
+        """look: what answers the second look; None: one that agrees to everything that a subject can tell."""
         crashes, changes, store = Crashes(), ChangeLog(clock), Store.over(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)
-        facts = CrashingFacts(database, ledger)
+        facts = CrashingFacts(database, ledger, Search(database))
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
-        contract = Contract(lambda: part_tokens, cited=cited, second_look=second_look)
+        contract = Contract(lambda: part_tokens, selects=lambda: selects)
+        checker = FactChecker(SecondLook(look or agreeing_look, lambda: not selects))
+        writer = FactWriter(ledger, facts, max_size)
+        steps = Steps(
+            Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),
+            checker,
+            writer,
+            Compression(prompt, ledger, max_size),
+            Review(database, facts, checker, writer, in_utc),
+        )
         service = ConsolidationService(
             DueConversations(database, store.sessions),
-            Asking(prompt, contract, facts, TokenCounter(), clock, in_utc),
-            Writing(ledger, facts, max_size),
+            steps,
             history,
             Patience(timeout),
             clock,
@@ -138,6 +155,7 @@ class Bench:
             files,
             history,
             facts,
+            ledger,
             Undo(database, changes, files),
             PendingNotices(database, clock),
             crashes,
@@ -161,8 +179,15 @@ class Bench:
         return done
 
     async def run_pending(self) -> None:
+        """What a program does at its start, and in the background."""
+        await self.ledger.finish_edits()
         for conversation_id, _ in await self.service.pending():
             await self.service.run(conversation_id)
+
+
+async def agreeing_look(prompt: str, _seconds: float) -> Completion:
+    """A second look that finds that every claim follows; see tests/support/agreement.py."""
+    return Completion(agreement(prompt))
 
 
 def answered(history: str = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from memory.messages import Provenance
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from tests.support.talk import Store
 
 OWNER = "console:local"
+CITING = re.compile("note_|memory_(?:learn|episode|procedure|file)|reminder_(?:set|cancel)")
+"""The tools that cite what the user typed."""
 
 
 async def use(
@@ -22,13 +25,25 @@ async def use(
     *calls: tuple[str, object],
     provenance: Provenance = Provenance.TYPED,
     say: str = "Please do it",
+    quote: str | None = None,
 ) -> list[str]:
-    """What the tools answer when the model calls them, one after the other, in a turn."""
+    """What the tools answer when the model calls them, one after the other, in a turn.
+
+    quote: what the calls cite where they write; None: what the user said last, "": nothing.
+    """
     before = len(model.requests)
-    model.script(*(Calls((call,)) for call in calls), Says("Done."))
+    given = calls if quote is None else tuple(_citing(call, quote) for call in calls)
+    model.script(*(Calls((call,)) for call in given), Says("Done."))
     assert (await person.says(say, provenance)).startswith("Done.")
     assert model.refused == []
     return [str(request.last) for request in model.requests[before + 1 :]]
+
+
+def _citing(call: tuple[str, object], quote: str) -> tuple[str, object]:
+    name, arguments = call
+    if CITING.match(name) is None or not isinstance(arguments, dict):
+        return call
+    return name, {"quote": quote, **arguments}
 
 
 async def entries(store: Store) -> dict[str, Entry]:

@@ -18,7 +18,7 @@ from memory.consolidation.consolidation_answer import (
     ConsolidationAnswer,
     parse_answer,
 )
-from memory.evidence.fact import Fact
+from memory.facts.fact import Fact
 from memory.messages import Completion
 from memory.store.entry import Kind
 

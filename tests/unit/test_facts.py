@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -11,11 +12,11 @@ import pytest
 
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.evidence.fact import Fact
-from memory.evidence.weighing import Weighed
+from memory.facts.fact import CheckedFact, Fact
+from memory.facts.fact_store import FactStore, Learned
 from memory.files.markdown import MarkdownFiles
-from memory.learning.facts import FactStore, Learned
 from memory.ledger.changes import ChangeLog
+from memory.retrieval.search import Search
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 ANN, BEN = "telegram:1", "telegram:2"
 
 
-def confirmed(subject: str, text: str, kind: Kind, since: date | None = None) -> Weighed:
-    return Weighed(Fact(subject, text, kind, since))
+def confirmed(subject: str, text: str, kind: Kind, since: date | None = None) -> CheckedFact:
+    return CheckedFact(Fact(subject, text, kind, since))
 
 
 KYIV = confirmed("home city", "The user lives in Kyiv.", Kind.FACT)
@@ -44,7 +45,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 @pytest.fixture
 def facts(database: Database, clock: FakeClock) -> FactStore:
-    return FactStore(database, ledger_over(database, clock))
+    return FactStore(database, ledger_over(database, clock), Search(database))
 
 
 @pytest.fixture
@@ -67,28 +68,40 @@ def said_by(learned: list[Learned]) -> list[tuple[str, str | None]]:
     return [(one.entry.content, one.superseded.content if one.superseded else None) for one in learned]
 
 
+async def learned(facts: FactStore, owner: str, checked: list[CheckedFact], first_message: int) -> list[Learned]:
+    """What becomes of facts of which a look says that they replace what is known of their subject."""
+    known = await facts.related(owner, [one.fact for one in checked], first_message)
+    looked_at = [
+        replace(
+            one, replaces=[k for k in known if k.subject == one.fact.subject.casefold() and k.text != one.fact.text]
+        )
+        for one in checked
+    ]
+    return await facts.learn(owner, looked_at, first_message)
+
+
 async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: FactStore, store: Store) -> None:
-    assert said_by(await facts.learn(ANN, [TEA], 7)) == [("The user likes tea.", None)]
+    assert said_by(await learned(facts, ANN, [TEA], 7)) == [("The user likes tea.", None)]
     entry = await store.entries.get(ANN, "drink")
     assert (entry.content, entry.kind, entry.subject) == ("The user likes tea.", Kind.PREFERENCE, "drink")
     assert (entry.author, entry.source_message_id, entry.superseded_by) == (Author.CONSOLIDATION, 7, None)
 
 
 async def test_what_is_known_already_is_passed_over(facts: FactStore) -> None:
-    await facts.learn(ANN, [TEA], 1)
+    await learned(facts, ANN, [TEA], 1)
     again = confirmed("Drink", "the user  likes TEA.", Kind.PREFERENCE)
-    assert await facts.learn(ANN, [TEA, again], 2) == []
+    assert await learned(facts, ANN, [TEA, again], 2) == []
     assert len(await facts.current(ANN, 100)) == 1
 
 
 async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
     facts: FactStore, store: Store, clock: FakeClock
 ) -> None:
-    await facts.learn(ANN, [KYIV, TEA], 1)
+    await learned(facts, ANN, [KYIV, TEA], 1)
     former = await store.entries.get(ANN, "home city")
     clock.forward(days=3)
-    learned = await facts.learn(ANN, [LVIV], 9)
-    assert said_by(learned) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
+    found = await learned(facts, ANN, [LVIV], 9)
+    assert said_by(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
     newer = await store.entries.get(ANN, "home city")
     assert newer.content == "The user lives in Lviv."
     assert f"{newer.valid_from:%Y-%m-%d}" == "2026-02-01"
@@ -99,21 +112,23 @@ async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
 
 async def test_a_chain_of_moves_leaves_one_current_fact(facts: FactStore) -> None:
     for city in ("Kyiv", "Lviv", "Odesa", "Kyiv"):
-        await facts.learn(ANN, [confirmed("home city", f"The user lives in {city}.", Kind.FACT)], 1)
+        await learned(facts, ANN, [confirmed("home city", f"The user lives in {city}.", Kind.FACT)], 1)
     assert await current(facts) == {"home city": "The user lives in Kyiv."}
 
 
-async def test_two_facts_on_one_subject_at_once_leave_the_later_and_one_undo(facts: FactStore, undo: Undo) -> None:
-    await facts.learn(ANN, [confirmed("home city", "The user lives in Odesa.", Kind.FACT)], 1)
-    await facts.learn(ANN, [KYIV, LVIV], 1)
-    assert await current(facts) == {"home city": "The user lives in Lviv."}
+async def test_two_facts_on_one_subject_both_hold_where_nothing_says_that_one_replaces_the_other(
+    facts: FactStore, undo: Undo
+) -> None:
+    await facts.learn(ANN, [confirmed("user", "The user works nights.", Kind.FACT)], 1)
+    await facts.learn(ANN, [confirmed("user", "The user has a sister.", Kind.FACT)], 2)
+    assert await current(facts) == {"user": "The user works nights.", "user-2": "The user has a sister."}
     assert await undo.undo(ANN)
-    assert await current(facts) == {"home city": "The user lives in Odesa."}
+    assert await current(facts) == {"user": "The user works nights."}
 
 
 async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: FactStore, store: Store) -> None:
     await store.entries.add(ANN, NewEntry("A note of mine.", name="drink"))
-    await facts.learn(ANN, [TEA], 1)
+    await learned(facts, ANN, [TEA], 1)
     assert (await store.entries.get(ANN, "drink")).content == "A note of mine."
     assert (await store.entries.get(ANN, "drink-2")).content == "The user likes tea."
 
@@ -121,10 +136,10 @@ async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: FactSto
 async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the_former(
     facts: FactStore, store: Store, undo: Undo, clock: FakeClock
 ) -> None:
-    await facts.learn(ANN, [KYIV], 1)
+    await learned(facts, ANN, [KYIV], 1)
     before = await store.entries.get(ANN, "home city")
     clock.forward(days=1)
-    await facts.learn(ANN, [LVIV, TEA, confirmed("job", "The user builds boats.", Kind.FACT)], 2)
+    await learned(facts, ANN, [LVIV, TEA, confirmed("job", "The user builds boats.", Kind.FACT)], 2)
     undone = await undo.undo(ANN)
     assert undone is not None
     assert undone.author == Author.CONSOLIDATION
@@ -138,11 +153,11 @@ async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the
 
 
 async def test_what_was_taken_back_can_be_learned_again(facts: FactStore, undo: Undo) -> None:
-    await facts.learn(ANN, [KYIV], 1)
-    await facts.learn(ANN, [LVIV], 1)
+    await learned(facts, ANN, [KYIV], 1)
+    await learned(facts, ANN, [LVIV], 1)
     await undo.undo(ANN)
-    learned = await facts.learn(ANN, [LVIV], 1)
-    assert said_by(learned) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
+    found = await learned(facts, ANN, [LVIV], 1)
+    assert said_by(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
 
 
 async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> None:
@@ -151,14 +166,14 @@ async def test_secrets_are_left_out_and_the_others_stay(facts: FactStore) -> Non
         confirmed("password: hunter2-secret!", "It is kept in a drawer.", Kind.FACT),
         confirmed("card", "The card is 4111 1111 1111 1111 of the user.", Kind.FACT),
     ]
-    learned = await facts.learn(ANN, [*secrets, TEA], 1)
-    assert said_by(learned) == [("The user likes tea.", None)]
+    found = await learned(facts, ANN, [*secrets, TEA], 1)
+    assert said_by(found) == [("The user likes tea.", None)]
     assert list(await current(facts)) == ["drink"]
 
 
 async def test_owners_are_kept_apart(facts: FactStore, undo: Undo) -> None:
-    await facts.learn(ANN, [KYIV], 1)
-    await facts.learn(BEN, [LVIV], 1)
+    await learned(facts, ANN, [KYIV], 1)
+    await learned(facts, BEN, [LVIV], 1)
     assert await current(facts, ANN) == {"home city": "The user lives in Kyiv."}
     assert await current(facts, BEN) == {"home city": "The user lives in Lviv."}
     await undo.undo(BEN)
@@ -167,7 +182,7 @@ async def test_owners_are_kept_apart(facts: FactStore, undo: Undo) -> None:
 
 
 async def test_a_crash_in_the_middle_leaves_the_former_fact_as_it_was(facts: FactStore, store: Store) -> None:
-    await facts.learn(ANN, [KYIV], 1)
+    await learned(facts, ANN, [KYIV], 1)
     with pytest.raises(AttributeError):
         await facts.learn(ANN, [LVIV, None], 1)  # type: ignore[list-item]  # stands for whatever may break there
     assert await current(facts) == {"home city": "The user lives in Kyiv."}
@@ -215,6 +230,6 @@ async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer)
 async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: FactStore, store: Store) -> None:
     said = NewEntry("We have a cat called Pepper.", kind=Kind.FACT, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
-    await facts.learn(ANN, [confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)], 7)
+    await learned(facts, ANN, [confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)], 7)
     current = [entry for entry in await store.entries.list(ANN) if entry.superseded_by is None]
     assert [entry.content for entry in current] == ["The user has a cat named Pepper."]

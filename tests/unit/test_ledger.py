@@ -334,7 +334,8 @@ async def test_the_models_rewrite_of_the_users_note_is_the_models(
         person = Person(app)
         await person.says("/remember The gate code is a prime number")
         name = (await app.database.value("SELECT name FROM names")) or ""
-        model.script(Calls((("note_write", {"name": name, "content": "The gate code is even"}),)), Says("Done."))
+        call = {"name": name, "content": "The gate code is even"}
+        model.script(Calls((("note_write", call),)), Says("Done."))
         await person.says("Change the note about the gate code")
         assert await app.database.value("SELECT author FROM entries") == "model"
         assert "by model" in await person.says(f"/memory {name}")

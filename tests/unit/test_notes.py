@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.files.notes import Memory, daily_note, exchange_notes, without_visible
-from memory.messages import Passage
 from tests.support.talk import NOON, assistant, calls, result, user
 
 if TYPE_CHECKING:
@@ -66,26 +65,26 @@ def test_empty_parts_are_left_out_and_all_empty_is_an_empty_context(memory: Memo
 
 def test_a_note_holds_200_characters_of_the_question_and_300_of_the_answer() -> None:
     bounded = f"[12:00] User: {'q' * 200} | Assistant: {'a' * 300}"
-    assert daily_note(NOON, Passage("q" * 201), Passage("a" * 301)) == bounded
-    assert daily_note(NOON, Passage("q" * 200), Passage("a" * 300)) == bounded
+    assert daily_note(NOON, "q" * 201, "a" * 301) == bounded
+    assert daily_note(NOON, "q" * 200, "a" * 300) == bounded
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\n\n"])
 def test_every_kind_of_line_break_becomes_one_space(line_break: str) -> None:
-    note = daily_note(NOON, Passage(f"one{line_break}two"), Passage(f"three {line_break} four{line_break}"))
+    note = daily_note(NOON, f"one{line_break}two", f"three {line_break} four{line_break}")
     assert note == "[12:00] User: one two | Assistant: three four"
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_a_note_is_one_storable_line_of_bounded_length(asked: str, answered: str) -> None:
-    note = daily_note(NOON, Passage(asked), Passage(answered))
+    note = daily_note(NOON, asked, answered)
     assert len(note.splitlines()) == 1
     assert len(note) <= len("[12:00] User:  | Assistant: ") + 500
     assert note.encode().decode() == note
 
 
 def test_a_huge_message_of_blanks_is_noted_at_once() -> None:
-    note = daily_note(NOON, Passage("x" + " " * 1_000_000 + "y"), Passage("\n" * 1_000_000))
+    note = daily_note(NOON, "x" + " " * 1_000_000 + "y", "\n" * 1_000_000)
     assert note == "[12:00] User: x | Assistant: "
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from tests.support.agreement import agreement
 from tests.support.servers.embedder import ScriptedEmbedder
 from tests.support.servers.telegram_params import Upload, read_form
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
@@ -38,10 +39,24 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it."""
+    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it.
+
+    cites: where a tool takes a quote and the call gives none, it cites what the user said last.
+    """
 
     calls: tuple[tuple[str, object], ...]
     text: str = ""
+    cites: bool = True
+
+    def arguments_for(self, chat: ChatRequest, name: str, arguments: object) -> str:
+        """The arguments of a call as JSON text."""
+        takes = {
+            tool["function"]["name"]: tool["function"]["parameters"]["properties"]
+            for tool in chat.body.get("tools", [])
+        }
+        if self.cites and isinstance(arguments, dict) and "quote" in takes.get(name, {}):
+            arguments = {"quote": chat.last_by_user, **arguments}
+        return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +169,12 @@ class ChatRequest:
         return text_of(self.messages[-1]).partition("\n\n<context>\n")[0]
 
     @property
+    def last_by_user(self) -> str:
+        """What the user said last."""
+        spoken = [text_of(message) for message in self.messages if message["role"] == "user"]
+        return spoken[-1].partition("\n\n<context>\n")[0] if spoken else ""
+
+    @property
     def said(self) -> list[str]:
         """The conversation: the texts of all messages but the system message, without what is added to the last."""
         return [*(text_of(m) for m in self.messages[:-1] if m["role"] != "system"), self.last]
@@ -179,6 +200,11 @@ class ChatRequest:
     def is_consolidation(self) -> bool:
         """Whether it asks what of a conversation is to be kept."""
         return "memory consolidation agent" in str(self.messages[0]["content"])
+
+    @property
+    def is_second_look(self) -> bool:
+        """Whether it asks what follows from what was said."""
+        return "check what a memory program is about to keep" in str(self.messages[0]["content"])
 
     @property
     def is_summary(self) -> bool:
@@ -214,7 +240,8 @@ NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "fac
 class ModelServer:
     """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
 
-    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`.
+    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`; and so are
+    second looks, in `second_looks`, answered by `second_look`: as they come everything follows.
 
     window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result, or
     a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
@@ -229,6 +256,10 @@ class ModelServer:
         self.requests: list[ChatRequest] = []
         self.consolidations: list[ChatRequest] = []
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
+        self.second_looks: list[ChatRequest] = []
+        self.second_look: Callable[[ChatRequest], Reply] = lambda chat: Says(
+            agreement(str(chat.messages[0]["content"]))
+        )
         self.sight_tests: list[ChatRequest] = []
         self.recordings: list[tuple[str, bytes]] = []
         self.keys: set[str] = set()
@@ -281,7 +312,7 @@ class ModelServer:
             self.sight_tests.append(chat)
             seen = self.sight or Says("It is orange." if self.sees else "I can't see pictures.")
             return Streamed(self._watched(chat, seen))
-        (self.consolidations if chat.is_consolidation else self.requests).append(chat)
+        self._kept(chat).append(chat)
         self._changed.set()
         wrong = self._wrong_with(chat)
         if wrong is not None:
@@ -293,6 +324,8 @@ class ModelServer:
                 return _refusal(dislike)
         if chat.is_consolidation:
             reply = self.consolidation(chat)
+        elif chat.is_second_look:
+            reply = self.second_look(chat)
         else:
             reply = self._script.popleft() if self._script else self.otherwise(chat)
         if isinstance(reply, ShowsPage):
@@ -302,6 +335,11 @@ class ModelServer:
         if isinstance(reply, Hangs):
             await asyncio.Event().wait()
         return Streamed(self._watched(chat, reply))
+
+    def _kept(self, chat: ChatRequest) -> list[ChatRequest]:
+        if chat.is_second_look:
+            return self.second_looks
+        return self.consolidations if chat.is_consolidation else self.requests
 
     def _transcribe(self, request: Request) -> Answer:
         self.keys.add(request.header("authorization").removeprefix("Bearer "))
@@ -400,7 +438,7 @@ async def _pieces(chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None
     if isinstance(reply, Calls):
         finish = "tool_calls"
         for index, (name, arguments) in enumerate(reply.calls):
-            written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            written = reply.arguments_for(chat, name, arguments)
             call = {"index": index, "id": f"call_{len(chat.messages)}_{index}", "type": "function"}
             yield _chunk({"tool_calls": [call | {"function": {"name": name, "arguments": ""}}]})
             yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": written}}]})

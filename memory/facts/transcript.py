@@ -6,16 +6,20 @@ import itertools
 from typing import TYPE_CHECKING
 
 from config.secrets import without_secrets
+from memory.facts.citation import is_typed
 from memory.messages import Message, Provenance, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from zoneinfo import ZoneInfo
 
+BEGINNING, END = 120, 200
+"""How much of a long text is shown: what it is about, and what it ends with, such as a question."""
+
 
 def typed(messages: Iterable[Message]) -> Iterator[Message]:
     """What the user typed, without what they forwarded or let others say."""
-    return (one for one in messages if one.role is Role.USER and one.provenance is Provenance.TYPED)
+    return (one for one in messages if is_typed(one))
 
 
 def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
@@ -37,3 +41,9 @@ def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -
 def one_line(text: str) -> str:
     """A text in one line of a prompt, without secrets."""
     return " ".join(without_secrets(text).split())
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of an answer, or of a document."""
+    plain = one_line(text)  # masked before it is cut: half a key is no longer known for one
+    return plain if len(plain) <= BEGINNING + END else f"{plain[:BEGINNING]} … {plain[-END:]}"

@@ -1,4 +1,4 @@
-"""One part of a conversation put before a model, and what it made of it."""
+"""One part of a conversation put before a model, and what it extracts from it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import in_english
-from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
-from memory.consolidation.consolidation_prompt import Asked, consolidation_prompt
-from memory.consolidation.transcript import typed
+from memory.consolidation.consolidation_answer import parse_answer
+from memory.consolidation.consolidation_prompt import ExtractionPrompt, consolidation_prompt
+from memory.consolidation.selection import parse_selection, selection_prompt, statements
 from memory.errors import Postponed
+from memory.facts.second_look import always
+from memory.facts.transcript import typed
 from memory.learning.candidates import candidates
-from memory.messages import Completion
 
 if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
+    from memory.consolidation.consolidation_answer import ConsolidationAnswer
     from memory.consolidation.parts import Part
-    from memory.learning.facts import FactStore
+    from memory.facts.fact_store import FactStore
+    from memory.facts.second_look import PromptFn
     from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
-
-PromptFn = Callable[[str, float], Awaitable[Completion]]
-"""Asks a model, which has so many seconds for it, and gives its answer. Raises whatever stops it."""
 
 KNOWN_FACTS = 30
 """Current facts that the model is shown, so that it calls a known subject by its name."""
@@ -38,29 +38,24 @@ MOST_CANDIDATES = 20
 class Contract:
     """What the model is asked for. part_tokens: how much of a conversation it reads at once.
 
-    cited: facts with their evidence; second_look: a second call that holds each fact against it. Small models do
-    better without either.
+    is_reliable: whether its second look is worth anything; a model whose look is not chooses among the user's own
+    sentences, and writes none.
     """
 
     part_tokens: Callable[[], int]
-    cited: bool = True
-    second_look: bool = True
+    is_reliable: Callable[[], Awaitable[bool]] = always
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a model made of a part. memory and known: the MEMORY.md and the current facts that it was shown.
-
-    was_cut: the answer was cut off, and may hold only the beginning.
-    """
+class Extraction:
+    """What a model made of a part. memory: the MEMORY.md that it was shown. was_cut: its answer was cut off."""
 
     answer: ConsolidationAnswer
     memory: str
-    known: tuple[str, ...]
     was_cut: bool
 
 
-class Asking:
+class Extractor:
     """Asks the model about one part after the other."""
 
     def __init__(
@@ -73,7 +68,7 @@ class Asking:
         zone_of: ZoneOf,
     ) -> None:
         self._counter = counter
-        self.prompt = prompt
+        self._prompt = prompt
         self.contract = contract
         self.zone_of = zone_of
         self._facts = facts
@@ -83,31 +78,39 @@ class Asking:
         """Tokens of `text`, as estimated."""
         return self._counter.text(text)
 
-    async def read(
-        self, part: Part, owner: str, memory: str, compress_to: int | None, deadline: float
-    ) -> Reading | None:
+    async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> Extraction | None:
         """What the model makes of a part; None for nothing usable. Raises Postponed.
 
-        compress_to: bytes of MEMORY.md, when that is too long. deadline: on the loop's clock.
+        deadline: on the loop's clock.
         """
         known = await self._facts.current(owner, KNOWN_FACTS)
-        asked = Asked(
-            part, memory, known, _candidates(part), self._clock(), self.zone_of(owner), compress_to, self.contract.cited
-        )
+        prompt = ExtractionPrompt(part, memory, known, _candidates(part), self._clock(), self.zone_of(owner))
+        selects = not await self.contract.is_reliable()
+        text = selection_prompt(prompt) if selects else consolidation_prompt(prompt)
         try:
             async with asyncio.timeout_at(deadline):
-                left = deadline - asyncio.get_running_loop().time()
-                completion = await self.prompt(consolidation_prompt(asked), left)
+                completion = await self._prompt(text, deadline - asyncio.get_running_loop().time())
         except Postponed:
             raise
         except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
             log.warning("consolidation_failed", error=in_english(error) or type(error).__name__)
             return None
-        answer = parse_answer(completion)
+        answer = parse_selection(completion, statements(part)) if selects else parse_answer(completion)
         if answer is None:
             log.warning("consolidation_unusable")
             return None
-        return Reading(answer, memory, tuple(entry.content for _, entry in known), was_cut=not completion.is_whole)
+        return Extraction(answer, memory, was_cut=not completion.is_whole)
+
+
+def new_lines(memory: str, update: str | None) -> list[str]:
+    """The lines of a rewritten MEMORY.md that it does not have yet: each is a fact that cites nothing (S2)."""
+    known = {_plain_line(line) for line in memory.splitlines()}
+    lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines())
+    return [line for line in lines if line and line not in known and not line.startswith("#")]
+
+
+def _plain_line(line: str) -> str:
+    return line.strip().removeprefix("- ").removeprefix("* ").strip()
 
 
 def _candidates(part: Part) -> list[str]:

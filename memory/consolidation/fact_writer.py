@@ -1,0 +1,165 @@
+"""What a consolidation writes: facts, their lines in MEMORY.md and what is to be forgotten, as one change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.consolidation.consolidation_prompt import speakers
+from memory.consolidation.outcome import Consolidated
+from memory.errors import MemoryRefused
+from memory.facts.checker import Forgetting
+from memory.facts.citation import same_words
+from memory.facts.fact import Known
+from memory.ledger.page import appending, format_line, replacing
+from memory.messages import storable
+from memory.store.entry import Author, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memory.consolidation.consolidation_answer import Forget
+    from memory.consolidation.parts import Part
+    from memory.facts.fact import CheckedFact, Fact
+    from memory.facts.fact_store import FactStore, Learned
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
+    from memory.store.entry import Entry
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What of an answer is to be written: the facts with their verdicts, and what the user asked to forget."""
+
+    facts: Sequence[CheckedFact]
+    forget: Sequence[Forget] = ()
+
+
+class FactWriter:
+    """Writes what was learned of a part. max_memory_size: bytes that MEMORY.md may have."""
+
+    def __init__(self, ledger: Ledger, facts: FactStore, max_memory_size: int) -> None:
+        self._ledger = ledger
+        self._facts = facts
+        self._limit = max_memory_size
+
+    async def page(self, owner: str) -> str:
+        """The text of MEMORY.md as it stands now."""
+        return await self._ledger.page(owner)
+
+    async def known(self, owner: str, facts: Sequence[Fact], part: Part, memory: str) -> list[Known]:
+        """What the facts may replace or repeat: memories, and the lines of MEMORY.md that no memory has written."""
+        entries = await self._facts.related(owner, facts, part.messages[0].id or 0)
+        written = {one.entry.line for one in entries if one.entry is not None}
+        lines = [line for line in memory.splitlines() if line.startswith(("- ", "* ")) and line not in written]
+        return [*entries, *(Known(line) for line in lines)] if facts else []
+
+    async def forgetting(self, owner: str, forget: Sequence[Forget]) -> list[Forgetting]:
+        """What is to be forgotten, in the words that it is known in."""
+        found: list[Forgetting] = []
+        if not forget:
+            return found
+        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+            for one in forget:
+                entry = await self._meant(change, one)
+                found.append(Forgetting(entry.content if entry else one.line or one.subject or "", one.citation))
+        return found
+
+    async def write(self, owner: str, part: Part, checked: Checked, continues: int | None) -> Consolidated:
+        """Write the facts of a part. continues: the action that this is another step of."""
+        for one in checked.facts:
+            if one.refusal or one.doubt:
+                log.info("fact_not_confirmed", kind=one.fact.kind, reason=one.refusal or one.doubt)
+        facts = [_with_person(one, part) for one in checked.facts]
+        change_of = self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues)
+        async with change_of as change:
+            forgotten = [name for one in checked.forget if (name := await self._forget(change, one)) is not None]
+            learned = await self._facts.learn_in(change, facts, part.messages[0].id or 0)
+            for fact in learned:
+                await self._note(change, fact)
+            await self._drop_lines(change, facts)
+            edited = change.has_edited
+        return Consolidated(
+            memory_changed=edited and change.is_written,
+            learned=tuple(replace(one, change=change.number) for one in learned),
+            forgotten=tuple(forgotten),
+            changes=(change.number,) if change.number is not None else (),
+        )
+
+    async def settle(self, owner: str, waiting: Sequence[tuple[Entry, CheckedFact]]) -> Consolidated:
+        """What waited for a look becomes what the look says."""
+        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+            learned = [await self._facts.settle(change, entry, checked) for entry, checked in waiting]
+            for fact in learned:
+                await self._note(change, fact)
+        return Consolidated(
+            learned=tuple(replace(one, change=change.number) for one in learned),
+            changes=(change.number,) if change.number is not None else (),
+        )
+
+    async def _forget(self, change: Change, forget: Forget) -> str | None:
+        """Have a fact or a line go that the user no longer wants or has; what went, None where nothing is known."""
+        entry = await self._meant(change, forget)
+        if entry is not None:
+            await change.remove(entry)
+            return entry.content
+        line = forget.line
+        if line is None or line not in (await change.page()).splitlines():
+            log.info("not_forgotten", reason="nothing is known of it")
+            return None
+        return line.removeprefix("- ") if await self._edit(change, replacing(f"{line}\n", "")) else None
+
+    @staticmethod
+    async def _meant(change: Change, forget: Forget) -> Entry | None:
+        if forget.subject is not None and (entry := await change.current_of(forget.subject)) is not None:
+            return entry
+        return await change.with_line(forget.line) if forget.line is not None else None
+
+    async def _note(self, change: Change, learned: Learned) -> None:
+        """Have MEMORY.md say what was learned in one line, and the fact know that, unless it stood there before."""
+        entry = learned.entry
+        if learned.in_file or entry.unconfirmed is not None or not await change.is_current(entry):
+            return
+        lines = (await change.page()).splitlines()
+        if entry.line in lines or any(same_words(line, entry.content) for line in lines):
+            return
+        line = format_line(entry.content)
+        if await self._edit(change, self._within_limit(appending(line))):
+            await change.know_line(entry, line)
+
+    async def _drop_lines(self, change: Change, facts: Sequence[CheckedFact]) -> None:
+        """Take out the lines that a person wrote and that a confirmed fact has taken the place of."""
+        for fact in facts:
+            for known in fact.replaces if fact.doubt is None and not fact.is_past else ():
+                if known.entry is None and known.text in (await change.page()).splitlines():
+                    await self._edit(change, replacing(f"{known.text}\n", ""))
+
+    def _within_limit(self, edit: Callable[[str], str]) -> Callable[[str], str]:
+        def limited(text: str) -> str:
+            longer = edit(text)
+            if len(storable(longer).encode()) > self._limit:
+                raise MemoryRefused(f"MEMORY.md is full: {self._limit} bytes.")
+            return longer
+
+        return limited
+
+    async def _edit(self, change: Change, edit: Callable[[str], str]) -> bool:
+        try:
+            await change.edit_file(edit)
+        except MemoryRefused as error:
+            log.warning("memory_update_refused", reason=error.loggable)
+            return False
+        return True
+
+
+def _with_person(checked: CheckedFact, part: Part) -> CheckedFact:
+    """A fact with whom it is about where several people speak: whom the model names, or else who said it."""
+    fact = checked.fact
+    if not speakers(part):
+        return replace(checked, fact=replace(fact, person=None))
+    speaker = checked.message.speaker if checked.message is not None else None
+    return replace(checked, fact=replace(fact, person=fact.person or speaker))

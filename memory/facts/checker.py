@@ -1,0 +1,175 @@
+"""The verdict on each fact that a model gives: confirmed, unconfirmed with its doubt, or refused.
+
+Confirmed is what stands in words that the user typed, or affirmed, AND follows from them by a second look. It fails
+closed: what nobody has looked at waits unconfirmed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory.facts.citation import (
+    CitationStatus,
+    borrowed_words,
+    find_source,
+    is_foreign,
+    is_typed,
+    same_words,
+    status_of,
+)
+from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact, Refusal
+from memory.facts.second_look import Claim, Judgement
+from memory.messages import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.facts.fact import Known
+    from memory.facts.second_look import SecondLook, Verdict
+    from memory.messages import Message
+
+_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+MOST_BORROWED = 1
+"""Telling words of a cited fact that only a foreign text has and that may be chance, such as another form of a word."""
+
+LONGEST_SOURCE = 300
+"""Characters of a message that are kept as the words that a fact was found in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What the user is said to want forgotten. text: what is known of it."""
+
+    text: str
+    citation: Citation
+
+
+class FactChecker:
+    """Checks what a model gives against a conversation."""
+
+    def __init__(self, look: SecondLook) -> None:
+        self._look = look
+
+    async def check(
+        self,
+        facts: Sequence[Fact],
+        excerpt: Excerpt,
+        known: Sequence[Known],
+        deadline: float,
+        forgetting: Sequence[Forgetting] = (),
+    ) -> tuple[list[CheckedFact], list[bool]]:
+        """The facts with their verdicts, and which of what is to be forgotten the user really asked to forget.
+
+        known: what the facts may replace or repeat. deadline: on the loop's clock. Raises Postponed.
+        """
+        checked = [_cited(fact, excerpt, known) for fact in facts]
+        requests = [_request(one, excerpt) for one in forgetting]
+        open_facts = [at for at, one in enumerate(checked) if one.doubt is None and one.refusal is None]
+        open_requests = [at for at, claim in enumerate(requests) if claim is not None]
+        claims = [_claim(checked[at]) for at in open_facts] + [claim for claim in requests if claim is not None]
+        verdicts = await self._look.look(claims, excerpt, known, deadline)
+        for place, at in enumerate(open_facts):
+            checked[at] = _judged(checked[at], verdicts.get(place), excerpt, known)
+        follows = {
+            at: (verdict := verdicts.get(len(open_facts) + place)) is not None
+            and verdict.judgement is Judgement.FOLLOWS
+            for place, at in enumerate(open_requests)
+        }
+        return checked, [follows.get(at, False) for at in range(len(requests))]
+
+
+def _cited(fact: Fact, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
+    """A fact with what its citation alone tells; without a doubt or a refusal a look decides."""
+    source, quote = None, None
+    if fact.citation is not None and fact.citation.quote.strip():
+        source, quote = find_source(fact.citation, excerpt.messages), fact.citation.quote
+    at = source.at if source is not None else None
+    message = excerpt.messages[at] if at is not None else None
+    match source.status if source is not None else None:
+        case CitationStatus.FOREIGN:
+            return CheckedFact(fact, refusal=Refusal.FOREIGN, message=message)
+        case CitationStatus.NOT_AFFIRMED:
+            return CheckedFact(fact, doubt=Doubt.NOT_AFFIRMED, message=message, quote=quote)
+        case CitationStatus.VERIFIED if at is not None:
+            checked = CheckedFact(fact, message=message, number=at + 1, quote=quote)
+        case _:
+            # nothing cited, or in no message's words: a look at all of them may find the one that says it
+            checked = CheckedFact(fact)
+    borrowed = len(foreign_words(fact.text, excerpt, known))
+    if borrowed <= MOST_BORROWED and (borrowed == 0 or checked.number is not None):
+        return checked
+    if checked.number is None and borrowed > MOST_BORROWED:
+        return replace(checked, refusal=Refusal.FOREIGN)
+    return replace(checked, doubt=Doubt.FOREIGN_WORDS)
+
+
+def foreign_words(text: str, excerpt: Excerpt, known: Sequence[Known] = ()) -> frozenset[str]:
+    """The telling words of `text` that only a foreign text in the excerpt has: no look talks those away."""
+    everything = (*excerpt.before, *excerpt.messages)
+    foreign = [one.content for one in everything if is_foreign(one)]
+    own = [*(one.content for one in everything if not is_foreign(one)), *(one.text for one in known)]
+    own += [one.speaker for one in everything if one.speaker]
+    return borrowed_words(text, own, foreign)
+
+
+def _request(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
+    """The claim that the user asked to forget something, in words that they typed; None where they typed none such."""
+    source = find_source(forgetting.citation, excerpt.messages)
+    if source.status is not CitationStatus.VERIFIED or source.at is None:
+        return None
+    if not is_typed(excerpt.messages[source.at]):
+        return None
+    return Claim(f"Forget: {forgetting.text}", number=source.at + 1, quote=forgetting.citation.quote)
+
+
+def _claim(checked: CheckedFact) -> Claim:
+    fact = checked.fact
+    text = f"{fact.person}: {fact.text}" if fact.person else fact.text
+    since = f" (since {fact.since})" if fact.since else ""
+    until = f" (until {fact.until})" if fact.until else ""
+    return Claim(f"{text}{since}{until}", fact.subject, checked.number, checked.quote)
+
+
+def _judged(checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
+    """A fact as a look has it. What is a sentence of the user's, word for word, needs none."""
+    if verdict is None:
+        return checked if is_own_sentence(checked) else replace(checked, doubt=Doubt.NOT_CHECKED)
+    checked = replace(
+        checked,
+        replaces=tuple(known[at] for at in verdict.replaces),
+        repeats=tuple(known[at] for at in verdict.repeats),
+        is_past=not verdict.is_now,
+    )
+    match verdict.judgement:
+        case Judgement.CONTRADICTS:
+            return replace(checked, doubt=Doubt.CONTRADICTED)
+        case Judgement.UNCLEAR:
+            return replace(checked, doubt=Doubt.UNCLEAR if checked.number else Doubt.NO_SOURCE)
+    if checked.number is not None:
+        return checked
+    return _sourced(checked, verdict.number, excerpt.messages)
+
+
+def _sourced(checked: CheckedFact, number: int | None, messages: Sequence[Message]) -> CheckedFact:
+    """A fact that cited nothing, with the message that a look names for it."""
+    if number is None or not 1 <= number <= len(messages):
+        return replace(checked, doubt=Doubt.NO_SOURCE)
+    message = messages[number - 1]
+    if status_of(messages, number - 1) is not CitationStatus.VERIFIED:
+        return replace(checked, doubt=Doubt.NO_SOURCE)
+    return replace(checked, message=message, number=number, quote=message.content[:LONGEST_SOURCE])
+
+
+def is_own_sentence(checked: CheckedFact) -> bool:
+    """Whether a fact is what the user typed, word for word: the whole quote, which no more was said around.
+
+    A part of a sentence may say the opposite of the whole ("I like cranes" of "I wish I could say that I like cranes").
+    """
+    message, quote = checked.message, checked.quote
+    if message is None or quote is None or message.role is not Role.USER or "?" in quote or "？" in quote:
+        return False
+    if not same_words(checked.fact.text, quote):
+        return False
+    return any(same_words(quote, sentence) for sentence in (message.content, *_ENDS.split(message.content)))

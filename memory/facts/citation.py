@@ -1,0 +1,140 @@
+"""Citations: which message a model names as its source, and whether the words that it quotes stand there."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from memory.messages import Provenance, Role
+from memory.text.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from memory.facts.fact import Citation
+    from memory.messages import Message
+
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{3,}|…)\]?)\s*")
+_APOSTROPHES = re.compile("['’‘ʼ`´]")
+_ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
+_TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+
+
+class CitationStatus(StrEnum):
+    """Whether a citation stands."""
+
+    VERIFIED = "verified"
+    NOT_FOUND = "not found"
+    NOT_AFFIRMED = "not affirmed"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a quote was looked for and found. at: the place of the message, None where it was not found."""
+
+    status: CitationStatus
+    at: int | None = None
+
+
+def comparable(text: str) -> list[str]:
+    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
+    apart = _ELIDED.sub(r"\1 ", text)
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", apart).casefold().replace("ё", "е"))
+    return _TOKEN.findall(plain)
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two texts are the same but for case, width, spaces and punctuation."""
+    return comparable(one) == comparable(other)
+
+
+def is_quoted_from(quote: str, text: str) -> bool:
+    """Whether `quote` stands in `text` word for word; what it leaves out by an ellipsis may be anything."""
+    words = comparable(text)
+    parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
+    start = 0
+    for part in parts:
+        found = _find(part, words, start)
+        if found is None:
+            return False
+        start = found + len(part)
+    return bool(parts)
+
+
+def find_source(citation: Citation, messages: Sequence[Message]) -> Source:
+    """The message that a citation is from.
+
+    The named message comes first. Models count wrongly, so otherwise the nearest one that the user typed and that
+    holds the quote will do.
+    """
+    named = None if citation.message is None else citation.message - 1
+    others = []
+    for at in _nearest_first(named, len(messages)):
+        if is_quoted_from(citation.quote, messages[at].content):
+            status = status_of(messages, at)
+            if status is CitationStatus.VERIFIED:
+                return Source(status, at)
+            others.append(Source(status, at))
+    return others[0] if others else Source(CitationStatus.NOT_FOUND)
+
+
+def status_of(messages: Sequence[Message], at: int) -> CitationStatus:
+    """What a message is worth as a source. Whether an answer affirms what was said before it is a model's to judge."""
+    message = messages[at]
+    if message.role is Role.USER:
+        return CitationStatus.VERIFIED if is_typed(message) else CitationStatus.FOREIGN
+    if message.role is not Role.ASSISTANT:
+        return CitationStatus.FOREIGN
+    is_answered = at + 1 < len(messages) and is_typed(messages[at + 1])
+    return CitationStatus.VERIFIED if is_answered else CitationStatus.NOT_AFFIRMED
+
+
+def is_typed(message: Message) -> bool:
+    """Whether a message is the user's own words."""
+    return message.role is Role.USER and message.provenance is Provenance.TYPED
+
+
+def is_foreign(message: Message) -> bool:
+    """Whether others' words went into a message."""
+    return message.provenance is not None and message.provenance.is_foreign
+
+
+def borrowed_words(text: str, own: Iterable[str], foreign: Iterable[str]) -> frozenset[str]:
+    """The telling words of `text` that stand in a foreign text and in none of `own`: they can come from there alone.
+
+    Of a script without spaces they are pairs of characters.
+    """
+    others = _telling("\n".join(foreign))
+    return (_telling(text) & others) - _telling("\n".join(own)) if others else frozenset()
+
+
+def _telling(text: str) -> frozenset[str]:
+    words = comparable(text)
+    pairs = (
+        first + second
+        for first, second in itertools.pairwise(words)
+        if _UNSPACED_CHARACTER.match(first) and _UNSPACED_CHARACTER.match(second)
+    )
+    return frozenset(itertools.chain((w for w in words if len(w) > 1 and w not in STOP_WORDS), pairs))
+
+
+def _nearest_first(named: int | None, count: int) -> Iterator[int]:
+    if named is None or not 0 <= named < count:
+        # the newest first: that is what a model cites that names no number
+        yield from range(count - 1, -1, -1)
+        return
+    yield named
+    yield from sorted((at for at in range(count) if at != named), key=lambda at: abs(at - named))
+
+
+def _find(part: list[str], words: list[str], start: int) -> int | None:
+    places = (at for at, word in itertools.islice(enumerate(words), start, None) if word == part[0])
+    return next((at for at in places if words[at : at + len(part)] == part), None)

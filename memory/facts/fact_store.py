@@ -1,0 +1,246 @@
+"""Facts: what was learned about a subject. A newer one supersedes what it replaces, which stays searchable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from memory.errors import MemoryRefused
+from memory.facts.citation import same_words
+from memory.facts.fact import Known
+from memory.ledger.proposals import Proposal
+from memory.retrieval.search import Filter
+from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Operation
+from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
+from memory.text.naming import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import date, tzinfo
+
+    from memory.facts.fact import CheckedFact, Fact
+    from memory.ledger.change import Change
+    from memory.ledger.ledger import Ledger
+    from memory.retrieval.search import Search
+    from memory.store.database import Database
+
+log = structlog.get_logger(__name__)
+
+ALIKE = 5
+"""Memories that share words with a fact and are looked at for what it replaces or repeats."""
+MOST_KNOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What became of something to be learned. superseded: what it took the place of. known: it was there already.
+
+    change: the number by which that can be taken back, where it is a change of its own. in_file: a line of MEMORY.md
+    that a person wrote says so.
+    """
+
+    entry: Entry
+    superseded: Entry | None = None
+    known: bool = False
+    change: int | None = None
+    in_file: bool = False
+
+
+class FactStore:
+    """The facts among the entries."""
+
+    def __init__(self, database: Database, ledger: Ledger, search: Search) -> None:
+        self._database = database
+        self._ledger = ledger
+        self._search = search
+
+    async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
+        """The newest facts that still hold, each with its subject."""
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.subject IS NOT NULL AND {CURRENT} AND e.deleted_at IS NULL AND o.name = ?"
+            " ORDER BY e.id DESC LIMIT ?",
+            (owner, limit),
+        )
+        return [(entry.subject or "", entry) for entry in map(entry_of, rows)]
+
+    async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[Known]:
+        """The memories that hold and that `facts` may replace or repeat.
+
+        Those of their subjects, those that share words with them, and what was captured since the first message.
+        """
+        found: dict[int, Entry] = {}
+        only = Filter(kinds=TYPED_KINDS, current=True)
+        for fact in facts:
+            scores = await self._search.scores(f"{fact.subject} {fact.text}", owner, only, ALIKE)
+            rows = await self._database.rows(
+                f"{ENTRY_ROWS} WHERE (e.id IN ({', '.join(map(str, scores))}) OR e.subject = ?) AND {CURRENT}"
+                " AND e.deleted_at IS NULL AND o.name = ?",
+                (name_key(fact.subject), owner),
+            )
+            found |= {entry.id: entry for entry in map(entry_of, rows)}
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE e.author = ? AND e.source_message_id >= ? AND {CURRENT} AND e.deleted_at IS NULL"
+            " AND o.name = ?",
+            (Author.CAPTURE, first_message, owner),
+        )
+        found |= {entry.id: entry for entry in map(entry_of, rows)}
+        newest = sorted(found.values(), key=lambda entry: entry.id, reverse=True)[:MOST_KNOWN]
+        return [Known(entry.content, entry.subject, entry) for entry in newest]
+
+    async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
+        """Store facts in one change of their own; see `learn_in`."""
+        async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+            return await self.learn_in(change, facts, first_message)
+
+    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
+        """Store facts; what is known already is passed over. first_message: the first one that they may be from.
+
+        A fact supersedes what the second look says that it replaces, and takes the place of what was captured from its
+        own messages. What is not confirmed, or past, takes nothing's place. Facts that may not be stored (secrets) are
+        left out, and the log says so.
+        """
+        learned: dict[int, Learned] = {}
+        for checked in facts:
+            if checked.refusal is not None:
+                continue
+            try:
+                one = await _Learning(change, checked, first_message).result()
+            except MemoryRefused as refusal:
+                log.info("fact_refused", reason=refusal.loggable)
+                continue
+            if one is not None:
+                in_file = any(known.entry is None for known in checked.repeats)
+                learned[one.entry.id] = replace(one, in_file=in_file)
+        return list(learned.values())
+
+    async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
+        """What waited for a look becomes what the look says."""
+        if checked.doubt is not None:
+            await change.propose(entry, checked.doubt, _proposal(checked))
+            return Learned(await change.find(entry.name))
+        if checked.is_past:
+            await change.end(entry)
+        return await _in_place_of(change, await change.confirm(entry), checked)
+
+
+class _Learning:
+    """One fact on its way into the store."""
+
+    def __init__(self, change: Change, checked: CheckedFact, first_message: int) -> None:
+        fact = checked.fact
+        self._change = change
+        self._checked = checked
+        self._first_message = first_message
+        self._subject = usable_name(f"{fact.person}: {fact.subject}" if fact.person else fact.subject)
+        is_named = not fact.person or fact.person.casefold() in fact.text.casefold()
+        self._content = usable_content(fact.text if is_named else f"{fact.person}: {fact.text}")
+        self._since = _moment(fact.since, time(), change.moment.tzinfo)
+        # a day that is named as the end belongs to what ends
+        self._until = _moment(fact.until, time.max, change.moment.tzinfo)
+        if checked.is_past and self._until is None:
+            self._until = change.moment
+
+    async def result(self) -> Learned | None:
+        """What became of it; None where it was known."""
+        if await self._is_known():
+            return None
+        if self._checked.doubt is not None:
+            return Learned(await self._change.add(replace(await self._new(), proposal=_proposal(self._checked))))
+        if self._until is not None and self._until <= self._change.moment:
+            return Learned(await self._change.add(await self._new()))
+        repeated = await self._holding(self._checked.repeats)
+        captured = next((one for one in repeated if self._is_captured_here(one)), None)
+        if captured is not None:
+            entry = await self._change.rewrite(
+                captured,
+                self._content,
+                valid_from=self._since,
+                valid_until=self._until,
+                quote=self._checked.quote,
+                subject=await self._free_subject(but=captured),
+            )
+        elif repeated:
+            return None
+        elif (waiting := await self._waiting()) is not None:
+            entry = await self._change.confirm(waiting)
+        else:
+            return await self._added()
+        return await _in_place_of(self._change, entry, self._checked)
+
+    async def _added(self) -> Learned:
+        replaced = await self._holding(self._checked.replaces)
+        if not replaced:
+            return Learned(await self._change.add(await self._new()))
+        # the first that it replaces hands its names on, any other only gives way
+        former = replaced[0]
+        entry = await self._change.supersede(former, replace(await self._new(), name=None, subject=former.subject))
+        return replace(await _in_place_of(self._change, entry, self._checked), superseded=former)
+
+    async def _is_known(self) -> bool:
+        """Whether the very same is known, or waits to be confirmed already."""
+        rows = await self._change.read(
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND (e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL"
+            " AND e.deleted_at IS NULL",
+            (self._change.owner_id, name_key(self._subject), f"{name_key(self._subject)}-%"),
+        )
+        same = [entry for entry in map(entry_of, rows) if same_words(entry.content, self._content)]
+        if self._checked.doubt is not None:
+            return bool(same)
+        return any(entry.unconfirmed is None and (entry.valid_until == self._until) for entry in same)
+
+    async def _waiting(self) -> Entry | None:
+        """The unconfirmed memory that says the same."""
+        rows = await self._change.read(
+            f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.unconfirmed IS NOT NULL AND e.deleted_at IS NULL",
+            (self._change.owner_id,),
+        )
+        return next((e for e in map(entry_of, rows) if same_words(e.content, self._content)), None)
+
+    async def _holding(self, known: Iterable[Known]) -> list[Entry]:
+        """The entries of what is known that still hold as the change leaves them."""
+        return [one.entry for one in known if one.entry is not None and await self._change.is_current(one.entry)]
+
+    def _is_captured_here(self, entry: Entry) -> bool:
+        return entry.author == Author.CAPTURE and (entry.source_message_id or 0) >= self._first_message
+
+    async def _free_subject(self, but: Entry | None = None) -> str:
+        """Two facts about one subject that both hold are two: the second has a subject of its own."""
+        other = await self._change.current_of(self._subject, but=but.id if but is not None else None)
+        return self._subject if other is None else await self._change.free_name(self._subject)
+
+    async def _new(self) -> NewEntry:
+        checked = self._checked
+        return NewEntry(
+            self._content,
+            name=await self._change.free_name(self._subject),
+            kind=checked.fact.kind,
+            source_message_id=(checked.message.id if checked.message else None) or self._first_message,
+            subject=self._subject if checked.doubt is not None else await self._free_subject(),
+            valid_from=self._since,
+            valid_until=self._until,
+            quote=checked.quote,
+            unconfirmed=checked.doubt,
+        )
+
+
+async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
+    """Have what a fact replaces give way to it."""
+    superseded = None
+    for one in checked.replaces:
+        if one.entry is not None and one.entry.id != entry.id and await change.is_current(one.entry):
+            entry = await change.supersede_by_known(one.entry, entry)
+            superseded = superseded or one.entry
+    return Learned(entry, superseded=superseded)
+
+
+def _proposal(checked: CheckedFact) -> str | None:
+    """What a person's confirmation of a doubted fact does besides: what it would have replaced gives way then."""
+    replaced = tuple(one.entry.id for one in checked.replaces if one.entry is not None)
+    return Proposal(replaces=replaced).to_text() if replaced else None
+
+
+def _moment(day: date | None, at: time, zone: tzinfo | None) -> datetime | None:
+    return datetime.combine(day, at, zone) if day else None

@@ -1,0 +1,236 @@
+"""The second look: another call of a model reads each claim beside the words that it cites, and says whether it follows.
+
+Code can say that a quote stands where it is said to stand. Whether a sentence follows from it, whether a "why not"
+affirms, what takes the place of what: that only a reader can judge, so a model is asked, once for all claims of a part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import structlog
+
+from config.texts import in_english
+from memory.errors import Postponed
+from memory.facts.citation import is_foreign
+from memory.facts.transcript import one_line, shortened, transcript
+from memory.messages import Completion, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memory.facts.fact import Excerpt, Known
+    from memory.messages import Message
+
+log = structlog.get_logger(__name__)
+
+PromptFn = Callable[[str, float], Awaitable[Completion]]
+"""Asks a model, which has so many seconds for it, and gives its answer. Raises whatever stops it."""
+
+BEFORE = 10
+"""Messages before the cited one that are shown, for who "she" is, what was asked and what is spoken of."""
+WHOLE = 600
+"""Characters of a message that are shown whole."""
+LEAST_SECONDS = 2.0
+"""With less time left nobody is asked, and the claims wait."""
+PAUSE = 60.0
+"""Seconds after a failure in which nobody is asked: a model that is down must not hold up one conversation after the
+other."""
+
+_TASK = """\
+You check what a memory program is about to keep about its user. Read the messages, and decide for each numbered claim:
+"verdict": "follows" where the words quoted for it, read where they stand, plainly say the claim, in whatever words or \
+language; or where they ask for just that to be kept or changed. "contradicts" where the messages say otherwise. "unclear" where \
+they don't say it, or not all of it, or only as a joke, a wish, a quotation or a supposition. Words of the assistant \
+count only where the user's next message agrees to them and changes nothing of what the claim says. "The user" is who \
+wrote the messages; in a group, each writes for themselves. Hold against the messages who it is about, who does what to \
+whom, every number, day and name, what is negated, and every detail that the claim adds.
+"message": for a claim without quoted words the number of the message that says it.
+"now": false where the claim is over by the end of the messages, else true.
+"replaces": the numbers, as "K2", of known memories that no longer hold if the claim does, because they say something \
+else of the same attribute of the same thing or person. "same": those that say what the claim says, and no less. \
+Memories of other people, other things or other attributes are neither.
+A claim that begins with "Forget:" follows where the quoted words ask to forget that, or say that it no longer holds.
+Return one JSON object: {"1": {"verdict": "follows", "message": 3, "now": true, "replaces": [], "same": []}, "2": ...}
+"""
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_KEY_BEFORE = re.compile(r"(\d+)\W{1,6}$")
+_BARE = re.compile(r'"?(\d+)"?\s*[:.)]\s*"?(follow|contradict|unclear)', re.IGNORECASE)
+_NUMBER_IN = ("claim", "number", "id", "fact")
+
+
+class Judgement(StrEnum):
+    """What a look says of a claim."""
+
+    FOLLOWS = "follow"
+    CONTRADICTS = "contradict"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is looked at. number: that of the message that it cites, from 1; None: any message may say it."""
+
+    text: str
+    subject: str = ""
+    number: int | None = None
+    quote: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a look says. number: the message that says it. replaces, repeats: places in what is known, from 0."""
+
+    judgement: Judgement
+    number: int | None = None
+    is_now: bool = True
+    replaces: tuple[int, ...] = ()
+    repeats: tuple[int, ...] = ()
+
+
+async def always() -> bool:
+    """What is so without being asked."""
+    return True
+
+
+class SecondLook:
+    """Has a model look at claims. Nobody is asked for a while after a failure.
+
+    is_reliable: whether the model's look is worth anything; where it is not, claims wait.
+    """
+
+    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
+        self._ask = ask
+        self._is_reliable = is_reliable
+        self._rests_until = 0.0
+
+    async def look(
+        self, claims: Sequence[Claim], excerpt: Excerpt, known: Sequence[Known], deadline: float
+    ) -> dict[int, Verdict]:
+        """The verdicts by the claims' places; those are missing that there is no answer for. Raises Postponed.
+
+        deadline: on the loop's clock.
+        """
+        now = asyncio.get_running_loop().time()
+        if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
+            return {}
+        try:
+            async with asyncio.timeout_at(deadline):
+                completion = await self._ask(look_prompt(claims, excerpt, known), deadline - now)
+        except Postponed:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever stops the model: the claims wait for a later look
+            log.info("second_look_left_out", error=in_english(error) or type(error).__name__)
+            self._rests_until = asyncio.get_running_loop().time() + PAUSE
+            return {}
+        return parse_verdicts(completion.text, len(claims), len(known))
+
+
+def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, known: Sequence[Known]) -> str:
+    """What the model is asked."""
+    shown: dict[int, Message] = {}
+    listed = []
+    for at, claim in enumerate(claims, 1):
+        about = f"({one_line(claim.subject)}) " if claim.subject else ""
+        words = "" if claim.number is None else f"\n   words in [{claim.number}]: {one_line(claim.quote or '')}"
+        listed.append(f"{at}. {about}{one_line(claim.text)}{words}")
+        for number, message in _around(claim, excerpt.messages).items():
+            # what one claim needs whole is not shortened by another
+            if number not in shown or len(shown[number].content) < len(message.content):
+                shown[number] = message
+    parts = [_TASK]
+    if min(shown, default=1) <= BEFORE and excerpt.before:
+        earlier = [replace(one, content=_shorter(one.content, "")) for one in excerpt.before if not is_foreign(one)]
+        parts.append("## Said Before\n" + transcript(((None, one) for one in earlier), excerpt.zone))
+    parts.append("## Messages\n" + transcript(sorted(shown.items()), excerpt.zone))
+    if known:
+        parts.append(
+            "## Known Memories\n"
+            + "\n".join(
+                f"K{at}. {f'({one.subject}) ' if one.subject else ''}{one_line(one.text)}"
+                for at, one in enumerate(known, 1)
+            )
+        )
+    parts.append("## Claims\n" + "\n".join(listed))
+    return "\n\n".join(parts)
+
+
+def parse_verdicts(answer: str, claims: int, known: int) -> dict[int, Verdict]:
+    """The verdicts in an answer by the claims' places, from 0. Of two on one claim the less favourable one counts."""
+    found: dict[int, Verdict] = {}
+    for number, fields in _answers(answer):
+        judgement = _judgement(str(fields.get("verdict", "")))
+        if judgement is None or not 1 <= number <= claims:
+            continue
+        at, message = number - 1, fields.get("message")
+        if at in found and found[at].judgement is not Judgement.FOLLOWS:
+            continue
+        found[at] = Verdict(
+            judgement,
+            message if isinstance(message, int) and not isinstance(message, bool) else None,
+            fields.get("now") is not False,
+            _places(fields.get("replaces"), known),
+            _places(fields.get("same"), known),
+        )
+    return found
+
+
+def _answers(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The objects in an answer with the number that each is for, and what says no more than `1: follows`."""
+    for match in _OBJECT.finditer(answer):
+        with contextlib.suppress(ValueError):
+            fields = json.loads(match.group())
+            key = _KEY_BEFORE.search(answer, max(0, match.start() - 20), match.start())
+            named = next((str(fields[name]) for name in _NUMBER_IN if name in fields), "")
+            number = key[1] if key is not None else named
+            if number.isdecimal():
+                yield int(number), fields
+    for match in _BARE.finditer(answer):
+        yield int(match[1]), {"verdict": match[2]}
+
+
+def _judgement(text: str) -> Judgement | None:
+    plain = text.casefold().strip()
+    return next((one for one in Judgement if plain.startswith(one)), None)
+
+
+def _places(given: object, count: int) -> tuple[int, ...]:
+    listed = given if isinstance(given, list) else [given]
+    numbers = (re.fullmatch(r"[Kk]?(\d{1,4})", str(one).strip()) for one in listed)
+    return tuple(dict.fromkeys(int(n[1]) - 1 for n in numbers if n is not None and 1 <= int(n[1]) <= count))
+
+
+def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
+    """The message that is cited, what was said just before it, and the answer to it, by their numbers; no foreign text.
+
+    Of a claim that cites nothing all messages.
+    """
+    number, quote = claim.number, claim.quote or ""
+    near = range(1, len(messages) + 1)
+    if number is not None:
+        last = number + 1 if messages[number - 1].role is Role.ASSISTANT else number
+        near = range(max(1, number - BEFORE), min(last, len(messages)) + 1)
+    shown = ((at, messages[at - 1]) for at in near)
+    return {
+        at: one if number is None else replace(one, content=_shorter(one.content, quote if at == number else ""))
+        for at, one in shown
+        if not is_foreign(one) and one.role is not Role.TOOL
+    }
+
+
+def _shorter(text: str, quote: str) -> str:
+    """A long text's part around the quote, or its beginning and end."""
+    plain = one_line(text)
+    if len(plain) <= WHOLE:
+        return plain
+    found = plain.casefold().find(one_line(quote).casefold()) if quote else -1
+    if found < 0:
+        return shortened(plain)
+    return f"… {plain[max(0, found - WHOLE // 3) : found + len(quote) + WHOLE // 3]} …"

@@ -1,0 +1,113 @@
+"""Writes of memory that a model makes by tools: each cites words that the user typed, or waits to be confirmed.
+
+Trust comes from what is cited, not from what stands in view: with a forwarded text in the conversation the model writes
+as ever at the user's own words, and what it writes without them holds only once the user has tapped that it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from config.texts import _, speaking
+from memory.buttons import QuietLine, right_or_wrong
+from memory.facts.checker import MOST_BORROWED, Forgetting, foreign_words
+from memory.facts.citation import find_source, is_typed
+from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact
+from memory.store.entry import Author, Kind, NewEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.clock import ZoneOf
+    from memory.facts.checker import FactChecker
+    from memory.facts.fact import Known
+    from memory.ledger.entries import EntryStore
+    from memory.ledger.proposals import Proposal
+    from pipeline.tools.toolbox import ToolContext
+
+LOOK_SECONDS = 15.0
+"""How long a tool waits for the second look; what was not looked at by then waits unconfirmed."""
+PROPOSED = "proposal"
+"""What the name of an entry begins with that tells of a change which waits."""
+
+Quote = Annotated[str, Field(description="the user's words")]
+"""The argument by which a tool that writes cites; every such tool takes it, and the system prompt says what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What a citation is worth. quote None: the user typed no such words. trusted: no words but theirs went in.
+
+    message_id: of the message that holds the quote; None while it is not in the log yet.
+    """
+
+    quote: str | None = None
+    message_id: int | None = None
+    trusted: bool = False
+
+
+class CitedWrites:
+    """Holds what tools write against what they cite, and keeps the rest until a person confirms it."""
+
+    def __init__(self, checker: FactChecker, entries: EntryStore, zone_of: ZoneOf) -> None:
+        self._checker = checker
+        self._entries = entries
+        self._zone_of = zone_of
+
+    def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
+        """What a citation is worth by itself: enough for what stands in no prompt unasked, a note or a name."""
+        excerpt = self._excerpt(context)
+        source = find_source(Citation(None, quote), excerpt.messages) if quote.strip() else None
+        if source is None or source.at is None or not is_typed(excerpt.messages[source.at]):
+            return Cited()
+        trusted = len(foreign_words(text, excerpt)) <= MOST_BORROWED
+        return Cited(quote, excerpt.messages[source.at].id, trusted)
+
+    async def check(
+        self, context: ToolContext, text: str, quote: str, known: Sequence[Known] = (), kind: Kind = Kind.FACT
+    ) -> CheckedFact:
+        """What is to stand in prompts unasked, with the verdict of a second look."""
+        fact = Fact("", text, kind, citation=Citation(None, quote))
+        cited = self.cited(context, quote)
+        if cited.quote is None:
+            return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
+        (checked,), _none = await self._checker.check([fact], self._excerpt(context), known, _deadline())
+        return replace(checked, refusal=None, doubt=Doubt.NO_SOURCE) if checked.refusal is not None else checked
+
+    async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
+        """Whether the user's cited words ask to have something go, by a second look."""
+        request = Forgetting(text, Citation(None, quote))
+        _none, (asked,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
+        return asked
+
+    async def keep_unconfirmed(self, context: ToolContext, new: NewEntry, doubt: Doubt) -> str:
+        """Keep something that is not borne out, ask the user, and say so to the model."""
+        new = replace(new, unconfirmed=doubt, author=Author.MODEL)
+        entry = await self._entries.add(context.owner, new)
+        if new.source_message_id is None:
+            context.written.append(entry.id)
+        if doubt is Doubt.NOT_CHECKED:
+            return f"kept as {entry.name}, not confirmed yet: it is checked later, and holds from then on"
+        with speaking(context.language):
+            question = _("Not sure: {facts} - /memory unsure", facts=entry.content)
+            context.notices.append(QuietLine(question, (right_or_wrong(entry.id, entry.content),)))
+        return (
+            f"kept as {entry.name}, not confirmed ({doubt}): the user is asked under your answer. To have it hold at "
+            "once, call again with the words of theirs that say it or ask for it"
+        )
+
+    async def propose(self, context: ToolContext, description: str, proposal: Proposal) -> str:
+        """Keep a change of what is there already as a proposal, ask the user, and say so to the model."""
+        new = NewEntry(description, stem=PROPOSED, kind=Kind.NOTE, proposal=proposal.to_text())
+        return await self.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+
+    def _excerpt(self, context: ToolContext) -> Excerpt:
+        return Excerpt(context.messages, self._zone_of(context.session_id))
+
+
+def _deadline() -> float:
+    return asyncio.get_running_loop().time() + LOOK_SECONDS

@@ -1,0 +1,38 @@
+"""A second look that agrees, for tests that are about something else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from memory.facts.self_test import CLAIMS
+
+
+FALSE = {text for _, text, is_true in CLAIMS if not is_true}
+"""What does not follow of the claims by which a model is tested."""
+
+
+def agreement(prompt: str) -> str:
+    """The answer of a look to which every claim follows, and replaces or repeats what is known of its subject."""
+    known = re.findall(r"^K(\d+)\. (?:\((.*?)\) )?(.*)$", prompt, re.MULTILINE)
+    claims = re.findall(r"^(\d+)\. (?:\((.*?)\) )?(.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
+    numbers = re.findall(r"^\[(\d+)\] (?!assistant:)", prompt, re.MULTILINE)
+    verdicts = {
+        number: {
+            "verdict": "unclear" if text in FALSE else "follows",
+            "message": int(numbers[-1]) if numbers else None,
+            "now": True,
+            "replaces": [
+                f"K{at}" for at, of, said in known if said != text and (not subject or of == subject.casefold())
+            ],
+            "same": [f"K{at}" for at, of, said in known if said == text or (subject and not of and _alike(said, text))],
+        }
+        for number, subject, text in claims
+    }
+    return json.dumps(verdicts)
+
+
+def _alike(said: str, text: str) -> bool:
+    """Whether two sentences share a telling word, as what was captured does with what is learned of it."""
+    first, second = (set(re.findall(r"\w{4,}", one.casefold())) - {"user", "that"} for one in (said, text))
+    return bool(first & second)
