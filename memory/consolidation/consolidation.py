@@ -24,12 +24,15 @@ from memory.messages import Role, worst
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory.clock import Clock
     from memory.consolidation.asking import Asking, Reading
     from memory.consolidation.due import DueConversations, Job
     from memory.consolidation.writing import Writing
     from memory.files.history import HistoryFiles
     from memory.log.sessions import Session
+    from memory.messages import Message
 
 log = structlog.get_logger(__name__)
 
@@ -137,7 +140,7 @@ class ConsolidationService:
             if reading is None:
                 if deadline is not None:
                     return await self._give_up_for_now(job, part, done)
-                await self._history.append(job.owner, self._clock(), raw_fallback(part.messages), f"raw {part.key}")
+                await self._fall_back(job, part, part.messages)
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
             else:
                 done = (done or Consolidated()) + await self._write(job, part, reading, until)
@@ -150,6 +153,9 @@ class ConsolidationService:
                         waiting.extendleft(reversed(again))
                         asked_again |= {one.key for one in (part, *again)}
                         continue
+                if reading.answer.history_entry is None:
+                    # an answer can be of use without one, and what was said leaves an entry all the same
+                    await self._fall_back(job, part, part.messages)
             await self._mark(job, part, waiting)
         await self._due.mark_done(conversation_id, job.through)
         return done
@@ -157,8 +163,11 @@ class ConsolidationService:
     async def _give_up_for_now(self, job: Job, part: Part, done: Consolidated | None) -> Consolidated:
         if done is not None:
             return done + Consolidated(is_left=True)
-        await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {part.key}")
+        await self._fall_back(job, part, job.messages)
         return Consolidated(len(job.messages), fell_back=True, is_left=True)
+
+    async def _fall_back(self, job: Job, part: Part, messages: Sequence[Message]) -> None:
+        await self._history.append(job.owner, self._clock(), raw_fallback(messages), f"raw {part.key}")
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:
         """A part's result is on disk. A crash before this line repeats it: history and facts know what they have."""
