@@ -153,9 +153,7 @@ class ConsolidationService:
                         waiting.extendleft(reversed(again))
                         asked_again |= {one.key for one in (part, *again)}
                         continue
-                if reading.answer.history_entry is None:
-                    # an answer can be of use without one, and what was said leaves an entry all the same
-                    await self._fall_back(job, part, part.messages)
+                await self._leave_an_entry(job, part, reading)
             await self._mark(job, part, waiting)
         await self._due.mark_done(conversation_id, job.through)
         return done
@@ -168,6 +166,11 @@ class ConsolidationService:
 
     async def _fall_back(self, job: Job, part: Part, messages: Sequence[Message]) -> None:
         await self._history.append(job.owner, self._clock(), raw_fallback(messages), f"raw {part.key}")
+
+    async def _leave_an_entry(self, job: Job, part: Part, reading: Reading) -> None:
+        """An answer can be of use without an entry for the history, and what was said leaves one all the same."""
+        if reading.answer.history_entry is None:
+            await self._fall_back(job, part, part.messages)
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:
         """A part's result is on disk. A crash before this line repeats it: history and facts know what they have."""
