@@ -41,14 +41,16 @@ _ODD = re.compile(
 )
 """What is not in its plain form (Unicode's NFKC), or not to be seen."""
 
-_DASHES = "[-\u2010-\u2015]{2,}"
+_DASH = "[-\u2010-\u2015]"
+_DASHES = f"{_DASH}{{2,}}"
 _KEY_BLOCK = rf"[A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES}"
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         N_("a private key"),
         re.compile(
             # the whole block; of one without an end, what follows of its headers and its characters, in JSON too
-            rf"{_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
+            # only from where a row of dashes begins: a long one would be tried from each of its dashes
+            rf"(?<!{_DASH}){_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
             r"|(?:(?:\s|\\{1,4}[rnt]|[>|*]){1,20}(?:[A-Z][A-Za-z-]{2,20}: ?[^\s\\\"]{1,80}|[A-Za-z0-9+/=]{20,}"
             r"|[A-Za-z0-9+/=]+(?=[ \t]*(?:[\r\n\\\"]|$))))*)"
             r"|PuTTY-User-Key-File-\d[^\"]{0,16000}?Private-MAC: ?[0-9a-f]*"

@@ -76,13 +76,14 @@ def test_26_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
         "bearer ",
         "seed phrase: legal ",
         "-----BEGIN PRIVATE KEY-----",
+        "-",
         "SG.",
         "legal winner ",
     ],
 )
 def test_26_no_text_takes_long_to_look_through(piece: str) -> None:
     before = time.process_time()
-    secret_in(piece * (20_000 // len(piece)))
+    secret_in(piece * (40_000 // len(piece)))
     assert time.process_time() - before < 0.5
 
 
