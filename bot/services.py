@@ -9,6 +9,7 @@ from bot.embedding import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.forgetting import Forgetting
+from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.custody.undo import Undo
 from memory.facts.fact_store import FactStore
@@ -84,6 +85,7 @@ class MemoryServices:
     traces: Traces
     private_talks: PrivateTalks
     portable: Portable
+    importer: Importer
     notices: PendingNotices
     jobs: JobLog
     endpoints: EndpointStore
@@ -158,6 +160,7 @@ def memory_services(
         traces=traces,
         private_talks=PrivateTalks(database, traces),
         portable=Portable(database, settings.mneme_data_dir / "memory"),
+        importer=Importer(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock, notices_of.tells),
         jobs=JobLog(database),
         endpoints=EndpointStore(database, clock),

@@ -13,7 +13,9 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.secret_words import ANY_LINK, LANGUAGES, NEVER_IN_SEEDS, SEED_NAMES
+from config.plain_secrets import named_in, plain_secrets
+from config.secret_sentences import QUALITIES
+from config.secret_words import ANY_LINK, LANGUAGES, NEVER_IN_SEEDS, SEED_CUES, SEED_NAMES
 from config.texts import N_
 
 if TYPE_CHECKING:
@@ -41,14 +43,17 @@ _ODD = re.compile(
 )
 """What is not in its plain form (Unicode's NFKC), or not to be seen."""
 
-_DASHES = "[-\u2010-\u2015]{2,}"
+_DASH = "[-\u2010-\u2015]"
+_DASHES = f"{_DASH}{{2,}}"
 _KEY_BLOCK = rf"[A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES}"
-_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
+_SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         N_("a private key"),
+        ("private key", "putty", "age-secret", "nsec1", "prv"),
         re.compile(
             # the whole block; of one without an end, what follows of its headers and its characters, in JSON too
-            rf"{_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
+            # only from where a row of dashes begins: a long one would be tried from each of its dashes
+            rf"(?<!{_DASH}){_DASHES}BEGIN {_KEY_BLOCK}(?:[^\"]{{0,16000}}?{_DASHES}END {_KEY_BLOCK}"
             r"|(?:(?:\s|\\{1,4}[rnt]|[>|*]){1,20}(?:[A-Z][A-Za-z-]{2,20}: ?[^\s\\\"]{1,80}|[A-Za-z0-9+/=]{20,}"
             r"|[A-Za-z0-9+/=]+(?=[ \t]*(?:[\r\n\\\"]|$))))*)"
             r"|PuTTY-User-Key-File-\d[^\"]{0,16000}?Private-MAC: ?[0-9a-f]*"
@@ -57,6 +62,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         N_("a Telegram bot token"),
+        (":", "%3a"),
         re.compile(
             # of any length in a path of the Bot API
             r"(?<!\d)\d{6,12}(?::|%3A)[A-Za-z0-9_-]{30,}|(?<=/bot)\d{5,12}(?::|%3A)[A-Za-z0-9_-]{10,}",
@@ -65,6 +71,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         N_("an API key"),
+        ("",),
         re.compile(
             # words joined by hyphens are no key: a digit belongs to it
             r"\b(?:sk|pk|rk)[-_](?:[a-z]{1,12}[-_]){0,4}(?=[\w-]{0,100}\d)[A-Za-z0-9_-]{16,}"
@@ -82,6 +89,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         N_("an access token"),
+        ("bearer ", "authorization: ", "sig="),
         re.compile(
             r"(?<=\bbearer )(?=[\w.~+/-]{0,60}\d)[\w.~+/-]{16,}=*"
             r"|(?<=authorization: basic )[\w+/-]{8,}=*|(?<=authorization: bearer )[\w.~+/-]{8,}=*"
@@ -89,8 +97,9 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
-    (N_("a password"), re.compile(r"(?<=://)[^\s/@:\"'\\]{0,100}:[^\s/@\"'\\]{3,100}(?=@)")),
+    (N_("a password"), ("://",), re.compile(r"(?<=://)[^\s/@:\"'\\]{0,100}:[^\s/@\"'\\]{3,100}(?=@)")),
 )
+"""What each is, what stands in it in small letters (which is found far faster than the pattern), and the pattern."""
 _ANY = N_("a secret")
 _BASIC = re.compile(r"(?<=\bbasic )[A-Za-z0-9+/]{8,200}={0,2}", re.IGNORECASE)
 _IN_LINES = re.compile(
@@ -104,6 +113,7 @@ _IN_LINES = re.compile(
 """What follows the name of a secret in a line of a log: in a header, a setting, a parameter of a URL."""
 
 _NAMES = re.compile("|".join(f"(?:{language.names})" for language in LANGUAGES))
+_CUES = tuple({cue for language in LANGUAGES for cue in language.cues.split()})
 _OPEN, _SHUT = "\\\\{0,2}[\"'`“„«‘「『]", "\\\\{0,2}[\"'`”“»’」』]"
 _NO_SECRET = rf"(?!(?:{_OPEN})?(?:\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
 """A mask, or what stands where a secret will: a placeholder, a variable, nothing."""
@@ -178,11 +188,13 @@ def without_shapes(line: str) -> str:
     """A line of a log without the secrets that are told by themselves or by a header's name; JSON stays JSON."""
     plain, places = _plain(line)
     named = (_Found(*found.span("secret" if found["secret"] else 0), _ANY) for found in _IN_LINES.finditer(plain))
-    return _masked(line, places, [*_shapes(plain), *named])
+    return _masked(line, places, [*_shapes(plain, _small(plain)), *named])
 
 
 def _plain(text: str) -> tuple[str, Sequence[int]]:
     """`text` as it is looked through, and where in `text` each of its characters stands, and its end."""
+    if text.isascii() and not any(broken in text for broken in ("\n", "\\n", "\\r")):
+        return text, range(len(text) + 1)  # as most lines are
     pieces: list[str] = []
     places: list[int] = []
     at = 0
@@ -212,10 +224,11 @@ def _masked(text: str, places: Sequence[int], secrets: Iterator[_Found] | Sequen
 
 def _secrets(text: str) -> Iterator[_Found]:
     """All secrets of a plain text. They may overlap; of those that do, the one that comes first says what it is."""
-    yield from _shapes(text)
     small = _small(text)
-    for name in _NAMES.finditer(small):
+    yield from _shapes(text, small)
+    for name in named_in(small, _NAMES, _CUES):
         yield from _announced_at(name.start(), small, text)
+    yield from (_Found(start, end, N_("a password")) for start, end in plain_secrets(small))
 
 
 def _small(text: str) -> str:
@@ -230,18 +243,20 @@ def _announced_at(start: int, small: str, text: str) -> Iterator[_Found]:
     for language, names, following in _ANNOUNCING:
         name = None if inside and language.whole else names.match(small, start)
         said = following.match(text, name.end()) if name is not None else None
-        if said is not None:
+        # a single word behind a colon can be what the password is like: `Password: required`
+        if said is not None and (said["alone"] or "").strip(".\"'`").lower() not in QUALITIES:
             yield _Found(*said.span(said.lastgroup or 0), N_("a password"))
             return
 
 
-def _shapes(text: str) -> Iterator[_Found]:
-    for what, pattern in _SHAPES:
-        yield from (_Found(*found.span(), what) for found in pattern.finditer(text))
-    for found in _BASIC.finditer(text):
+def _shapes(text: str, small: str) -> Iterator[_Found]:
+    for what, cues, pattern in _SHAPES:
+        if any(cue in small for cue in cues):
+            yield from (_Found(*found.span(), what) for found in pattern.finditer(text))
+    for found in _BASIC.finditer(text) if "basic " in small else ():
         if _is_credentials(found.group()):
             yield _Found(*found.span(), N_("an access token"))
-    for found in _SEED.finditer(text):
+    for found in _SEED.finditer(text) if any(cue in small for cue in SEED_CUES) else ():
         yield from _seed_in(found)
     for found in _DIGITS.finditer(text):
         yield from _cards_in(found)

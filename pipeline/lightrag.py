@@ -64,14 +64,15 @@ class LightRag:
 
     async def relevant(self, question: str) -> Passage:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
-        if len(question.strip()) < SHORTEST_QUERY:
+        asked = without_secrets(question)
+        if len(asked.strip()) < SHORTEST_QUERY:
             return Passage("")
         try:
             # the client's own limit is for each part of an answer, however many there are
             async with asyncio.timeout(QUERY_TIMEOUT):
                 response = await self._client.post(
                     "/query",
-                    json={"query": question, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
+                    json={"query": asked, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
                     timeout=QUERY_TIMEOUT,
                 )
             response.raise_for_status()

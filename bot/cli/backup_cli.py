@@ -38,7 +38,7 @@ def restore(
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="The data directory; default: the bot's.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Replace what is there, without asking.")] = False,
 ) -> None:
-    """Bring a backup back. What was there before is kept in a folder beside it."""
+    """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
     from memory.backup.restore import Restore
 
     folder = (into.expanduser().absolute() if into is not None else None) or quiet_settings().mneme_data_dir
@@ -47,6 +47,7 @@ def restore(
         yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
     done = restoring.run(archive, replace=yes)
     typer.echo(f"{_counted(done.manifest)} of {done.manifest.made_at} are in {folder}.")
+    typer.echo("That is the whole state, also who is let in, the settings and the messages that wait.")
     if done.kept is not None:
         typer.echo(f"What was there before is in {done.kept}.")
 

@@ -287,11 +287,16 @@ def export_memory(
 
 
 def import_memory(path: Annotated[Path, typer.Argument(metavar="DIR|ZIP")]) -> None:
-    """Restore an export, a folder or the file that /export sends, into an empty installation."""
+    """Take memory and log of an export, a folder or the file that /export sends, into an empty installation.
+
+    Who was let in, settings and messages that wait are not taken: `mneme restore` of a backup brings all of that.
+    """
 
     async def work(shelf: Shelf) -> None:
-        rows = await shelf.memory.portable.restore(path)
-        typer.echo(f"{rows} rows and the Markdown files were restored from {path}.")
+        done = await shelf.memory.importer.run(path)
+        typer.echo(f"{done.rows} rows of memory and log and the Markdown files were imported from {path}.")
+        if done.left_out:
+            typer.echo(f"Left out, since only memory and log are taken: {', '.join(done.left_out)}.")
 
     _with_shelf(work)
 

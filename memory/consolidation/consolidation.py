@@ -26,6 +26,8 @@ from memory.store.entry import Kind
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory.clock import Clock
     from memory.consolidation.compression import Compression
     from memory.consolidation.due import DueConversations, Job
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from memory.facts.checker import FactChecker
     from memory.files.history import HistoryFiles
     from memory.log.sessions import Session
+    from memory.messages import Message
 
 log = structlog.get_logger(__name__)
 
@@ -155,7 +158,7 @@ class ConsolidationService:
             if extraction is None:
                 if deadline is not None:
                     return await self._give_up_for_now(job, part, done)
-                await self._history.append(job.owner, self._clock(), raw_fallback(part.messages), f"raw {part.key}")
+                await self._fall_back(job, part, part.messages)
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
             else:
                 # all parts of a conversation are one action, and so one /undo
@@ -171,6 +174,7 @@ class ConsolidationService:
                         waiting.extendleft(reversed(again))
                         asked_again |= {one.key for one in (part, *again)}
                         continue
+                await self._leave_an_entry(job, part, reading)
             await self._mark(job, part, waiting)
         await self._due.mark_done(conversation_id, job.through)
         if done is None:
@@ -190,8 +194,16 @@ class ConsolidationService:
     async def _give_up_for_now(self, job: Job, part: Part, done: Consolidated | None) -> Consolidated:
         if done is not None:
             return done + Consolidated(is_left=True)
-        await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), f"raw {part.key}")
+        await self._fall_back(job, part, job.messages)
         return Consolidated(len(job.messages), fell_back=True, is_left=True)
+
+    async def _fall_back(self, job: Job, part: Part, messages: Sequence[Message]) -> None:
+        await self._history.append(job.owner, self._clock(), raw_fallback(messages), f"raw {part.key}")
+
+    async def _leave_an_entry(self, job: Job, part: Part, reading: Reading) -> None:
+        """An answer can be of use without an entry for the history, and what was said leaves one all the same."""
+        if reading.answer.history_entry is None:
+            await self._fall_back(job, part, part.messages)
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:
         """A part's result is on disk. A crash before this line repeats it: history and facts know what they have."""

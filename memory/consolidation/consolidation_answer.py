@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from memory.messages import storable
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from memory.messages import Completion
 
@@ -33,7 +34,8 @@ _FACT_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
 _FENCE = "```"
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
 """What the prompt's own example holds: a model that repeats it has said nothing."""
-_FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"'
+_FIELD = r'"{name}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)*)"(?=\s*(?:[,}}`]|"\w+"\s*:|$))'
+"""A string, closed where a field ends: a quotation mark that was not escaped would cut a text short."""
 _LIST = r'"{name}"\s*:\s*\['
 _WRAPPERS = frozenset(("result", "response", "answer", "output", "data", "memory", "consolidation"))
 _FIELDS = ("history_entry", "memory_update", "facts", "forget")
@@ -65,18 +67,18 @@ class ConsolidationAnswer:
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
     """The answer in a completion; None when it holds none that is usable.
 
-    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first usable balanced {...} in it is. Tier 3,
-    unless it was cut off: what json-repair makes of it. Tier 4: its fields are found one by one, and of a list the
-    items that are whole.
+    Tier 1: the text, fences stripped, is the JSON object. Tier 2: the first usable balanced {...} in it is. Tier 3: its
+    fields are found one by one. Tier 4, unless it was cut off: what they lack is read by json-repair.
     """
-    for tier in _TIERS:
-        if tier is _repaired and not completion.is_whole:
-            continue  # what a repair closes was never said
-        for found in tier(completion.text):
-            answer = _checked(found, is_whole=completion.is_whole and tier is not _by_fields)
-            if answer is not None:
-                return answer
-    return None
+    text, is_whole = completion.text, completion.is_whole
+    for found in itertools.chain(_whole(text), _balanced(text)):
+        answer = _checked(found, is_whole=is_whole)
+        if answer is not None:
+            return answer
+    fields, partial = _by_fields(text)
+    # what a repair closes in an answer that was cut off was never said
+    repaired = _repaired(text) if is_whole else {}
+    return _checked({**partial, **repaired, **fields}, is_whole=is_whole and not partial.keys() - repaired.keys())
 
 
 def _whole(text: str) -> Iterator[object]:
@@ -100,20 +102,10 @@ def _balanced(text: str) -> Iterator[object]:
         start = text.find("{", end)
 
 
-def _repaired(text: str) -> Iterator[object]:
-    start = text.find("{")
-    if start < 0:
-        return
-    from json_repair import repair_json
-
-    with contextlib.suppress(ValueError, RecursionError):
-        found = repair_json(text[start:], return_objects=True, skip_json_loads=True)
-        # a file is not rewritten by what was guessed
-        yield {**found, "memory_update": None} if isinstance(found, dict) else found
-
-
-def _by_fields(text: str) -> Iterator[object]:
+def _by_fields(text: str) -> tuple[dict[str, object], dict[str, object]]:
+    """The fields that are whole each by itself, and of the lists that are not the items that are."""
     found: dict[str, object] = {}
+    partial: dict[str, object] = {}
     for name in ("history_entry", "memory_update"):
         match = re.search(_FIELD.format(name=name), text, re.DOTALL)
         with contextlib.suppress(ValueError):
@@ -121,14 +113,28 @@ def _by_fields(text: str) -> Iterator[object]:
                 found[name] = json.loads(f'"{match["value"]}"', strict=False)
     for name in ("facts", "forget"):
         match = re.search(_LIST.format(name=name), text)
-        if match is not None:
-            end = _closing(text, match.end() - 1)
-            found[name] = list(_balanced(text[match.end() : end if end is not None else len(text)]))
-    if found:
-        yield found
+        if match is None:
+            continue
+        start, end = match.end() - 1, _closing(text, match.end() - 1)
+        try:
+            found[name] = json.loads(text[start : end + 1] if end is not None else "", strict=False)
+        except (ValueError, RecursionError):
+            partial[name] = list(_balanced(text[start + 1 : end if end is not None else len(text)]))
+    return found, partial
 
 
-_TIERS: tuple[Callable[[str], Iterator[object]], ...] = (_whole, _balanced, _repaired, _by_fields)
+def _repaired(text: str) -> dict[str, object]:
+    start = text.find("{")
+    if start < 0:
+        return {}
+    from json_repair import repair_json
+
+    with contextlib.suppress(ValueError, RecursionError):
+        found = _unwrapped(repair_json(text[start:], return_objects=True, skip_json_loads=True))
+        if _is_object(found):
+            # a file is not rewritten by what was guessed
+            return {name: found[name] for name in _FIELDS if name in found and name != "memory_update"}
+    return {}
 
 
 def _closing(text: str, start: int) -> int | None:

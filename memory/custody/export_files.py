@@ -119,22 +119,30 @@ def source_of(path: Path) -> Iterator[Source]:
             _refuse_odd(path, archive.infolist())
             yield zipfile.Path(archive)
     except BROKEN as error:
-        raise StoreError(f"{path} is no export, or a damaged one ({error}): nothing was restored.") from error
+        raise StoreError(f"{path} is no export, or a damaged one ({error}): nothing was imported.") from error
 
 
-def copy_tree(source: Source, target: Path) -> None:
-    """Copy what is in a folder of an export, but for what is hidden."""
-    if not source.is_dir():
-        return
-    target.mkdir(parents=True, exist_ok=True)
-    for child in source.iterdir():
-        if child.name.startswith("."):
-            continue
-        if child.is_dir():
-            copy_tree(child, target / child.name)
-        else:
-            with child.open("rb") as read, (target / child.name).open("wb") as written:
-                shutil.copyfileobj(read, written)
+def copy_files(source: Source, target: Path, folders: Iterable[str]) -> int:
+    """Copy the Markdown files that lie in those folders of an export; how many other files there are."""
+    count = 0
+    for name in folders:
+        for child in _files_in(source / name):
+            if not child.name.startswith(".") and child.name.endswith(".md"):
+                (target / name).mkdir(parents=True, exist_ok=True)
+                with child.open("rb") as read, (target / name / child.name).open("wb") as written:
+                    shutil.copyfileobj(read, written)
+                count += 1
+    return _count_files(source) - count
+
+
+def _files_in(folder: Source) -> list[Source]:
+    return [child for child in folder.iterdir() if child.is_file()] if folder.is_dir() else []
+
+
+def _count_files(folder: Source) -> int:
+    if not folder.is_dir():
+        return 0
+    return sum(_count_files(child) if child.is_dir() else 1 for child in folder.iterdir())
 
 
 def rows_in(path: Source) -> Iterator[dict[str, object]]:
@@ -148,9 +156,9 @@ def rows_in(path: Source) -> Iterator[dict[str, object]]:
                     raise ValueError("a line is no row")
                 yield row
     except FileNotFoundError as error:
-        raise StoreError(f"{path} is missing: nothing was restored.") from error
+        raise StoreError(f"{path} is missing: nothing was imported.") from error
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
+        raise StoreError(f"{path} is damaged ({error}): nothing was imported.") from error
 
 
 def _is_row(value: object) -> bool:
@@ -162,7 +170,7 @@ def _refuse_links(folder: Path) -> None:
     """A link would bring in a file from elsewhere, a pipe never ends."""
     for path in folder.rglob("*"):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise StoreError(f"{path} is no file of an export: nothing was restored; remove it if you know what it is.")
+            raise StoreError(f"{path} is no file of an export: nothing was imported; remove it if you know what it is.")
 
 
 def _refuse_odd(path: Path, entries: list[zipfile.ZipInfo]) -> None:

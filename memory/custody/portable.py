@@ -1,4 +1,4 @@
-"""Taking memory along: everything as Markdown for people and JSON lines for machines, and back."""
+"""Taking memory along: everything as Markdown for people and JSON lines for machines."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import contextlib
 import io
 import itertools
 import json
-import shutil
-import sqlite3
+import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from config.secrets import without_secrets
-from memory.custody.export_files import FolderTarget, ZipTarget, copy_tree, rows_in, source_of
+from memory.custody.export_files import FolderTarget, ZipTarget
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
-from memory.store.index import rebuilding
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import AsyncIterator, Iterable, Iterator
     from pathlib import Path
 
     import aiosqlite
 
-    from memory.custody.export_files import Source, Target
+    from memory.custody.export_files import Target
     from memory.store.database import Database
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
@@ -69,14 +68,16 @@ _KEPT = {
 """Of tables that hold private talks as well, which rows hold none."""
 
 _ORDER = {"names": "owner_id, key", "sessions": "id", "preferences": "chat", "members": "channel, user_id"}
-_BATCH = 1_000
+BATCH = 1_000
 """Rows that are in memory at a time."""
-_CONTENTS = "contents.json"
+_PLAIN = re.compile(r"[a-z]{1,12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+"""A role, a state, a moment: most columns of most rows, and never a secret."""
+CONTENTS = "contents.json"
 """What the export holds: how many rows of each table. It is written last, so an export without it is not whole."""
 
 
 class Portable:
-    """Exports and restores an installation's memory. `root` is the folder of the Markdown files."""
+    """Exports an installation's memory. `root` is the folder of the Markdown files."""
 
     def __init__(self, database: Database, root: Path) -> None:
         self._database = database
@@ -94,13 +95,13 @@ class Portable:
         try:
             await asyncio.to_thread(_make_empty, folder, self._root)
             rows = await self._write(FolderTarget(folder), owner, with_secrets=with_secrets)
-            await asyncio.to_thread(_make_private, folder)
+            await asyncio.to_thread(make_private, folder)
         except OSError as error:
             raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
         return rows
 
     async def zipped(self, owner: str, most: int) -> bytes:
-        """Everything of one owner, without secrets, as a zip file that `restore` reads.
+        """Everything of one owner, without secrets, as a zip file that an import takes.
 
         It is never on the disk. Raises TooLarge for more than `most` bytes, and StoreError for what can't be read.
         """
@@ -125,46 +126,8 @@ class Portable:
             await _write_for_people(connection, target, owner)
         part = folder_name(owner) if owner is not None else ""
         await asyncio.to_thread(_write_files, self._root / part, f"memory/{part}".rstrip("/"), target, with_secrets)
-        await asyncio.to_thread(target.append, _CONTENTS, [json.dumps(counts)])
+        await asyncio.to_thread(target.append, CONTENTS, [json.dumps(counts)])
         return sum(counts.values())
-
-    async def restore(self, path: Path) -> int:
-        """Restore an export, a folder or a zip file, into this installation, which must be empty.
-
-        All of it is restored, or nothing. Returns the number of rows. Raises StoreError.
-        """
-        with source_of(path) as source:
-            return await self._restore(path, source)
-
-    async def _restore(self, path: Path, source: Source) -> int:
-        expected = await asyncio.to_thread(_read_contents, path, source)
-        # copied beside their place first, and moved there when all else is done
-        files = self._root.with_name(f".{self._root.name}.import")
-        try:
-            async with self._database.transaction() as connection:
-                await self._require_empty(connection)
-                # entries may refer to entries that come after them
-                await connection.execute("PRAGMA defer_foreign_keys = ON")
-                async with rebuilding(connection):
-                    for table, count in expected.items():
-                        await _restore_rows(connection, table, source / "rows" / f"{table}.jsonl", count)
-                await asyncio.to_thread(copy_tree, source / "memory", files)
-                await asyncio.to_thread(_make_private, files)
-            await asyncio.to_thread(_move_tree, files, self._root)
-        except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
-            raise StoreError(f"{path} is damaged ({error}): nothing was restored.") from error
-        except OSError as error:
-            raise StoreError(f"The files of {path} can't be restored ({error.strerror}).") from error
-        finally:
-            await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
-        return sum(expected.values())
-
-    async def _require_empty(self, connection: aiosqlite.Connection) -> None:
-        for table in TABLES:
-            if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
-                raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
-        if await asyncio.to_thread(_holds_files, self._root):
-            raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
 
 
 async def _write_rows(
@@ -205,7 +168,7 @@ def _masked(value: object) -> Any:  # the same type of value as it is given
         return {key: _masked(part) for key, part in value.items()}
     if isinstance(value, list):
         return [_masked(part) for part in value]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _PLAIN.fullmatch(value):
         return value
     if value[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
@@ -236,28 +199,10 @@ def _without_secrets(path: Path) -> bytes:
 
 async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
     """The rows in batches; an empty one when there are none, so that every table has its file."""
-    rows = list(await cursor.fetchmany(_BATCH))
+    rows = list(await cursor.fetchmany(BATCH))
     yield rows
-    while rows := list(await cursor.fetchmany(_BATCH)):
+    while rows := list(await cursor.fetchmany(BATCH)):
         yield rows
-
-
-async def _restore_rows(connection: aiosqlite.Connection, table: str, path: Source, expected: int) -> None:
-    known = {row["name"] for row in await connection.execute_fetchall(f"PRAGMA table_info({table})")}
-    count = 0
-    rows_left = rows_in(path)
-    while rows := list(itertools.islice(rows_left, _BATCH)):
-        count += len(rows)
-        for columns, alike in itertools.groupby(rows, key=tuple):
-            if not known.issuperset(columns):
-                unknown = ", ".join(sorted(set(columns) - known))
-                raise StoreError(f"The export has {unknown} in {table}: it needs a newer Mneme.")
-            places = ", ".join("?" for _ in columns)
-            await connection.executemany(
-                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", [tuple(row.values()) for row in alike]
-            )
-    if count != expected:
-        raise StoreError(f"{path} is damaged ({count} of {expected} rows): nothing was restored.")
 
 
 async def _write_for_people(connection: aiosqlite.Connection, target: Target, owner: str | None) -> None:
@@ -295,35 +240,8 @@ def _make_empty(folder: Path, root: Path) -> None:
     folder.chmod(0o700)  # it may have been there, open to others
 
 
-def _make_private(folder: Path) -> None:
+def make_private(folder: Path) -> None:
     """Close a tree to others, whatever the modes of what was copied there."""
     for path in (folder, *folder.rglob("*")):
         if path.exists():
             path.chmod(0o700 if path.is_dir() else 0o600)
-
-
-def _read_contents(path: Path, source: Source) -> dict[str, int]:
-    place = source / _CONTENTS
-    try:
-        contents = json.loads(place.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise StoreError(f"{path} holds no whole export: name the folder that `mneme export` wrote.") from error
-    except OSError as error:
-        raise StoreError(f"{path} can't be read ({error.strerror}): nothing was restored.") from error
-    except ValueError as error:
-        raise StoreError(f"{place} is damaged ({error}): nothing was restored.") from error
-    if not isinstance(contents, dict) or not all(isinstance(count, int) for count in contents.values()):
-        raise StoreError(f"{place} is damaged: nothing was restored.")
-    if unknown := ", ".join(contents.keys() - TABLES.keys()):
-        raise StoreError(f"The export has {unknown}: it needs a newer Mneme.")
-    return {table: contents[table] for table in TABLES if table in contents}
-
-
-def _holds_files(folder: Path) -> bool:
-    return any(path.is_file() and not path.name.startswith(".") for path in folder.rglob("*"))
-
-
-def _move_tree(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.rmtree(target, ignore_errors=True)  # it holds no files, or else nothing would have been restored
-        source.rename(target)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memory.learning.capture import LONGEST_CAPTURE, starts, without_closers, without_courtesies
 from memory.learning.phrases.grammar import grammar_of
-from memory.learning.sentences import first_sentence
+from memory.learning.sentences import LONGEST_LOOKED_AT, first_sentence
 
 _SENTENCES = 4
 """How far into a message a request is looked for."""
@@ -27,7 +27,7 @@ def requested(text: str) -> Requested | None:
     rest = text
     for _ in range(_SENTENCES):
         sentence = first_sentence(rest)
-        what = _what(sentence)
+        what = _what(sentence[:LONGEST_LOOKED_AT])
         if what is not None:
             before = text[: len(text) - len(rest)]
             return Requested(what, f"{before}\n{rest[len(sentence) :]}".strip())

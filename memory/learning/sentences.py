@@ -67,7 +67,7 @@ def first_sentence(text: str) -> str:
     grammar = grammar_of(masked)
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
-        in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before)
+        in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before[-14:])
         is_open = before.rstrip().endswith(_OPEN_ENDS) if mark[0] == "\n" else mark[0] in ";；"
         is_short = mark == "." and _is_abbreviated(before[-14:], after[:14], grammar)
         if before.strip() and not (in_list or is_open or is_short):

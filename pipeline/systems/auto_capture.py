@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from memory.errors import MemoryRefused
 from memory.learning.capture import Captured, captured, restated
 from memory.learning.phrases.grammar import Pattern
 from memory.learning.remembering import requested
+from memory.learning.sentences import LONGEST_LOOKED_AT
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 
@@ -73,13 +75,17 @@ class AutoCapture:
             if any(requested(message.content) is not None for message in typed):
                 turn.notices.append(QuietLine(_(_NOT_KEPT)))
             return
+        room = LONGEST_LOOKED_AT
         for message in typed:
-            text = message.content
-            request = requested(text)
+            # off the loop: a long sentence is tried against many phrases, and others write meanwhile
+            request = await asyncio.to_thread(requested, message.content)
             if request is not None:
                 await self._note(turn, request.what)
-                text = request.besides
-            for found in captured(text):
+            text = request.besides if request is not None else message.content
+            # what is pasted comes in many messages at once
+            captures = await asyncio.to_thread(captured, text) if room > 0 else []
+            room -= len(text)
+            for found in captures:
                 try:
                     told = await self._learn(turn, found, message.speaker)
                 except MemoryRefused as error:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.learning.capture import LONGEST_CAPTURE
+from memory.learning.capture import LONGEST_CAPTURE, Captured, captured
 from memory.learning.remembering import requested
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.arrival import Arrival
+from pipeline.systems import auto_capture
 from tests.support.fakes import FakeChannel, FakeClock, Person
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.talk import Store
@@ -518,3 +520,29 @@ async def test_an_explicit_request_resets_the_decay_of_what_says_the_same(
     row = await app.database.row("SELECT reinforcement_count, last_reinforced_at FROM entries")
     assert row is not None
     assert (row[0], row[1][:10]) == (2, "2026-03-09")
+
+
+async def test_of_what_is_pasted_in_many_messages_no_more_is_looked_at_than_of_one(app: App, person: Person) -> None:
+    block = "The rain fell on the roof of the old house while nobody was there to see it. " * 52
+    await person.sends("I live in Kyiv.", *([block] * 3), "I like tea.")
+    await person.app.runner.idle("console:local")
+    kept = [entry.content for entry in await Store.over(app.database, app.clock).entries.list("console:local")]
+    assert kept == ["I live in Kyiv."]
+
+
+async def test_while_one_message_is_looked_through_others_are_served(
+    app: App, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = threading.Event()
+
+    def looks_long(text: str) -> list[Captured]:
+        assert served.wait(20)
+        return captured(text)
+
+    monkeypatch.setattr(auto_capture, "captured", looks_long)
+    await person.sends("I live in Kyiv.")
+    other = Person(app, Address("console", "other"))
+    assert "mooring-number" in await other.says("/remember the mooring is number 7")
+    served.set()
+    await app.runner.idle("console:local")
+    assert "I live in Kyiv." in person.channel.said[-1]

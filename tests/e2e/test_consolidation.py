@@ -263,6 +263,25 @@ async def test_garbage_leaves_the_last_messages_as_they_were(person: Person, mod
     assert max(len(line) for line in lines) == FALLBACK_CHARACTERS + len("assistant: ")
 
 
+@pytest.mark.parametrize("entry", [7, None, ["They spoke of Kyiv."]])
+async def test_an_answer_without_an_entry_leaves_the_messages_and_what_it_learned(
+    bench: Bench, prompt: Scripted, entry: object
+) -> None:
+    prompt.answers = [answered(entry, ["x"], LIVES)]
+    await ended(bench)
+    assert history_of(bench).count(FALLBACK_MARK) == 1
+    assert "user: I live in Kyiv." in history_of(bench)
+    assert [fact.content for _, fact in await bench.facts.current(OWNER, 10)] == ["The user lives in Kyiv."]
+
+
+async def test_a_trailing_comma_loses_neither_the_entry_nor_the_update(bench: Bench, prompt: Scripted) -> None:
+    prompt.answers = ['{"history_entry": "They spoke of Kyiv.", "memory_update": "- I live in Kyiv.",}']
+    await ended(bench)
+    assert "They spoke of Kyiv." in history_of(bench)
+    assert FALLBACK_MARK not in history_of(bench)
+    assert memory_of(bench) == "- I live in Kyiv.\n"
+
+
 async def test_new_answers_at_its_timeout_and_the_late_result_is_discarded(start: OpenApp, model: ModelServer) -> None:
     late = Holds(answered("Too late.", "- The user lives in Kyiv.", LIVES))
     model.consolidation = lambda _: late

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bot.chat import export_command
 from bot.cli.start import DATABASE_NAME
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
-from memory.custody.portable import Portable
+from memory.custody.importing import Importer
 from memory.store.database import Database
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
@@ -74,7 +74,7 @@ async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
     # and the way to another machine
     (tmp_path / "taken.zip").write_bytes(packed)
     other = await Database.open(tmp_path / "other" / DATABASE_NAME)
-    await Portable(other, tmp_path / "other" / "memory").restore(tmp_path / "taken.zip")
+    await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "taken.zip")
     assert await other.value("SELECT content FROM entries WHERE kind = 'note'") == "the mooring is number 7"
     await other.close()
 

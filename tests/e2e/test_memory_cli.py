@@ -260,7 +260,7 @@ def test_export_and_import(shell: Shell, data: Path, tmp_path: Path, monkeypatch
     # looking around in a new installation leaves it empty
     shell.json("memory", "undo")
     shell.run("memory", "show", "nobody")
-    assert "were restored from one" in shell.done("import", "one")
+    assert "were imported from one" in shell.done("import", "one")
     assert shell.json("recall", "lighthouse") == before
     shell.done("export", "two")
     for path in (tmp_path / "one" / "rows").iterdir():

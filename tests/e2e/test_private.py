@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.jobs import housekeeping
+from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.store.database import Database
 from memory.store.index import rebuild
@@ -358,7 +359,7 @@ async def test_an_export_holds_nothing_of_it_and_can_be_restored(
             assert holding(folder) == []
             assert holding(folder, "fence") != []
             empty = await Database.open(tmp_path / f"restored {owner}" / "mneme.db", clock=clock)
-            await Portable(empty, tmp_path / f"restored {owner}" / "memory").restore(folder)
+            await Importer(empty, tmp_path / f"restored {owner}" / "memory").run(folder)
             assert not await empty.value("SELECT max(private) FROM sessions")
             assert await empty.rows("PRAGMA foreign_key_check") == []
             await empty.close()

@@ -222,7 +222,7 @@ async def test_an_export_takes_an_owners_along_and_they_come_where_it_is_importe
         await is_set(app, "theirs", "2026-02-08T08:00")
         await memory_of(app).portable.export(tmp_path / "export", OWNER)
     async with start(mneme_data_dir=tmp_path / "new") as app:
-        await memory_of(app).portable.restore(tmp_path / "export")
+        await memory_of(app).importer.run(tmp_path / "export")
         clock.forward(days=2)
         ((due, _),) = await app.telling.due_in(OWNER)
         assert (due.reminder.text, due.missed) == ("pills", 1)

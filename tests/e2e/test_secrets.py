@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from config.logs import configure_logging, redact
+from config.secret_sentences import SENTENCES, Sentences
 from config.secrets import secret_in, without_secrets
 from memory.custody.portable import Portable
 from memory.errors import StoreError
@@ -76,14 +79,46 @@ def test_26_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
         "bearer ",
         "seed phrase: legal ",
         "-----BEGIN PRIVATE KEY-----",
+        "-",
         "SG.",
         "legal winner ",
     ],
 )
 def test_26_no_text_takes_long_to_look_through(piece: str) -> None:
     before = time.process_time()
-    secret_in(piece * (20_000 // len(piece)))
+    secret_in(piece * (40_000 // len(piece)))
     assert time.process_time() - before < 0.5
+
+
+PLAIN = json.loads((Path(__file__).parents[1] / "sets" / "secret_sentences.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("text", [text for texts in PLAIN["refused"].values() for text in texts])
+def test_a_secret_in_plain_words_is_recognised_in_each_language(text: str) -> None:
+    assert secret_in(text) is not None
+    assert secret_in(without_secrets(text)) is None
+
+
+@pytest.mark.parametrize("text", [text for texts in PLAIN["kept"].values() for text in texts])
+def test_a_sentence_about_passwords_may_be_kept(text: str) -> None:
+    assert secret_in(text) is None
+
+
+@pytest.mark.parametrize("language", SENTENCES, ids=lambda language: language.names[:12])
+@given(st.data())
+@settings(max_examples=60)
+def test_in_each_name_of_a_secret_stands_a_cue_by_which_it_is_found_fast(
+    language: Sentences, data: st.DataObject
+) -> None:
+    name = data.draw(st.from_regex(rf"(?:{language.names}|{language.codes})"))
+    assert any(cue in name for cue in language.cues)
+
+
+async def test_a_password_in_plain_words_is_neither_remembered_nor_captured(app: App, person: Person) -> None:
+    assert "looks like a password" in await person.says("/remember my password is sunshine")
+    await person.says("My password: correct horse battery. Remember that my PIN is 4711")
+    assert await app.database.value("SELECT count(*) FROM entries") == 0
+    assert not list((app.settings.mneme_data_dir / "memory").rglob("MEMORY.md"))
 
 
 SHAPES = [case.values[1] for case in SECRETS if case.values[0] != "a password"]
@@ -171,9 +206,11 @@ async def test_no_secret_goes_to_lightrag(start: OpenApp) -> None:
     finally:
         await server.stop()
     documents = [body for body in sent if "file_source" in body]
-    assert len(documents) == 1
-    assert HIDDEN not in documents[0]
+    questions = [body for body in sent if "only_need_context" in body]
+    assert len(documents) == len(questions) == 1
+    assert not any(HIDDEN in body for body in sent)
     assert "Berta" in documents[0]
+    assert "Berta" in questions[0]
 
 
 SAID_IN_PRIVATE = "my aunt Berta keeps eleven hives"

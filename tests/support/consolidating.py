@@ -190,7 +190,7 @@ async def agreeing_look(prompt: str, _seconds: float) -> Completion:
     return Completion(agreement(prompt))
 
 
-def answered(history: str = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
+def answered(history: object = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
     """An answer as a model gives it; facts: pairs of subject and text."""
     listed = [{"subject": subject, "fact": text, "kind": "fact", "since": None} for subject, text in facts]
     return json.dumps({"history_entry": history, "memory_update": update, "facts": listed})

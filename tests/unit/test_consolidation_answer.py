@@ -86,6 +86,54 @@ def test_an_update_that_was_cut_off_is_no_update() -> None:
     )
 
 
+FACT = '{"subject": "home", "fact": "The user lives in Lviv."}'
+LIVES = Fact("home", "The user lives in Lviv.", Kind.FACT)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"history_entry": "They met.", "memory_update": "- Ann likes tea",}', MET),
+        ('Sure: {"history_entry": "They met."\n "memory_update": "- Ann likes tea",\n} done', MET),
+        ('{"result": {"history_entry": "They met.", "memory_update": "- Ann likes tea",}}', MET),
+        (
+            f'{{"history_entry": "They met.", "facts": [{FACT},], "memory_update": "- Ann likes tea",}}',
+            ConsolidationAnswer("They met.", "- Ann likes tea", (LIVES,)),
+        ),
+        (
+            '{"history_entry": "They met.", "facts": ["The user lives in Lviv.",], "memory_update": null,}',
+            ConsolidationAnswer("They met.", None, (Fact("The user lives in", "The user lives in Lviv.", Kind.FACT),)),
+        ),
+        ("{history_entry: 'They met.', memory_update: '- guessed'}", ConsolidationAnswer("They met.", None)),
+    ],
+)
+def test_a_broken_object_loses_no_field(text: str, expected: ConsolidationAnswer) -> None:
+    assert parse_answer(Completion(text)) == expected
+
+
+def test_a_text_with_quotation_marks_that_are_not_escaped_is_not_cut_short_and_rewrites_no_file() -> None:
+    text = '{"history_entry": "They met.", "memory_update": "- Ann said "yes" to tea\n- Ben", "facts": []}'
+    assert parse_answer(Completion(text)) == ConsolidationAnswer("They met.", None)
+    text = '{"history_entry": "Ann said "yes" to tea.", "memory_update": "- Ann likes tea"}'
+    parsed = parse_answer(Completion(text))
+    assert parsed is not None
+    assert parsed.memory_update == "- Ann likes tea"
+    assert (parsed.history_entry or "").startswith("Ann said")
+    assert (parsed.history_entry or "").endswith("to tea.")
+
+
+def test_of_a_list_that_was_cut_off_the_whole_items_are_read() -> None:
+    text = f'{{"history_entry": "They met.", "facts": [{FACT}, {{"subject": "job", "fa'
+    assert parse_answer(Completion(text, is_whole=False)) == ConsolidationAnswer(
+        "They met.", None, (LIVES,), is_whole=False
+    )
+
+
+def test_an_entry_of_another_type_is_none_and_the_other_fields_are_read() -> None:
+    text = '{"history_entry": 7, "memory_update": ["x"]}'
+    assert parse_answer(Completion(text)) == ConsolidationAnswer(None, "x")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -112,7 +160,7 @@ def test_what_holds_no_usable_answer_is_none(text: str) -> None:
 @pytest.mark.parametrize("update", [12, {"a": 1}, [1, 2], ["- Ann", None], True])
 def test_an_update_of_another_type_is_never_believed(update: object) -> None:
     parsed = parse_answer(Completion(answer(memory_update=update)))
-    # the third tier may still save the history entry
+    # another tier may still save the history entry
     assert parsed is None or parsed.memory_update is None
 
 

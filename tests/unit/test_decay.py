@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bot.services import decay_of
 from config.settings import Settings
 from memory.clock import from_text, to_text
+from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.retrieval.activation import use_half_life
 from memory.store.database import Database
@@ -136,7 +137,7 @@ async def test_the_stored_strength_follows_every_write(start: OpenApp, clock: Fa
         assert await differing(app.database, 30) == []
         await Portable(app.database, tmp_path / "data" / "memory").export(tmp_path / "out")
     other = await Database.open(tmp_path / "other" / "mneme.db")
-    await Portable(other, tmp_path / "other" / "memory").restore(tmp_path / "out")
+    await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "out")
     assert len(await other.rows(STRENGTHS)) == 2
     assert await differing(other) == []
     await other.close()

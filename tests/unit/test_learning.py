@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
@@ -342,7 +343,7 @@ async def test_an_import_has_the_strengths_of_the_export(
     await Portable(database, tmp_path / "memory").export(tmp_path / "export")
     other = await Opened.open(tmp_path / "other" / "mneme.db")
     try:
-        await Portable(other, tmp_path / "other" / "memory").restore(tmp_path / "export")
+        await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "export")
         assert [tuple(row) for row in await other.rows(strengths)] == before
         assert await other.value(STRENGTHS) == 0
     finally:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.errors import StoreError
 from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
@@ -97,7 +98,7 @@ async def test_it_moves_with_an_export(media: MediaStore, database: Database, cl
     await filed(media, await session(database, clock, BOB), "b", "My boiler is new")
     await Portable(database, tmp_path / "memory").export(tmp_path / "export", ANN)
     empty = await Database.open(tmp_path / "other" / "mneme.db", clock=clock)
-    await Portable(empty, tmp_path / "other" / "memory").restore(tmp_path / "export")
+    await Importer(empty, tmp_path / "other" / "memory").run(tmp_path / "export")
     assert await found(MediaStore(empty, clock), ANN, "boiler") == ["The boiler is old"]
     assert await empty.value("SELECT count(*) FROM media") == 1
     await empty.close()

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from memory.custody import export_files
 from memory.custody.export_files import TooLarge
+from memory.custody.import_fields import FIELDS, LEFT_OUT
+from memory.custody.importing import Importer
 from memory.custody.portable import TABLES, Portable
 from memory.custody.undo import Undo
 from memory.errors import StoreError
@@ -108,6 +110,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def taken(folder: Path) -> dict[str, bytes]:
+    """What of an export an import takes."""
+    left = {"contents.json", *(f"rows/{table}.jsonl" for table in LEFT_OUT)}
+    return {name: data for name, data in contents(folder).items() if name not in left}
+
+
 def damage(folder: Path, name: str, change: str) -> None:
     path = folder / name
     text = path.read_text(encoding="utf-8")
@@ -130,11 +138,12 @@ def damage(folder: Path, name: str, change: str) -> None:
 async def test_an_export_imported_and_exported_again_is_the_same(
     full: Portable, empty: Database, tmp_path: Path
 ) -> None:
-    count = await full.export(tmp_path / "one")
-    new = Portable(empty, tmp_path / "new" / "memory")
-    assert await new.restore(tmp_path / "one") == count
-    assert await new.export(tmp_path / "two") == count
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    await full.export(tmp_path / "one")
+    counts = json.loads((tmp_path / "one" / "contents.json").read_text())
+    done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    assert done.rows == sum(counts[table] for table in FIELDS)
+    assert await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
+    assert taken(tmp_path / "one") == taken(tmp_path / "two")
     assert set(contents(tmp_path / "one")) == {
         "contents.json",
         *(f"rows/{table}.jsonl" for table in TABLES),
@@ -183,7 +192,7 @@ async def test_search_and_undo_work_after_an_import(
 ) -> None:
     before = [await Search(database).find(query) for query in ("lighthouse", "february", "newest", "quote")]
     await full.export(tmp_path / "one")
-    await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert [await Search(empty).find(query) for query in ("lighthouse", "february", "newest", "quote")] == before
     async with empty.transaction() as connection:
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
@@ -202,10 +211,9 @@ async def test_the_export_of_one_owner_holds_nothing_of_others_and_can_be_import
     for name, data in contents(tmp_path / "one").items():
         assert THEIRS.encode() not in data, name
         assert THEIRS not in name
-    new = Portable(empty, tmp_path / "new" / "memory")
-    await new.restore(tmp_path / "one")
-    await new.export(tmp_path / "two", MINE)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
+    assert taken(tmp_path / "one") == taken(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
@@ -223,16 +231,129 @@ async def test_a_chat_that_changed_its_owner_is_exported_in_two_parts(
     portable = Portable(database, tmp_path / "data" / "memory")
     await portable.export(tmp_path / "one", MINE)
     assert not any(b"said to all" in data for data in contents(tmp_path / "one").values())
-    await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+    await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert [hit.content for hit in await Search(empty).find("said")] == ["said alone"]
 
 
-async def test_what_waits_in_the_mailboxes_goes_along(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_an_import_takes_memory_and_log_only_and_names_what_it_left_out(
+    full: Portable, empty: Database, tmp_path: Path
+) -> None:
     await full.export(tmp_path / "one")
-    await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
-    assert await empty.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 2
-    assert await empty.value("SELECT count(*) FROM inbox WHERE state = 'done'") == 2
-    assert await empty.value("SELECT count(*) FROM members") == 2
+    (tmp_path / "one" / "memory" / MINE / "run.sh").write_text("echo")
+    (tmp_path / "one" / "memory" / "telegram:9").mkdir()
+    (tmp_path / "one" / "memory" / "telegram:9" / "MEMORY.md").write_text("- nobody's")
+    done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    for table in LEFT_OUT:
+        assert await empty.value(f"SELECT count(*) FROM {table}") == 0, table  # noqa: S608  # our own tables
+    assert done.left_out == (
+        "who was let in (2)",
+        "messages received (2)",
+        "messages to be sent (2)",
+        "settings of chats (2)",
+        "figures of use (2)",
+        "files that are no memory (2)",
+    )
+    assert {path.name for path in (tmp_path / "new" / "memory").rglob("*")} == {
+        MINE, THEIRS, "MEMORY.md", "2026-02-07.md"
+    }  # fmt: skip
+
+
+async def test_an_import_is_for_an_installation_without_memory_and_who_claimed_it_stays(
+    full: Portable, empty: Database, tmp_path: Path
+) -> None:
+    await full.export(tmp_path / "one")
+    await empty.write("INSERT INTO members VALUES ('telegram', 7, '2026', 0)")
+    await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    assert [row["user_id"] for row in await empty.rows("SELECT user_id FROM members")] == [7]
+
+
+async def test_every_field_that_an_import_takes_is_checked(database: Database) -> None:
+    for table, fields in FIELDS.items():
+        columns = await database.rows(f"PRAGMA table_info({table})")
+        assert {column["name"] for column in columns} == fields.keys(), table
+    assert TABLES.keys() == FIELDS.keys() | LEFT_OUT.keys()
+
+
+SNAPSHOT = {"id": 1, "owner_id": 1, "content": "x", "deleted_at": None, "archived_at": None, "superseded_by": None}
+
+
+def snapshot(**changed: object) -> str:
+    return json.dumps({"row": SNAPSHOT | changed, "names": []})
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "value"),
+    [
+        ("owners", "id", 1 << 40),  # it would stand in another owner's part of the index
+        ("owners", "id", True),
+        ("owners", "name", ""),
+        ("sessions", "id", "telegram:9"),
+        ("sessions", "owner", "telegram:9"),
+        ("sessions", "state", "OWNED"),
+        ("sessions", "metadata", "{"),
+        ("sessions", "metadata", "[]"),
+        ("sessions", "private", 1),
+        ("sessions", "created_at", "yesterday"),
+        ("conversations", "consolidation_due", -1),
+        ("turns", "outcome", "great"),
+        ("turns", "private", 1),
+        ("messages", "id", (1 << 63) - 1),  # no message could follow it
+        ("messages", "role", "root"),
+        ("messages", "content", None),
+        ("messages", "content", 7),
+        ("messages", "provenance", "trusted"),
+        ("messages", "created_at", "2026-02-30T12:00:00.000Z"),
+        ("messages", "created_at", 0),
+        ("messages", "tool_calls", '[{"id": "1"}]'),
+        ("messages", "tool_calls", "[" * 100_000),
+        ("messages", "media", '["1"]'),
+        ("entries", "tags", "none"),
+        ("entries", "tags", "[1]"),
+        ("entries", "priority", "supreme"),
+        ("entries", "author", "root"),
+        ("entries", "trusted", 2),
+        ("entries", "valid_until", "soon"),
+        ("entries", "reinforcement_count", 1e308),
+        ("entries", "strength", float("inf")),
+        ("entries", "content", "x" * 2_000_001),
+        ("names", "key", "another"),
+        ("names", "owner_id", 1),
+        ("markers", "archive_id", "1"),
+        ("changes", "operation", "grant"),
+        ("changes", "before", "{}"),
+        ("changes", "before", snapshot(id=2)),
+        ("changes", "before", snapshot(**{"content = 'x', owner_id": 2})),
+        ("changes", "before", snapshot(id=1, owner_id=2)),
+        ("changes", "before", snapshot(content=["x"])),
+    ],
+)
+async def test_an_import_refuses_what_no_export_can_hold(
+    full: Portable, empty: Database, tmp_path: Path, table: str, field: str, value: object
+) -> None:
+    await full.export(tmp_path / "one")
+    path = tmp_path / "one" / "rows" / f"{table}.jsonl"
+    *rest, last = path.read_text(encoding="utf-8").splitlines()
+    row = json.loads(last) | ({"entry_id": 1, "owner_id": 1} if field == "before" else {})
+    path.write_text("".join(f"{line}\n" for line in (*rest, json.dumps(row | {field: value}))))
+    with pytest.raises(StoreError, match=r"is damaged .*: nothing was imported"):
+        await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    for table in FIELDS:
+        assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
+
+
+async def test_a_reminder_that_was_on_its_way_is_due_again(
+    full: Portable, database: Database, empty: Database, tmp_path: Path
+) -> None:
+    at = "2026-02-07T13:00:00.000Z"
+    await database.write(
+        "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, state, told_for, outbox_id,"
+        " created_at) VALUES (1, ?, 'pills', 'once', '2026-02-07T13:00', 'UTC', 'telling', ?, 1, ?)",
+        (MINE, at, at),
+    )
+    await full.export(tmp_path / "one")
+    await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    (row,) = await empty.rows("SELECT state, next_at, outbox_id FROM reminders")
+    assert tuple(row) == ("waiting", at, None)
 
 
 async def test_a_folder_that_holds_something_is_refused(full: Portable, tmp_path: Path) -> None:
@@ -279,7 +400,7 @@ async def test_28_what_is_imported_is_readable_for_its_owner_only(
     for path in (one, *one.rglob("*")):
         path.chmod(0o777)
     root = tmp_path / "new" / "memory"
-    await Portable(empty, root).restore(one)
+    await Importer(empty, root).run(one)
     assert [path for path in (root, *root.rglob("*")) if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
 
 
@@ -300,23 +421,25 @@ async def test_28_an_import_follows_no_links_and_reads_no_pipes(
     else:
         os.mkfifo(one / name)
     root = tmp_path / "new" / "memory"
-    with pytest.raises(StoreError, match="is no file of an export: nothing was restored"):
-        await Portable(empty, root).restore(one)
+    with pytest.raises(StoreError, match="is no file of an export: nothing was imported"):
+        await Importer(empty, root).run(one)
     assert not root.exists()
     assert await empty.value("SELECT count(*) FROM entries") == 0
 
 
-async def test_a_non_empty_installation_is_refused(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_a_non_empty_installation_is_refused(
+    full: Portable, database: Database, empty: Database, tmp_path: Path
+) -> None:
     await full.export(tmp_path / "one")
     before = contents(tmp_path / "data" / "memory")
     with pytest.raises(StoreError, match=r"not empty \(owners\): import into a new MNEME_DATA_DIR"):
-        await full.restore(tmp_path / "one")
+        await Importer(database, tmp_path / "data" / "memory").run(tmp_path / "one")
     assert contents(tmp_path / "data" / "memory") == before
     memory = tmp_path / "new" / "memory" / MINE / "MEMORY.md"
     memory.parent.mkdir(parents=True)
     memory.write_text("written by hand")
     with pytest.raises(StoreError, match="not empty"):
-        await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+        await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert memory.read_text() == "written by hand"
 
 
@@ -351,7 +474,7 @@ async def test_a_damaged_export_leaves_nothing(
     await full.export(tmp_path / "one")
     damage(tmp_path / "one", name, change)
     with pytest.raises(StoreError, match=r"damaged|missing|no whole export|newer Mneme"):
-        await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "one")
+        await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in TABLES:
         assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
     assert contents(tmp_path / "new" / "memory") == {}
@@ -361,7 +484,7 @@ async def test_a_damaged_export_leaves_nothing(
 async def test_a_folder_without_an_export_is_said(empty: Database, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(StoreError, match="holds no whole export"):
-            await Portable(empty, tmp_path / "new" / "memory").restore(folder)
+            await Importer(empty, tmp_path / "new" / "memory").run(folder)
 
 
 @given(st.lists(st.text(max_size=40), max_size=5), st.text(max_size=20))
@@ -379,12 +502,9 @@ def test_any_text_survives(texts: list[str], name: str) -> None:
             files_under(folder / "here"), ledger_over(here, clock, files_under(folder / "here"))
         ).append(session.owner, f"x{name}", Author.USER)
         await Portable(here, folder / "here" / "memory").export(folder / "one", session.owner)
-        new = Portable(there, folder / "there" / "memory")
-        await new.restore(folder / "one")
-        await new.export(folder / "two")
-        one, two = contents(folder / "one"), contents(folder / "two")
-        del one["contents.json"], two["contents.json"], two["rows/members.jsonl"]
-        assert one == two
+        await Importer(there, folder / "there" / "memory").run(folder / "one")
+        await Portable(there, folder / "there" / "memory").export(folder / "two")
+        assert taken(folder / "one") == taken(folder / "two")
         assert len(await store.entries.list(session.owner)) == len(texts)
         await here.close()
         await there.close()
@@ -410,9 +530,9 @@ async def test_a_zip_file_holds_what_the_folder_does_and_is_imported_like_it(
         held = {name: archive.read(name) for name in archive.namelist()}
         assert {entry.external_attr >> 16 for entry in archive.infolist()} == {0o100600}
     assert held == contents(tmp_path / "one")
-    new = Portable(empty, tmp_path / "new" / "memory")
-    await new.restore(tmp_path / "one.zip")
-    assert await new.zipped(MINE, 10_000_000) == (tmp_path / "one.zip").read_bytes()
+    await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one.zip")
+    await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
+    assert taken(tmp_path / "one") == taken(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
@@ -471,7 +591,7 @@ async def test_a_zip_file_that_leads_elsewhere_is_refused_whole(
     repacked(tmp_path / "one.zip", tmp_path / "bad.zip", (entry, content))
     root = tmp_path / "new" / "memory"
     with pytest.raises(StoreError, match=said):
-        await Portable(empty, root).restore(tmp_path / "bad.zip")
+        await Importer(empty, root).run(tmp_path / "bad.zip")
     assert not root.exists()
     assert not list(tmp_path.rglob("*escaped*"))
     assert await empty.value("SELECT count(*) FROM entries") == 0
@@ -484,7 +604,7 @@ async def test_a_zip_file_that_unpacks_to_more_than_an_export_can_is_refused(
     repacked(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
     monkeypatch.setattr(export_files, "MOST_UNPACKED", 1_000_000)
     with pytest.raises(StoreError, match="more than an export can"):
-        await Portable(empty, tmp_path / "new" / "memory").restore(tmp_path / "bomb.zip")
+        await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "bomb.zip")
 
 
 @pytest.mark.parametrize("damage_done", ["cut off", "a bit turned", "no zip", "a table missing"])
@@ -507,8 +627,8 @@ async def test_of_a_damaged_zip_file_nothing_is_restored(
             repacked(path, tmp_path / "less.zip", without="rows/messages.jsonl")
             path = tmp_path / "less.zip"
     root = tmp_path / "new" / "memory"
-    with pytest.raises(StoreError, match="nothing was restored"):
-        await Portable(empty, root).restore(path)
+    with pytest.raises(StoreError, match="nothing was imported"):
+        await Importer(empty, root).run(path)
     assert not root.exists()
     assert await empty.value("SELECT count(*) FROM owners") == 0
 

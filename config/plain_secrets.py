@@ -1,0 +1,153 @@
+"""Secrets in plain words: `my password is sunshine`, `Mein Passwort: Apfel Birne`, `мой пин-код 4711`.
+
+No shape tells such a secret, only the sentence does. So it is read as one: a name of secrets, what it is for, what
+stands for `is`, and then either words that say something of the password (`too short`, `in the safe`) or the password.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from config.secret_sentences import HAN_LIGHT, LIGHT, QUALITIES, SENTENCES, Sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LONGEST_NAME = 60
+"""Characters of a name of secrets, with what a look behind or ahead of it takes in."""
+MOST_WORDS = 6
+"""Words of a secret: what has more is a sentence."""
+
+_WORD = re.compile(r"[^\s.,;:!?…。，；：！？()\[\]\"“”„«»<>{}]+(?:[.'’-][^\W_]+)*")
+_GAP = re.compile(r"[ \t]+")
+_OPENING = re.compile(r"[\s\"'`“„«‘*]*")
+_DIGITS = r"(?P<digits>\d(?:[ -]?\d){2,11})(?![\d.,:]?\d|[ -]?\d| ?[%€$°])"
+_HAN_VALUE = re.compile("[\u3400-\u9fff]{1,12}|[!#-&*-+/-9=@-Z^-z~-]{3,}")
+_FEW = re.compile(r"\d{1,2}\W?")
+
+
+class _Rule(NamedTuple):
+    """How a language's sentences are read."""
+
+    words: Sentences
+    names: re.Pattern[str]
+    codes: re.Pattern[str]
+    before_value: re.Pattern[str]
+    before_digits: re.Pattern[str]
+
+
+def _rule(words: Sentences) -> _Rule:
+    # letters before a name are allowed, as in `Routerpasswort`, and none behind it, as in `password's` or `Passwörter`
+    end = "" if words.is_han else r"(?![^\W_]|['’-][^\W_])"
+    tie = rf"(?:[ ]+(?:{words.ties})(?:[ ]+[^\W_][\w-]*){{1,3}}?)?" if words.ties else ""
+    link = rf"(?P<link>[ ]+(?:{words.links})[ ]+|\s*(?:[:：=]|=>|->|→)\s*|[ ]+[-–—][ ]+)"
+    if words.is_han:
+        link = rf"(?P<link>\s*(?:{words.links}|[:：=])\s*)"
+    bare = r"|(?P<bare>[ ]+)" if words.mine else ""
+    return _Rule(
+        words,
+        re.compile(rf"(?:{words.names}){end}"),
+        re.compile(rf"(?:(?<![^\W_]){words.codes}){end}" if not words.is_han else words.codes),
+        re.compile(rf"{tie}(?:{link}{bare})", re.IGNORECASE),
+        re.compile(rf"{tie}(?:{link}|[ ]*)(?:[#№]\s?)?{_DIGITS}", re.IGNORECASE),
+    )
+
+
+_RULES = [_rule(words) for words in SENTENCES]
+_CUES = frozenset(cue for words in SENTENCES for cue in words.cues)
+
+
+def named_in(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iterator[re.Match[str]]:
+    """Where one of `names` stands in a text. cues: one of them stands in each name.
+
+    Cues are found far faster than an alternation is tried at each character, which so is tried near them only.
+    """
+    near: list[tuple[int, int]] = []
+    for place in sorted([place for cue in cues if cue in small for place in _places(cue, small)]):
+        start, end = max(0, place - LONGEST_NAME), place + LONGEST_NAME
+        if near and start <= near[-1][1]:
+            near[-1] = near[-1][0], end
+        else:
+            near.append((start, end))
+    for start, end in near:
+        yield from names.finditer(small, start, end)
+
+
+def _places(cue: str, small: str) -> Iterator[int]:
+    at = small.find(cue)
+    while at >= 0:
+        yield at
+        at = small.find(cue, at + len(cue))
+
+
+def plain_secrets(small: str) -> Iterator[tuple[int, int]]:
+    """Where in a text in small letters secrets stand that are told in plain words; they may overlap."""
+    here = {cue for cue in _CUES if cue in small}
+    for rule in _RULES:
+        cues = here.intersection(rule.words.cues)
+        for name in named_in(small, rule.codes, cues):
+            found = rule.before_digits.match(small, name.end())
+            if found is not None:
+                yield found.span("digits")
+        for name in named_in(small, rule.names, cues):
+            found = rule.before_value.match(small, name.end())
+            if found is None:
+                continue
+            span = _han_value(rule, small, found.end()) if rule.words.is_han else _value(rule, small, name, found)
+            if span is not None:
+                yield span
+
+
+def _value(rule: _Rule, small: str, name: re.Match[str], found: re.Match[str]) -> tuple[int, int] | None:
+    """The password behind what stands for `is`; None where a sentence goes on there."""
+    link = (found["link"] or "").strip()
+    is_listed, is_dash = link != "" and link in ":：==>->→", link in ("-", "–", "—")
+    start = found.end()
+    if not link and not _is_owned(rule, small, name.start()):
+        return None
+    if not is_listed:
+        start = _OPENING.match(small, start).end()  # type: ignore[union-attr]  # it matches nothing, too
+    said = list(_words(small, start))
+    value = list(itertools.takewhile(lambda word: word.group().replace("’", "'") not in LIGHT, said))
+    # behind a colon or a dash stands the password alone, or a sentence
+    goes_on = (is_listed or is_dash) and len(value) < len(said)
+    if goes_on or not 0 < len(value) <= (1 if is_dash and not rule.words.mine else MOST_WORDS):
+        return None
+    if all(_says_something(rule, word.group(), strict=is_listed) for word in value):
+        return None
+    if not link and any(re.search(rule.words.verbs, word.group()) for word in value):
+        return None
+    return value[0].start(), value[-1].end()
+
+
+def _words(small: str, start: int) -> Iterator[re.Match[str]]:
+    """The words from there to the end of the clause."""
+    while (word := _WORD.match(small, start)) is not None:
+        yield word
+        gap = _GAP.match(small, word.end())
+        if gap is None:
+            return
+        start = gap.end()
+
+
+def _is_owned(rule: _Rule, small: str, start: int) -> bool:
+    """Whether `my` stands before a name, without which a word that follows it says nothing."""
+    return re.search(rf"(?:{rule.words.mine})(?: [^\W_]+)?[ ]*$", small[max(0, start - 40) : start]) is not None
+
+
+def _says_something(rule: _Rule, word: str, *, strict: bool) -> bool:
+    """Whether a word says what a password is like. strict: by the list alone, and not by how it ends."""
+    if word in QUALITIES or _FEW.fullmatch(word) or not any(map(str.isalnum, word)):
+        return True
+    return not strict and re.search(rule.words.like, word) is not None
+
+
+def _han_value(rule: _Rule, small: str, start: int) -> tuple[int, int] | None:
+    found = _HAN_VALUE.match(small, start)
+    value = found.group() if found is not None else ""
+    # these end a sentence, as in `密码是错的`
+    if found is None or value.startswith(HAN_LIGHT) or value.endswith(("的", "了", "吗", "呢")):
+        return None
+    return found.span()
