@@ -150,9 +150,8 @@ class ConsolidationService:
             if not _has_substance(part):
                 await self._mark(job, part, waiting)
                 continue
-            until = self._until(deadline)
             memory = await self._steps.writer.page(job.owner)  # read inside the queue
-            extraction = await extractor.extract(part, job.owner, memory, until)
+            extraction = await extractor.extract(part, job.owner, memory, self._until(deadline))
             if await self._due.is_gone(conversation_id):
                 return None
             if extraction is None:
@@ -160,26 +159,30 @@ class ConsolidationService:
                     return await self._give_up_for_now(job, part, done)
                 await self._fall_back(job, part, part.messages)
                 done = (done or Consolidated()) + Consolidated(len(part.messages), fell_back=True)
-            else:
-                # all parts of a conversation are one action, and so one /undo
-                written = await self._write(job, part, extraction, until, continues)
-                continues = written.changes[0] if written.changes else continues
-                done = (done or Consolidated()) + written
-                if not extraction.answer.is_whole:
-                    if deadline is not None:
-                        return done + Consolidated(is_left=True)
-                    if part.key not in asked_again:
-                        # of what was cut off the halves may be answered for whole
-                        again = halves(part) if extraction.was_cut else (part,)
-                        waiting.extendleft(reversed(again))
-                        asked_again |= {one.key for one in (part, *again)}
-                        continue
-                await self._leave_an_entry(job, part, reading)
+                await self._mark(job, part, waiting)
+                continue
+            # all parts of a conversation are one action, and so one /undo
+            written = await self._write(job, part, extraction, self._until(deadline), continues)
+            continues = written.changes[0] if written.changes else continues
+            done = (done or Consolidated()) + written
+            if not extraction.answer.is_whole and deadline is not None:
+                return done + Consolidated(is_left=True)
+            if not extraction.answer.is_whole and part.key not in asked_again:
+                # of what was cut off the halves may be answered for whole
+                again = halves(part) if extraction.was_cut else (part,)
+                waiting.extendleft(reversed(again))
+                asked_again |= {one.key for one in (part, *again)}
+                continue
+            await self._leave_an_entry(job, part, extraction)
             await self._mark(job, part, waiting)
         await self._due.mark_done(conversation_id, job.through)
+        return await self._compressed(job.owner, done, deadline)
+
+    async def _compressed(self, owner: str, done: Consolidated | None, deadline: float | None) -> Consolidated | None:
+        """What was done, and MEMORY.md compressed where it is too long now."""
         if done is None:
             return None
-        return done + Consolidated(warning=await self._steps.compression.run(job.owner, self._until(deadline)))
+        return done + Consolidated(warning=await self._steps.compression.run(owner, self._until(deadline)))
 
     def _until(self, deadline: float | None) -> float:
         """Until when one step may take, on the loop's clock."""
@@ -200,9 +203,9 @@ class ConsolidationService:
     async def _fall_back(self, job: Job, part: Part, messages: Sequence[Message]) -> None:
         await self._history.append(job.owner, self._clock(), raw_fallback(messages), f"raw {part.key}")
 
-    async def _leave_an_entry(self, job: Job, part: Part, reading: Reading) -> None:
+    async def _leave_an_entry(self, job: Job, part: Part, extraction: Extraction) -> None:
         """An answer can be of use without an entry for the history, and what was said leaves one all the same."""
-        if reading.answer.history_entry is None:
+        if extraction.answer.history_entry is None:
             await self._fall_back(job, part, part.messages)
 
     async def _mark(self, job: Job, part: Part, waiting: deque[Part]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ from memory.facts.transcript import typed
 from memory.learning.candidates import candidates
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from memory.clock import Clock, ZoneOf
     from memory.consolidation.consolidation_answer import ConsolidationAnswer
     from memory.consolidation.parts import Part

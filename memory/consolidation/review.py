@@ -48,7 +48,10 @@ class Review:
         return [row["name"] for row in rows]
 
     async def run(self, owner: str, deadline: float) -> Consolidated:
-        """Look at the oldest that wait, conversation by conversation. deadline: on the loop's clock. Raises Postponed."""
+        """Look at the oldest that wait, conversation by conversation. Raises Postponed.
+
+        deadline: on the loop's clock.
+        """
         rows = await self._database.rows(
             f"{ENTRY_ROWS} WHERE {_WAITING} AND o.name = ? ORDER BY e.id LIMIT ?", (owner, MOST)
         )

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from memory.clock import from_text
 from memory.errors import StoreError
+from memory.ledger.proposals import Proposal
 from memory.log.sessions import SHARED_OWNER, Address, SessionState
 from memory.messages import Provenance, Role
 from memory.reminders.recurrence import Repeat
@@ -105,6 +106,10 @@ def _texts_by_name(value: object) -> TypeGuard[dict[str, str]]:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
+def _proposal(value: object) -> bool:
+    return _is_text(value) and Proposal.from_text(value).to_text() == value
+
+
 _ID, _NAME, _FLAG = _number(1), _text(1_000, least=1), _number(0, 1)
 _OWNER = _number(1, _MOST_OWNER)
 _NOT_PRIVATE = _number(0, 0)
@@ -139,6 +144,7 @@ _ENTRY: Mapping[str, Check] = {
     "line": _or_null(_text()),
     "unconfirmed": _or_null(_SHORT),
     "quote": _or_null(_text()),
+    "proposal": _or_null(_proposal),
 }
 FIELDS: Mapping[str, Mapping[str, Check]] = {
     "owners": {"id": _OWNER, "name": _NAME},

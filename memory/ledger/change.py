@@ -210,7 +210,10 @@ class Change:
             await self._carry_out(proposal)
             await self.remove(await self._by_id(entry.id))
         for former in proposal.replaces:
-            rows = await self.read(f"{ENTRY_ROWS} WHERE e.id = ? AND {CURRENT} AND e.deleted_at IS NULL", (former,))
+            mine = "e.id = ? AND e.owner_id = ?"
+            rows = await self.read(
+                f"{ENTRY_ROWS} WHERE {mine} AND {CURRENT} AND e.deleted_at IS NULL", (former, self.owner_id)
+            )
             if rows:
                 await self.supersede_by_known(entry_of(rows[0]), await self._by_id(entry.id))
         if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
@@ -231,7 +234,9 @@ class Change:
             edit = replacing(proposal.part, proposal.value) if proposal.part else appending(proposal.value)
             await self.edit_file(edit)
             return
-        rows = await self.read(f"{ENTRY_ROWS} WHERE e.id = ? AND e.deleted_at IS NULL", (proposal.entry,))
+        rows = await self.read(
+            f"{ENTRY_ROWS} WHERE e.id = ? AND e.owner_id = ? AND e.deleted_at IS NULL", (proposal.entry, self.owner_id)
+        )
         if not rows:
             raise MemoryRefused(_("What this was about is gone: there is nothing to do."))
         entry = entry_of(rows[0])

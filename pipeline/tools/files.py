@@ -41,7 +41,7 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
         if max(len(text), len(replacement)) > APPEND_CHARACTERS:
             return f"error: at most {APPEND_CHARACTERS} characters at a time"
         if action == "delete" or not (text if action == "append" else replacement).strip():
-            return await deleted(context, text, quote)
+            return await _deleted(memory, writes, context, text, quote)
         new, part = (text, "") if action == "append" else (replacement, text)
         if part:
             replacing(part, new)(await memory.read(context.owner))  # refused where it does not stand there once
@@ -55,15 +55,16 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
         await memory.replace(context.owner, text, replacement, Author.MODEL)
         return f"MEMORY.md now says: {replacement}"
 
-    async def deleted(context: ToolContext, part: str, quote: str) -> str:
-        replacing(part, "")(await memory.read(context.owner))  # refused where it does not stand there once
-        if not await writes.asks_to_forget(context, part.strip(), quote):
-            proposal = Proposal(action=Action.EDIT, part=part)
-            return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
-        await memory.replace(context.owner, part, "", Author.MODEL)
-        return "MEMORY.md no longer says that."
-
     return Tool(memory_file, writes=True, reads_if=lambda called: called["action"] == "read")
+
+
+async def _deleted(memory: LongTermMemory, writes: CitedWrites, context: ToolContext, part: str, quote: str) -> str:
+    replacing(part, "")(await memory.read(context.owner))  # refused where it does not stand there once
+    if not await writes.asks_to_forget(context, part.strip(), quote):
+        proposal = Proposal(action=Action.EDIT, part=part)
+        return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
+    await memory.replace(context.owner, part, "", Author.MODEL)
+    return "MEMORY.md no longer says that."
 
 
 def history_search_tool(history: HistoryFiles) -> Tool:

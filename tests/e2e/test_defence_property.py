@@ -127,7 +127,8 @@ class World:
         """What stands in later prompts unasked, or was there: archives and foreign notes come up marked only."""
         rows = await self.app.database.rows(
             "SELECT o.name AS owner, e.kind, e.content, n.name FROM entries e JOIN owners o ON o.id = e.owner_id"
-            " JOIN names n ON n.entry_id = e.id WHERE e.deleted_at IS NULL AND e.trusted AND e.unconfirmed IS NULL ORDER BY e.id, n.name"
+            " JOIN names n ON n.entry_id = e.id WHERE e.deleted_at IS NULL AND e.trusted AND e.unconfirmed IS NULL"
+            " ORDER BY e.id, n.name"
         )
         return [tuple(row) for row in rows]
 

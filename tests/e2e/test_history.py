@@ -144,7 +144,7 @@ async def test_a_search_finds_newest_first_over_the_months_whatever_the_case(his
     await history.append(ANN, NOON, "TEA with Ben.", "b")
     await history.append(ANN, NOON, "More tea.", "m")
     found = await history.search(ANN, "tEa", literal=True, limit=10)
-    assert [entry.text.splitlines()[1] for entry in found] == [
+    assert [entry.splitlines()[1] for entry in found] == [
         "More tea.",
         "TEA with Ben.",
         "Tea in month 12.",

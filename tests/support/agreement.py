@@ -7,7 +7,6 @@ import re
 
 from memory.facts.self_test import CLAIMS
 
-
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}
 """What does not follow of the claims by which a model is tested."""
 

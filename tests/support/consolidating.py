@@ -13,11 +13,11 @@ from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.consolidation.review import Review
 from memory.custody.undo import Undo
-from memory.files.history import HistoryFiles
-from memory.files.markdown import MarkdownFiles
 from memory.facts.checker import FactChecker
 from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
+from memory.files.history import HistoryFiles
+from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
 from memory.messages import Completion
@@ -133,8 +133,12 @@ class Bench:
         facts = CrashingFacts(database, ledger, Search(database))
         files.crashes = facts.crashes = crashes
         history = CrashingHistory(files, crashes)
-        contract = Contract(lambda: part_tokens, selects=lambda: selects)
-        checker = FactChecker(SecondLook(look or agreeing_look, lambda: not selects))
+
+        async def is_reliable() -> bool:
+            return not selects
+
+        contract = Contract(lambda: part_tokens, is_reliable)
+        checker = FactChecker(SecondLook(look or agreeing_look, is_reliable))
         writer = FactWriter(ledger, facts, max_size)
         steps = Steps(
             Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),

@@ -11,7 +11,7 @@ import pytest
 
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused, StoreError
-from memory.files.long_term import LongTermMemory, appending
+from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.files.long_term import appending, replacing
 from memory.files.markdown import GROWTH_LIMIT, MarkdownFiles, write_atomically
+from memory.ledger.page import appending, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,12 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.files.long_term import appending
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
+from memory.ledger.page import appending
 from memory.retrieval.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, NewEntry, Operation

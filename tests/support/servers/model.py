@@ -322,19 +322,19 @@ class ModelServer:
             if dislike.applies(chat):
                 self.refused.append(dislike.message)
                 return _refusal(dislike)
-        if chat.is_consolidation:
-            reply = self.consolidation(chat)
-        elif chat.is_second_look:
-            reply = self.second_look(chat)
-        else:
-            reply = self._script.popleft() if self._script else self.otherwise(chat)
-        if isinstance(reply, ShowsPage):
-            return Answer(200, b"<html><body>Please log in</body></html>", content_type="text/html; charset=utf-8")
+        reply = self._reply_to(chat)
         if isinstance(reply, Fails):
             return _error(reply)
         if isinstance(reply, Hangs):
             await asyncio.Event().wait()
         return Streamed(self._watched(chat, reply))
+
+    def _reply_to(self, chat: ChatRequest) -> Reply:
+        if chat.is_consolidation:
+            return self.consolidation(chat)
+        if chat.is_second_look:
+            return self.second_look(chat)
+        return self._script.popleft() if self._script else self.otherwise(chat)
 
     def _kept(self, chat: ChatRequest) -> list[ChatRequest]:
         if chat.is_second_look:
