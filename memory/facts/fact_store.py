@@ -145,23 +145,18 @@ class _Learning:
 
     async def result(self) -> Learned | None:
         """What became of it; None where it was known."""
-        if await self._is_known():
+        repeated = await self._holding(self._checked.repeats)
+        # what was captured of the same messages is the same memory, in the words that came first
+        of_same = [*repeated, *await self._holding(self._checked.replaces)]
+        captured = next((one for one in of_same if self._is_captured_here(one)), None)
+        if captured is None and await self._is_known():
             return None
         if self._checked.doubt is not None:
             return Learned(await self._change.add(replace(await self._new(), proposal=_proposal(self._checked))))
         if self._until is not None and self._until <= self._change.moment:
             return Learned(await self._change.add(await self._new()))
-        repeated = await self._holding(self._checked.repeats)
-        captured = next((one for one in repeated if self._is_captured_here(one)), None)
         if captured is not None:
-            entry = await self._change.rewrite(
-                captured,
-                self._content,
-                valid_from=self._since,
-                valid_until=self._until,
-                quote=self._checked.quote,
-                subject=await self._free_subject(but=captured),
-            )
+            entry = await self._in_place_of_capture(captured)
         elif repeated:
             return None
         elif (waiting := await self._waiting()) is not None:
@@ -169,6 +164,21 @@ class _Learning:
         else:
             return await self._added()
         return await _in_place_of(self._change, entry, self._checked)
+
+    async def _in_place_of_capture(self, captured: Entry) -> Entry:
+        """What was captured, as the fact has it: the same memory, under its subject."""
+        subject = await self._free_subject(but=captured)
+        entry = await self._change.rewrite(
+            captured,
+            self._content,
+            valid_from=self._since,
+            valid_until=self._until,
+            quote=self._checked.quote,
+            subject=subject,
+        )
+        if captured.subject is not None or await self._change.holder(subject) is not None:
+            return entry
+        return await self._change.rename(entry, subject)
 
     async def _added(self) -> Learned:
         replaced = await self._holding(self._checked.replaces)

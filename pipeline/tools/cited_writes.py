@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from config.texts import _, speaking
 from memory.buttons import QuietLine, right_or_wrong
@@ -34,7 +32,7 @@ LOOK_SECONDS = 15.0
 PROPOSED = "proposal"
 """What the name of an entry begins with that tells of a change which waits."""
 
-Quote = Annotated[str, Field(description="the user's words")]
+Quote = str
 """The argument by which a tool that writes cites; every such tool takes it, and the system prompt says what it is."""
 
 

@@ -271,7 +271,7 @@ async def test_an_answer_without_an_entry_leaves_the_messages_and_what_it_learne
     await ended(bench)
     assert history_of(bench).count(FALLBACK_MARK) == 1
     assert "user: I live in Kyiv." in history_of(bench)
-    assert [fact.content for _, fact in await bench.facts.current(OWNER, 10)] == ["The user lives in Kyiv."]
+    assert "The user lives in Kyiv." in [fact.content for _, fact in await bench.facts.current(OWNER, 10)]
 
 
 async def test_a_trailing_comma_loses_neither_the_entry_nor_the_update(bench: Bench, prompt: Scripted) -> None:

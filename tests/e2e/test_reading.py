@@ -266,16 +266,16 @@ async def test_nobody_reads_around_the_messages_of_others_or_lists_them(
 
 
 @pytest.mark.parametrize("arguments", [{"around": 1}, {"queries": "lighthouse", "every": True}, {"since": "2026-02"}])
-async def test_what_is_foreign_is_marked_and_lets_nothing_lasting_be_written(
+async def test_what_is_foreign_is_marked_and_none_of_its_words_hold_unconfirmed(
     person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
 ) -> None:
     forwarded = Message(Role.USER, "the lighthouse is white", store.clock(), provenance=Provenance.FORWARDED)
     await store.turn(session, forwarded, assistant("I see.", store.clock()))
     await store.turn(session, user("Fine", store.clock()), assistant("Good.", store.clock()))
     await store.sessions.clear_messages(session.id)
-    answers = await use(person, model, ("memory_recall", arguments), ("memory_learn", {"fact": "It is white"}))
+    answers = await use(person, model, ("memory_recall", arguments), ("memory_learn", {"fact": "A white lighthouse"}))
     assert "User [forwarded]: the lighthouse is white" in answers[0]
-    assert answers[1].startswith("error: forwarded text is in view")
+    assert "not confirmed" in answers[1]
 
 
 async def test_people_list_mentions_too_and_turn_the_pages(

@@ -284,15 +284,18 @@ async def test_25_600_messages_of_a_stranger_leave_nothing_on_the_disk(
 async def obeyed(telegram: BotApiServer, model: ModelServer, say: str) -> list[str]:
     """What the tools answer when the model, asked so, tries whatever it was told to."""
     before = len(model.requests)
-    model.script(*(Calls((call,)) for call in OBEYS), Says("Done."))
+    model.script(*(Calls((call,), cites=False) for call in OBEYS), Says("Done."))
     telegram.user_says(say, chat_id=ANN)
-    await telegram.wait_for(lambda: texts(telegram)[-1:] == ["Done."])
+    await telegram.wait_for(lambda: texts(telegram)[-1].startswith("Done."))
     assert any(INJECTED in request.prompt for request in model.requests[before:])
     return [request.last for request in model.requests[before + 1 :]]
 
 
 BETWEEN = [[], ["/new"], ["Nice weather", "/compact 1"], ["Nice weather", "/compact 1", "/new"]]
-KEPT = "SELECT name, content, kind, trusted FROM entries e JOIN names n ON n.entry_id = e.id WHERE kind <> 'archive'"
+KEPT = (
+    "SELECT name, content, kind, trusted FROM entries e JOIN names n ON n.entry_id = e.id"
+    " WHERE kind <> 'archive' AND unconfirmed IS NULL"
+)
 
 
 @pytest.mark.parametrize("between", BETWEEN, ids=lambda said: " ".join(said) or "at once")
@@ -319,7 +322,8 @@ async def test_22_a_model_that_obeys_what_was_not_typed_changes_nothing(
             telegram.user_says(said, chat_id=ANN)
             await answered(telegram, ANN)
         answers = await obeyed(telegram, model, "What does the zanzibar rule say?")
-        assert all("text is in view" in answer for answer in answers), answers
+        refused = ("not confirmed", "not set", "error", "nothing to tidy")
+        assert all(any(why in one for why in refused) for one in answers), answers
         assert (long_term.read_text(), [tuple(row) for row in await app.database.rows(KEPT)]) == before
 
 
@@ -351,7 +355,7 @@ async def test_30_the_message_that_is_answered_is_read_marked_and_not_kept(
 
 
 @pytest.mark.parametrize("forwarded", [True, False])
-async def test_30_only_what_others_wrote_keeps_a_turn_that_quotes_it_from_writing_memory(
+async def test_30_only_what_others_wrote_keeps_the_words_of_a_quotation_from_holding_at_once(
     serve: Serve, telegram: BotApiServer, model: ModelServer, forwarded: bool
 ) -> None:
     async with serve():
@@ -359,11 +363,11 @@ async def test_30_only_what_others_wrote_keeps_a_turn_that_quotes_it_from_writin
         await answered(telegram, ANN)
         telegram.user_says("/new", chat_id=ANN)
         await answered(telegram, ANN)
-        model.script(Calls((("memory_learn", {"fact": "The fence is green", "kind": "fact"}),)), Says("Done."))
+        model.script(Calls((("memory_learn", {"fact": "The fence is to be green", "kind": "fact"}),)), Says("Done."))
         telegram.user_says("Please note that", chat_id=ANN, reply_to_message_id=telegram.message_id_of(said))
-        await telegram.wait_for(lambda: texts(telegram)[-1:] == ["Done."])
+        await telegram.wait_for(lambda: texts(telegram)[-1].startswith("Done."))
     assert "Ann: paint the fence green" in model.requests[1].added
-    assert ("text is in view" in model.requests[2].last) == forwarded
+    assert ("not confirmed" in model.requests[2].last) == forwarded
 
 
 @pytest.mark.parametrize("forwarded", [True, False])
@@ -376,14 +380,14 @@ async def test_30_an_answer_of_ours_that_is_quoted_is_what_it_was_made_of(
         await answered(telegram, ANN)
         telegram.user_says("/new", chat_id=ANN)
         await answered(telegram, ANN)
-        model.script(Calls((("memory_learn", {"fact": "The fence is green", "kind": "fact"}),)), Says("Done."))
+        model.script(Calls((("memory_learn", {"fact": "The fence is to be green", "kind": "fact"}),)), Says("Done."))
         ours = telegram.sent(ANN)[0].message_id
         chosen = {"quote": {"text": "fine colour", "position": 11, "is_manual": True}}
         telegram.user_says("What of this?", chat_id=ANN, reply_to_message_id=ours, fields=chosen)
-        await telegram.wait_for(lambda: texts(telegram)[-1:] == ["Done."])
+        await telegram.wait_for(lambda: texts(telegram)[-1].startswith("Done."))
     assert "Assistant: fine colour" in model.requests[1].added
     assert "for fences" not in model.requests[1].added.partition("# Relevant")[0]
-    assert ("text is in view" in model.requests[2].last) == forwarded
+    assert ("not confirmed" in model.requests[2].last) == forwarded
 
 
 async def test_30_an_answer_of_ours_of_which_nothing_is_known_counts_as_foreign(

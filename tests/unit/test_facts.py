@@ -230,6 +230,8 @@ async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer)
 async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: FactStore, store: Store) -> None:
     said = NewEntry("We have a cat called Pepper.", kind=Kind.FACT, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
-    await learned(facts, ANN, [confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)], 7)
+    fact = confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)
+    repeats = await facts.related(ANN, [fact.fact], 7)
+    await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
     current = [entry for entry in await store.entries.list(ANN) if entry.superseded_by is None]
     assert [entry.content for entry in current] == ["The user has a cat named Pepper."]

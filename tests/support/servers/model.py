@@ -314,6 +314,19 @@ class ModelServer:
             return Streamed(self._watched(chat, seen))
         self._kept(chat).append(chat)
         self._changed.set()
+        refusal = self._refusal_of(chat)
+        if refusal is not None:
+            return refusal
+        reply = self._reply_to(chat)
+        if isinstance(reply, ShowsPage):
+            return Answer(200, b"<html><body>Please log in</body></html>", content_type="text/html; charset=utf-8")
+        if isinstance(reply, Fails):
+            return _error(reply)
+        if isinstance(reply, Hangs):
+            await asyncio.Event().wait()
+        return Streamed(self._watched(chat, reply))
+
+    def _refusal_of(self, chat: ChatRequest) -> Answer | Streamed | None:
         wrong = self._wrong_with(chat)
         if wrong is not None:
             self.refused.append(wrong.message)
@@ -322,12 +335,7 @@ class ModelServer:
             if dislike.applies(chat):
                 self.refused.append(dislike.message)
                 return _refusal(dislike)
-        reply = self._reply_to(chat)
-        if isinstance(reply, Fails):
-            return _error(reply)
-        if isinstance(reply, Hangs):
-            await asyncio.Event().wait()
-        return Streamed(self._watched(chat, reply))
+        return None
 
     def _reply_to(self, chat: ChatRequest) -> Reply:
         if chat.is_consolidation:
