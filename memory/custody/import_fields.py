@@ -21,6 +21,7 @@ from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import ReminderState
 from memory.reminders.wish import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority
+from memory.store.erasure import ERASED
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ _ENTRY: Mapping[str, Check] = {
     "quote": _or_null(_text()),
 }
 FIELDS: Mapping[str, Mapping[str, Check]] = {
-    "owners": {"id": _OWNER, "name": _NAME},
+    "owners": {"id": _OWNER, "name": lambda value: _NAME(value) and not str(value).startswith(ERASED)},
     "sessions": {
         "id": _NAME,
         "channel": _NAME,

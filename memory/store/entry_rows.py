@@ -165,14 +165,6 @@ async def cite(connection: aiosqlite.Connection, entry_ids: Iterable[int], turn_
     )
 
 
-async def forget_entries(connection: aiosqlite.Connection, owner: str) -> None:
-    """Delete the entries of an owner for good, with what was changed of them."""
-    of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
-    await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE {of_owner}", (owner,))
-    for table in ("changes", "names", "entries"):
-        await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
-
-
 async def bind_name(
     connection: aiosqlite.Connection, owner_id: int, entry_id: int, name: str, *, is_alias: bool = False
 ) -> None:
