@@ -104,12 +104,17 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 
 
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
-    """The entry with that name or alias, if there is one; `#12` is also the entry of that number."""
-    query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
-    rows = await read(query, (owner_id, name_key(name)))
-    if not rows and (number := _NUMBER.fullmatch(name.strip())) is not None:
+    """The entry with that name or alias, if there is one; `#12` is the entry of that number.
+
+    The number goes first: buttons say it, and what they forget must not be what somebody once called so.
+    """
+    rows: list[Row] = []
+    if (number := _NUMBER.fullmatch(name_key(name))) is not None:
         numbered = f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.id = ? AND e.deleted_at IS NULL"
         rows = await read(numbered, (owner_id, int(number[1])))
+    if not rows:
+        query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
+        rows = await read(query, (owner_id, name_key(name)))
     return next((entry_of(row) for row in rows), None)
 
 
@@ -224,6 +229,10 @@ def usable_name(name: str) -> str:
     usable = plain_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
         raise MemoryRefused(_("A name can't be empty: give it at least one character that is seen."))
+    if _NUMBER.fullmatch(name_key(usable)):
+        raise MemoryRefused(
+            _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)
+        )
     if len(usable) > LONGEST_NAME:
         raise MemoryRefused(
             _(
