@@ -208,7 +208,9 @@ async def test_a_number_means_the_memory_of_that_number_whatever_another_is_call
     assert "The boat is blue" in await person.says("/memory_2")
     assert "The boat is blue" in await person.says("/memory #2")
     assert "Forgotten: **boat-blue**" in await person.says("/forget_2")
-    contents = [entry.content for entry in await Store.over(app.database, app.clock).entries.list("console:local")]
+    contents = [
+        row["content"] for row in await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL")
+    ]
     assert contents == ["The key is at Ann's"]
     # with no memory of that number left, the name is the one that is meant
     assert "The key is at Ann's" in await person.says("/memory #2")
