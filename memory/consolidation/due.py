@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.log.sessions import message_of
+from memory.store.erasure import IS_KEPT
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session, SessionService
@@ -71,7 +72,8 @@ class DueConversations:
 
     async def is_gone(self, conversation_id: int) -> bool:
         """Whether the user had everything forgotten meanwhile: then nothing of it is written."""
-        return await self._database.value("SELECT 1 FROM conversations WHERE id = ?", (conversation_id,)) is None
+        query = f"SELECT 1 FROM conversations c JOIN owners o ON o.id = c.owner_id WHERE c.id = ? AND {IS_KEPT}"
+        return await self._database.value(query, (conversation_id,)) is None
 
     async def mark_done(self, conversation_id: int, through: int) -> None:
         """The result for all messages up to one is on disk."""

@@ -15,6 +15,7 @@ from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, known_owner
+from memory.store.erasure import IS_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -114,7 +115,7 @@ class WeeklyConsolidation:
         """Everybody who has memories."""
         rows = await self._database.rows(
             f"SELECT name FROM owners o WHERE EXISTS (SELECT 1 FROM entries e WHERE e.owner_id = o.id AND {LIVE})"
-            " ORDER BY id"
+            f" AND {IS_KEPT} ORDER BY id"
         )
         return [row["name"] for row in rows]
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MnemeError, StoreError
-from memory.store.entry_rows import forget_entries
-from memory.store.index import leave_owner
+from memory.store.erasure import ROWS, make_nobodys
 from memory.store.traces import leave_traces
 
 if TYPE_CHECKING:
@@ -67,19 +66,23 @@ class Forgetting:
         Raises StoreError, after all else was done, for what could not be deleted.
         """
         extent = await self.extent(owner)
-        of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
+        # what waits is still said, but an export that waits holds everything
+        gone = "(state <> 'waiting' OR id IN (SELECT outbox_id FROM documents))"
+        sent = f"SELECT id FROM outbox WHERE {gone} AND {sessions} LIMIT {ROWS}"
+        read = f"SELECT id FROM inbox WHERE state = 'done' AND payload <> '{{}}' AND {sessions} LIMIT {ROWS}"
+        mail = (
+            f"DELETE FROM outbox WHERE id IN ({sent})",
+            f"UPDATE inbox SET payload = '{{}}' WHERE id IN ({read})",
+        )
+        for statement in mail:
+            while await self._database.write(statement, (owner,)) == ROWS:
+                pass
         async with self._database.transaction() as connection:
-            await leave_owner(connection, owner)
-            await forget_entries(connection, owner)
-            for table in ("conversations", "notices", "reminders", "media_parts", "media", "speakers"):
-                await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
+            for statement in (*mail, f"DELETE FROM set_aside WHERE {sessions}"):
+                await connection.execute(statement, (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
-            # what waits is still said, but an export that waits holds everything
-            gone = "(state <> 'waiting' OR id IN (SELECT outbox_id FROM documents))"
-            await connection.execute(f"DELETE FROM outbox WHERE {gone} AND {sessions}", (owner,))
-            await connection.execute(f"DELETE FROM set_aside WHERE {sessions}", (owner,))
-            await connection.execute(f"UPDATE inbox SET payload = '{{}}' WHERE state = 'done' AND {sessions}", (owner,))
+            await make_nobodys(connection, owner)
             await leave_traces(connection, indexed=True)
         left: list[str] = []
         for forget in (self._traces.remove, *self._elsewhere):

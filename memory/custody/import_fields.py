@@ -22,6 +22,7 @@ from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import ReminderState
 from memory.reminders.wish import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority
+from memory.store.erasure import ERASED
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ _ENTRY: Mapping[str, Check] = {
     "proposal": _or_null(_proposal),
 }
 FIELDS: Mapping[str, Mapping[str, Check]] = {
-    "owners": {"id": _OWNER, "name": _NAME},
+    "owners": {"id": _OWNER, "name": lambda value: _NAME(value) and not str(value).startswith(ERASED)},
     "sessions": {
         "id": _NAME,
         "channel": _NAME,

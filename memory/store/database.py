@@ -45,6 +45,8 @@ BUSY_TIMEOUT = 10.0
 CACHE = 16_000
 """KiB of pages that each connection keeps: SQLite's own 2,000 are soon too few for a search among 100,000 entries."""
 
+MERGED_PAGES = 64
+"""Of the search index that are merged in one write."""
 FIRST = "first"
 """Who is always in a hurry at the turnstile of the writer."""
 
@@ -162,10 +164,9 @@ class Database:
         indexed: it stood in the search index as well, which takes longer; else it was said in a private talk. Raises
         StoreError where another program reads what was, so that the log can't be emptied.
         """
+        for index in INDEXES if indexed else ():
+            await self._merge(index)
         async with self._writing():
-            # the index's words go only when its segments are merged
-            for index in INDEXES if indexed else ():
-                await self._writer.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
             # `secure_delete` overwrites a row where it stands, and not the copies that SQLite leaves in a page's free
             # space when it moves rows from page to page
             await self._writer.execute("VACUUM")
@@ -178,6 +179,20 @@ class Database:
                     " again."
                 )
             )
+
+    async def _merge(self, index: str) -> None:
+        """Merge the segments of an index into one, a slice at a time: only so go the words of what has left it.
+
+        As FTS5 has it, a negative number begins a merge of all, and one that changes nothing was the last.
+        """
+        pages = -MERGED_PAGES
+        changed = 2
+        while changed > 1:
+            async with self._writing():
+                before = self._writer.total_changes
+                await self._writer.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))
+                changed = self._writer.total_changes - before
+            pages = MERGED_PAGES
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:

@@ -105,12 +105,17 @@ async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
 
 
 async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
-    """The entry with that name or alias, if there is one; `#12` is also the entry of that number."""
-    query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
-    rows = await read(query, (owner_id, name_key(name)))
-    if not rows and (number := _NUMBER.fullmatch(name.strip())) is not None:
+    """The entry with that name or alias, if there is one; `#12` is the entry of that number.
+
+    The number goes first: buttons say it, and what they forget must not be what somebody once called so.
+    """
+    rows: list[Row] = []
+    if (number := _NUMBER.fullmatch(name_key(name))) is not None:
         numbered = f"{ENTRY_ROWS} WHERE e.owner_id = ? AND e.id = ? AND e.deleted_at IS NULL"
         rows = await read(numbered, (owner_id, int(number[1])))
+    if not rows:
+        query = f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.owner_id = ? AND k.key = ?"
+        rows = await read(query, (owner_id, name_key(name)))
     return next((entry_of(row) for row in rows), None)
 
 
@@ -165,14 +170,6 @@ async def cite(connection: aiosqlite.Connection, entry_ids: Iterable[int], turn_
         "UPDATE entries SET source_message_id = (SELECT min(id) FROM messages WHERE turn_id = ?) WHERE id = ?",
         [(turn_id, entry_id) for entry_id in entry_ids],
     )
-
-
-async def forget_entries(connection: aiosqlite.Connection, owner: str) -> None:
-    """Delete the entries of an owner for good, with what was changed of them."""
-    of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
-    await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE {of_owner}", (owner,))
-    for table in ("changes", "names", "entries"):
-        await connection.execute(f"DELETE FROM {table} WHERE {of_owner}", (owner,))
 
 
 async def bind_name(
@@ -234,6 +231,10 @@ def usable_name(name: str) -> str:
     usable = plain_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
         raise MemoryRefused(_("A name can't be empty: give it at least one character that is seen."))
+    if _NUMBER.fullmatch(name_key(usable)):
+        raise MemoryRefused(
+            _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)
+        )
     if len(usable) > LONGEST_NAME:
         raise MemoryRefused(
             _(

@@ -67,15 +67,6 @@ async def leave_session(connection: aiosqlite.Connection, session_id: str) -> No
     )
 
 
-async def leave_owner(connection: aiosqlite.Connection, owner: str) -> None:
-    """Before the log of an owner is deleted."""
-    await connection.execute(
-        f"{_LEAVE} searchable_messages WHERE id IN (SELECT m.id FROM spoken m"
-        " JOIN conversations c ON c.id = m.conversation_id JOIN owners o ON o.id = c.owner_id WHERE o.name = ?)",
-        (owner,),
-    )
-
-
 @contextlib.asynccontextmanager
 async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
     """Around a write of very many entries: one by one they would take long, so the index is made anew at its end."""

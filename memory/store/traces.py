@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from memory.errors import MnemeError, StoreError
+from memory.store.erasure import erase
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -43,6 +44,7 @@ class Traces:
             row = await self._database.row("SELECT max(id) AS newest, max(indexed) AS indexed FROM traces")
             if row is None or row["newest"] is None:
                 return
+            await erase(self._database)
             left: list[str] = []
             for forget in (lambda: self._database.scrub(indexed=bool(row["indexed"])), *self._elsewhere):
                 try:

@@ -6,6 +6,7 @@ Whoever changes what they make adds a migration that rebuilds it: see REBUILD in
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import unicodedata
@@ -142,6 +143,7 @@ _ACCENT = re.compile(
 _INNER_APOSTROPHE = re.compile("(?<=[\u0400-\u04ff])['’](?=[\u0400-\u04ff])")
 
 
+@functools.lru_cache(maxsize=64)  # a message stands in the columns of its four neighbours, too
 def indexable(text: str | None) -> str | None:
     """`text` as the index takes it: compatibility forms folded, unspaced scripts cut into characters.
 

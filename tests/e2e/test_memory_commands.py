@@ -199,3 +199,27 @@ async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp
     assert "memory tools" not in prompt
     assert "remembers" not in prompt
     assert "tools" not in model.requests[-1].body
+
+
+async def test_a_number_means_the_memory_of_that_number_whatever_another_is_called(app: App, person: Person) -> None:
+    await remember(person, "The key is at Ann's", "The boat is blue")
+    # as an earlier version, or another program's export, could call it
+    await app.database.write("UPDATE names SET name = '#2', key = '#2' WHERE entry_id = 1")
+    assert "The boat is blue" in await person.says("/memory_2")
+    assert "The boat is blue" in await person.says("/memory #2")
+    assert "Forgotten: **boat-blue**" in await person.says("/forget_2")
+    contents = [
+        row["content"] for row in await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL")
+    ]
+    assert contents == ["The key is at Ann's"]
+    # with no memory of that number left, the name is the one that is meant
+    assert "The key is at Ann's" in await person.says("/memory #2")
+
+
+@pytest.mark.parametrize("name", ["#4", "＃４"])
+async def test_no_memory_is_called_by_a_number(app: App, person: Person, model: ModelServer, name: str) -> None:
+    await remember(person, "The boat is blue")
+    model.script(Calls((("note_add", {"name": name, "content": "The mooring is 7"}),)), Says("Done."))
+    await person.says("Note it")
+    assert "that is how memories are numbered" in model.requests[-1].last
+    assert await app.database.value("SELECT count(*) FROM entries") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.log.turn_log import OutgoingReply
 from memory.retrieval.search import Search
+from memory.store import erasure
 from memory.store.entry import Author, NewEntry
 from memory.store.traces import Traces
 from tests.support.talk import Store, assistant, in_utc, ledger_over, user
@@ -148,6 +150,56 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
     assert kept()
     async with start():
         assert not kept()
+
+
+async def test_others_write_between_the_slices_and_the_index_stays_right(
+    store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure, "MESSAGES", 3)
+    monkeypatch.setattr(erasure, "ROWS", 1)
+    for number in range(60):
+        await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
+    messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"
+    forgetting = asyncio.create_task(Forgetting(database, files, Traces(database)).forget_all(MINE))
+    while await database.value("SELECT 1 FROM owners WHERE name = ?", (MINE,)):
+        pass
+    left = [await database.value(messages)]
+    # what they had is nowhere to be found from the first moment on
+    assert await Search(database).find("lighthouse", MINE) == []
+    for number in range(4):
+        await store.entries.add(THEIRS, NewEntry(f"a boat {number}", name=f"boat {number}"))
+        left.append(await database.value(messages))
+    await store.exchange(await store.session("1"), "a new lighthouse", "yes")
+    await forgetting
+    assert left == sorted(left, reverse=True)
+    assert left[-1] > 0
+    assert await database.value(messages) == 0
+    assert [hit.content for hit in await Search(database).find("lighthouse", MINE)] == ["a new lighthouse", "yes"]
+    async with database.transaction() as connection:
+        await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
+
+
+async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_at_the_next_start(
+    store: Store, files: MarkdownFiles, database: Database, start: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    async def kill(database: Database, owner_id: int) -> bool:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(erasure, "_without_messages", kill)
+        with pytest.raises(Killed):
+            await Forgetting(database, files, Traces(database)).forget_all(MINE)
+    assert await holding(database, TEXT) > 0
+    assert await Search(database).find("lighthouse", MINE) == []
+    assert await store.entries.list(MINE) == []
+    assert await Forgetting(database, files, Traces(database)).extent(MINE) == Extent(0, 0, 2)
+    before = await holding(database, TEXT)
+    async with start():
+        assert await holding(database, TEXT) < before
+        assert await database.value("SELECT count(*) FROM owners") == 1
 
 
 async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(

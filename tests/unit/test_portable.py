@@ -287,6 +287,7 @@ def snapshot(**changed: object) -> str:
         ("owners", "id", 1 << 40),  # it would stand in another owner's part of the index
         ("owners", "id", True),
         ("owners", "name", ""),
+        ("owners", "name", "erased:1"),
         ("sessions", "id", "telegram:9"),
         ("sessions", "owner", "telegram:9"),
         ("sessions", "state", "OWNED"),

@@ -1,0 +1,90 @@
+"""Erasing what an owner had, a slice at a time: the first write makes it nobody's, and what is nobody's is taken away.
+
+An owner is a number everywhere but in one row. With that row renamed nobody finds anything of theirs any more, however
+much there is, and a program that is killed meanwhile goes on at its next start. Each slice is a short write of its own,
+so that the chats of others go on in between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory.store.index import touching_conversation
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+    from memory.store.database import Database
+
+ERASED = "erased:"
+"""What stands before the number of an owner whose memory is being erased. No channel is called so."""
+IS_KEPT = f"o.name NOT GLOB '{ERASED}*'"
+"""What makes an owner `o` one whose memory is not being erased."""
+MESSAGES = 40
+"""Of one slice. Of each the words leave the search index, as do those of its neighbours."""
+ROWS = 100
+PARTS = 10
+"""Parts of documents of one slice: each has some thousand characters."""
+_SLICES = tuple(
+    f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE owner_id = ? LIMIT {most})"
+    for table, most in (("changes", ROWS), ("media_parts", PARTS), ("media", ROWS))
+)
+
+
+async def make_nobodys(connection: aiosqlite.Connection, owner: str) -> None:
+    """Have everything of an owner be nobody's, to be erased. For use in a transaction."""
+    of_owner = "owner_id = (SELECT id FROM owners WHERE name = ?)"
+    for statement in (
+        # nothing goes on in it, is told, learned or written into files any more
+        f"UPDATE conversations SET ended_at = coalesce(ended_at, started_at), consolidation_due = 0 WHERE {of_owner}",
+        f"UPDATE changes SET unwritten = 0 WHERE unwritten AND {of_owner}",
+        f"DELETE FROM notices WHERE {of_owner}",
+        f"DELETE FROM reminders WHERE {of_owner}",
+        f"DELETE FROM speakers WHERE {of_owner}",
+        f"UPDATE owners SET name = '{ERASED}' || id WHERE name = ?",
+    ):
+        await connection.execute(statement, (owner,))
+
+
+async def erase(database: Database) -> None:
+    """Take away what is nobody's."""
+    for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
+        owner_id = row["id"]
+        while await _without_messages(database, owner_id) or await _without_entries(database, owner_id):
+            pass
+        for statement in _SLICES:
+            while await database.write(statement, (owner_id,)):
+                pass
+        await database.write("DELETE FROM owners WHERE id = ?", (owner_id,))
+
+
+async def _without_messages(database: Database, owner_id: int) -> bool:
+    """Delete the newest messages of a conversation, and it when there are no others; False: there is none left."""
+    async with database.transaction() as connection:
+        rows = await connection.execute_fetchall("SELECT id FROM conversations WHERE owner_id = ? LIMIT 1", (owner_id,))
+        for (conversation,) in rows:
+            # from its end, so that of the messages that stay only the last have other neighbours
+            newest = await connection.execute_fetchall(
+                "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
+                (conversation, MESSAGES - 1),
+            )
+            turn = next((int(row[0]) for row in newest), 0)
+            async with touching_conversation(connection, conversation, turn):
+                await connection.execute(
+                    "DELETE FROM turns WHERE conversation_id = ? AND id >= ?", (conversation, turn)
+                )
+                if turn == 0:
+                    await connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+        return bool(list(rows))
+
+
+async def _without_entries(database: Database, owner_id: int) -> bool:
+    async with database.transaction() as connection:
+        rows = list(
+            await connection.execute_fetchall("SELECT id FROM entries WHERE owner_id = ? LIMIT ?", (owner_id, ROWS))
+        )
+        ids = ", ".join(str(int(row[0])) for row in rows)
+        await connection.execute(f"UPDATE entries SET superseded_by = NULL WHERE superseded_by IN ({ids})")
+        await connection.execute(f"DELETE FROM names WHERE entry_id IN ({ids})")
+        await connection.execute(f"DELETE FROM entries WHERE id IN ({ids})")
+        return bool(rows)
