@@ -2,7 +2,7 @@
 
 The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the words that hold no
 longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The phrases
-(memory/learning/phrases) were tuned and the judge (memory/learning/judge.py) is fitted on the half "tune" of each; what
+(memory/capture/phrases) were tuned and the judge (memory/capture/judge.py) is fitted on the half "tune" of each; what
 was held out once and then looked at is in it. The half "holdout" was looked at by nobody who tuned, and measured once.
 Printed for each set, half and language: precision and recall of being captured at all; of the rightly captured the
 share with the right pattern, with the right words that hold no longer, and of those that read well alone.
@@ -16,9 +16,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.learning.capture import captured
-from memory.learning.phrases.grammar import Pattern
-from memory.learning.remembering import requested
+from memory.capture.capture import captured
+from memory.capture.phrases.grammar import Pattern
+from memory.capture.remembering import requested
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"

@@ -1,9 +1,9 @@
-"""Fits the judge of what is captured (memory/learning/judge.py) on labelled sentences, and tells what it is worth.
+"""Fits the judge of what is captured (memory/capture/judge.py) on labelled sentences, and tells what it is worth.
 
 Logistic regression over hashed signs. Cross-fitted by writer: the figures for the sentences of one writer come from
 weights that were fitted on those of the others, so they are what to expect of people whose sentences nobody has seen.
 What the phrases say counts only as it shows on tests/sets/capture_training.jsonl: on the other sets they were tuned,
-so there it proves nothing. With --write what was fitted on all sentences takes its place in memory/learning/.
+so there it proves nothing. With --write what was fitted on all sentences takes its place in memory/capture/.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, TRAINING, labelled
 from benchmarks.fitting import fitted, least, packed, rarity, table
-from memory.learning.capture import considered
-from memory.learning.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, Header, buckets
-from memory.learning.phrases.grammar import Pattern
-from memory.learning.remembering import requested
+from memory.capture.capture import considered
+from memory.capture.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, Header, buckets
+from memory.capture.phrases.grammar import Pattern
+from memory.capture.remembering import requested
 from memory.text.linear import written
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def told_of(name: str, messages: Sequence[Message], scores: Floats, threshold: f
 def main() -> None:
     """Fit without each writer in turn and print; fit on all and write where that is wanted."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help=f"replace memory/learning/{WEIGHTS.name}")
+    parser.add_argument("--write", action="store_true", help=f"replace memory/capture/{WEIGHTS.name}")
     arguments = parser.parse_args()
     written = labelled("tune", path=TRAINING)
     fresh = read([one for one in written if one.writer])

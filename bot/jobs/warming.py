@@ -6,8 +6,8 @@ import asyncio
 import gc
 from functools import cache
 
-from memory.learning.capture import captured
-from memory.learning.judge import judge
+from memory.capture.capture import captured
+from memory.capture.judge import judge
 from pipeline.endpoint.client import load_sdk
 
 _GREETING = "Hello."

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import in_english
+from memory.capture.candidates import candidates
 from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation.consolidation_prompt import Asked, consolidation_prompt
 from memory.consolidation.transcript import typed
 from memory.errors import Postponed
-from memory.learning.candidates import candidates
 from memory.messages import Completion
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory.capture.capture import is_one_wish
 from memory.consolidation.transcript import one_line, transcript, typed
 from memory.evidence.assent import is_statement
-from memory.learning.capture import is_one_wish
 from memory.messages import Message, Role, worst
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from config.texts import _
+from memory.capture.capture import restated
 from memory.errors import MemoryRefused
-from memory.learning.capture import restated
 from memory.learning.facts import Learned
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from config.texts import N_, _
 from memory.buttons import QuietLine, edit_button, undo_button
+from memory.capture.capture import Captured, captured, restated
+from memory.capture.phrases.grammar import Pattern
+from memory.capture.remembering import requested
 from memory.errors import MemoryRefused
-from memory.learning.capture import Captured, captured, restated
-from memory.learning.phrases.grammar import Pattern
-from memory.learning.remembering import requested
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.learning.capture import LONGEST_CAPTURE
-from memory.learning.remembering import requested
+from memory.capture.capture import LONGEST_CAPTURE
+from memory.capture.remembering import requested
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, figures, labelled
-from memory.learning.capture import LONGEST_CAPTURE, MOST_CAPTURES, Captured, captured, is_one_wish
-from memory.learning.phrases.grammar import Pattern, grammar_of
-from memory.learning.sentences import LONGEST_LOOKED_AT
+from memory.capture.capture import LONGEST_CAPTURE, MOST_CAPTURES, Captured, captured, is_one_wish
+from memory.capture.phrases.grammar import Pattern, grammar_of
+from memory.capture.sentences import LONGEST_LOOKED_AT
 
 STATED = {
     Pattern.PREFERENCE: """

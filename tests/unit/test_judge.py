@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.capture import TRAINING, labelled
-from memory.learning.capture import captured, considered
-from memory.learning.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, buckets, judge
-from memory.learning.signs import signs
+from memory.capture.capture import captured, considered
+from memory.capture.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, buckets, judge
+from memory.capture.signs import signs
 from memory.text.classes import WORD_CLASSES
 
 LARGEST = 300_000
@@ -23,7 +23,7 @@ LARGEST = 300_000
 
 def test_a_sign_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
-    program = f"from memory.learning.judge import buckets; print([sorted(group) for group in buckets({said!r})])"
+    program = f"from memory.capture.judge import buckets; print([sorted(group) for group in buckets({said!r})])"
     printed = {
         subprocess.run(  # noqa: S603 - fixed text
             [sys.executable, "-c", program],

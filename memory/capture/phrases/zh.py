@@ -1,6 +1,6 @@
 """Chinese: in which words people state what is to be kept; grammar.py tells how to read it."""
 
-from memory.learning.phrases.grammar import table
+from memory.capture.phrases.grammar import table
 
 WORDS = r"""
     zold (?P<old>[^，,；;：:。！!？?]{1,30}?)

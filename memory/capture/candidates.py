@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 
-from memory.learning.judge import judge
-from memory.learning.sentences import sentences
+from memory.capture.judge import judge
+from memory.capture.sentences import sentences
 from memory.text.words import is_small_talk
 
 _MOST = 6

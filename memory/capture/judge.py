@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory.learning.phrases.grammar import Pattern
-from memory.learning.signs import signs
+from memory.capture.phrases.grammar import Pattern
+from memory.capture.signs import signs
 from memory.text.linear import counted, hashed, read
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Russian: in which words people state what is to be kept; grammar.py tells how to read it."""
 
-from memory.learning.phrases.grammar import table
+from memory.capture.phrases.grammar import table
 
 PASSING = r"""
     passing (?!,?_+(?:(?:перв|втор|треть|последн|друг|ваш|тво)\w+|тебя|вас|его|её|ее|их|это\w*|этот|эту|эта|эти|тот|та|

@@ -1,6 +1,6 @@
 """German: in which words people state what is to be kept; grammar.py tells how to read it."""
 
-from memory.learning.phrases.grammar import table
+from memory.capture.phrases.grammar import table
 
 WORDS = r"""
     stems antwort|schreib|verwend|benutz|nutz|nenn|sag|frag|gib|geb|zeig|füg|mach|erwähn|schick|send|rechn|übersetz|

@@ -1,8 +1,8 @@
 """What a typed message states to be kept, found without a model: wishes, rules, corrections, changes, facts.
 
 Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. Whether a
-sentence states something lasting is the judge's word (memory/learning/judge.py), to which the phrases of its language
-(memory/learning/phrases) say theirs. Where a phrase matched, it tells the pattern, where the statement begins and which
+sentence states something lasting is the judge's word (memory/capture/judge.py), to which the phrases of its language
+(memory/capture/phrases) say theirs. Where a phrase matched, it tells the pattern, where the statement begins and which
 words hold no longer; where none did, the judge tells the pattern, and the statement is the clauses that it is in.
 
 What is kept are the user's own words, from where the statement begins to where something else is asked for, without
@@ -16,16 +16,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.learning.judge import judge
-from memory.learning.phrases.grammar import Pattern, grammar_of
-from memory.learning.sentences import sentences
+from memory.capture.judge import judge
+from memory.capture.phrases.grammar import Pattern, grammar_of
+from memory.capture.sentences import sentences
 from memory.text.classes import MASK
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from memory.learning.phrases.grammar import Grammar, Phrase
+    from memory.capture.phrases.grammar import Grammar, Phrase
 
 LONGEST_CAPTURE = 500
 """Characters of a captured sentence; the rest of it is left out."""

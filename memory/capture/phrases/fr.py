@@ -1,6 +1,6 @@
 """French: in which words people state what is to be kept; grammar.py tells how to read it."""
 
-from memory.learning.phrases.grammar import table
+from memory.capture.phrases.grammar import table
 
 WORDS = r"""
     asked (?:(?:répond|écri|écriv|utilis|emploi|employ|indiqu|demand|di|dit|met|mett|ajout|inclu|cit|montr|donn|fai|

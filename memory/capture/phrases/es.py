@@ -1,6 +1,6 @@
 """Spanish: in which words people state what is to be kept; grammar.py tells how to read it."""
 
-from memory.learning.phrases.grammar import table
+from memory.capture.phrases.grammar import table
 
 WORDS = r"""
     asked (?:responde|contesta|escribe|usa|utiliza|emplea|llámame|llámanos|dime|di|indica|pregúntame|pregunta|pon|

@@ -1,6 +1,6 @@
 """English: in which words people state what is to be kept; grammar.py tells how to read it. Data, hence long."""
 
-from memory.learning.phrases.grammar import table
+from memory.capture.phrases.grammar import table
 
 WORDS = r"""
     verbs (?:use|answer|reply|respond|write|call|tell|say(?!_never)|ask|show|include|add|put|keep|start|begin|end|send|

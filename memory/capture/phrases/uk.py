@@ -1,7 +1,7 @@
 """Ukrainian: in which words people state what is to be kept; grammar.py tells how to read it."""
 
-from memory.learning.phrases.grammar import table
-from memory.learning.phrases.ru import PASSING
+from memory.capture.phrases.grammar import table
+from memory.capture.phrases.ru import PASSING
 
 WORDS = (
     PASSING

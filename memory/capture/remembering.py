@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory.learning.capture import LONGEST_CAPTURE, starts, without_closers, without_courtesies
-from memory.learning.phrases.grammar import grammar_of
-from memory.learning.sentences import first_sentence
+from memory.capture.capture import LONGEST_CAPTURE, starts, without_closers, without_courtesies
+from memory.capture.phrases.grammar import grammar_of
+from memory.capture.sentences import first_sentence
 
 _SENTENCES = 4
 """How far into a message a request is looked for."""

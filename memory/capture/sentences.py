@@ -6,13 +6,13 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from memory.learning.phrases.grammar import grammar_of
+from memory.capture.phrases.grammar import grammar_of
 from memory.text.classes import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memory.learning.phrases.grammar import Grammar
+    from memory.capture.phrases.grammar import Grammar
 
 LONGEST_LOOKED_AT = 4_000
 """Characters of a message: what comes later is most likely pasted."""

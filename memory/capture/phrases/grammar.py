@@ -335,7 +335,7 @@ def grammar_of(text: str) -> Grammar:
 def _grammar(scripts: tuple[str, ...]) -> Grammar:
     languages = [language for script in scripts for language in SCRIPTS[script]] or ["en"]
     # a table is read when its script is first seen
-    modules = [importlib.import_module(f"memory.learning.phrases.{language}") for language in languages]
+    modules = [importlib.import_module(f"memory.capture.phrases.{language}") for language in languages]
     return Grammar(tuple(module.TABLE for module in modules))
 
 
