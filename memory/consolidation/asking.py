@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import in_english
-from memory.capture.candidates import candidates
+from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation.consolidation_prompt import Asked, consolidation_prompt
 from memory.consolidation.transcript import typed

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.capture.capture import LONGEST_CAPTURE
-from memory.capture.remembering import requested
+from memory.capture.capture import LONGEST_CAPTURE, requested
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
@@ -137,9 +136,50 @@ async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_capt
     app: App, person: Person, long_term: Path
 ) -> None:
     said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
-    assert "Noted in MEMORY.md: my dog is Rex. (/undo" in said
+    assert "_Noted: my dog is Rex.; I prefer green tea in the morning (/undo takes it all back)_" in said
     assert long_term.read_text() == "- my dog is Rex.\n"
     assert await memories(app) == [("I prefer green tea in the morning", "preference", "medium")]
+
+
+async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_back(
+    app: App, person: Person, long_term: Path
+) -> None:
+    await person.says("I prefer black coffee in the evening")
+    said = await person.says("Remember my dog is Rex. I'm allergic to shellfish. You must never share my address")
+    assert said.endswith(
+        "_Noted: my dog is Rex.; I'm allergic to shellfish.; You must never share my address (/undo takes it all back)_"
+    )
+    assert len(await memories(app)) == 3
+    assert "Taken back: " in await person.says("/undo")
+    assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
+    assert "Rex" not in long_term.read_text()
+
+
+async def test_what_is_refused_of_a_message_leaves_the_rest_of_it_kept(app: App, person: Person) -> None:
+    said = await person.says(f"I'm allergic to shellfish. {SECRET}")
+    assert "_Noted as a fact: I'm allergic to shellfish. (/undo takes it back)_" in said
+    assert "_Not noted: This looks like a password" in said
+    assert [content for content, _, _ in await memories(app)] == ["I'm allergic to shellfish."]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("We use not npm but pnpm here", Kind.FACT),
+        ("All services must use HTTPS", Kind.FACT),
+        ("code review is required before merging", Kind.FACT),
+        ("You must never share my address", Kind.POLICY),
+        ("Always answer in one sentence", Kind.PREFERENCE),
+    ],
+)
+async def test_only_what_the_bot_is_told_for_good_stands_in_every_request(
+    app: App, person: Person, model: ModelServer, said: str, kind: Kind
+) -> None:
+    await person.says(said)
+    assert [known for _, known, _ in await memories(app)] == [kind]
+    await person.says("/new")
+    await person.says("Tell me about boats")
+    assert bool(rules(model.requests[-1])) == (kind is not Kind.FACT)
 
 
 async def test_the_same_request_is_written_down_once(person: Person, long_term: Path) -> None:
