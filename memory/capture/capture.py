@@ -109,12 +109,12 @@ class ParsedSentence:
 
     @property
     def is_explicit(self) -> bool:
-        """Whether it has one of S4's own forms: "no, ...", "always ...", "must ...", "not X but Y"."""
+        """Whether it has one of S4's own forms: "I prefer ...", "no, ...", "must ...", "not X but Y"."""
         phrases = phrases_of(self.core)
         return (
             self.is_answer
             or phrases.standing.search(self.core) is not None
-            or any("MUST" in names for names in classes(pieces_of(self.core)))
+            or phrases.explicit.search(self.core) is not None
             or phrases.values("corrections", self.core) is not None
         )
 

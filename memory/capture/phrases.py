@@ -50,7 +50,12 @@ class Phrases:
     @functools.cached_property
     def standing(self) -> re.Pattern[str]:
         """What makes a wish hold for good."""
-        return re.compile(rf"(?<![^\W{HAN}])(?:{self._any('standing')})", re.IGNORECASE)
+        return self._anywhere("standing")
+
+    @functools.cached_property
+    def explicit(self) -> re.Pattern[str]:
+        """What says in so many words that something is preferred, has to be, or may not."""
+        return self._anywhere("explicit")
 
     def values(self, kind: str, said: str) -> re.Match[str] | None:
         """Where `said` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
@@ -59,6 +64,9 @@ class Phrases:
         # most forms have a word that a text lacks: their expressions are never made
         likely = (form for form in forms if all(part.strip() in folded for part in re.split(r"\{\w+\}", form)))
         return next((found for form in likely if (found := _form(form).search(said))), None)
+
+    def _anywhere(self, name: str) -> re.Pattern[str]:
+        return re.compile(rf"(?<![^\W{HAN}])(?:{self._any(name)})", re.IGNORECASE)
 
     def _any(self, name: str) -> str:
         phrases = {phrase for words in self.lists for phrase in words.get(name, ())}
