@@ -3,7 +3,7 @@
 The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the words that hold no
 longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The
 classifier (memory/capture/classifier.py) is fitted on the half "tune" of each, among much else; what was held out once
-and then looked at is in it. The half "holdout" was looked at by nobody who tuned.
+and then looked at is in it. The half "holdout" is what nobody tuned on.
 Printed for each set, half and language: precision and recall of being captured at all; of the rightly captured the
 share with the right pattern, with the right words that hold no longer, and of those that read well alone.
 """
