@@ -1,39 +1,36 @@
 """How well sentences that state something to be kept are told from others, in seven languages, and how they are kept.
 
 The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the words that hold no
-longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The phrases
-(memory/learning/phrases) were tuned and the judge (memory/learning/judge.py) is fitted on the half "tune" of each; what
-was held out once and then looked at is in it. The half "holdout" was looked at by nobody who tuned, and measured once.
+longer, tests/sets/capture_registers.json with several registers and words that the memory holds or lacks. The
+classifier (memory/capture/classifier.py) is fitted on the half "tune" of each, among much else; what was held out once
+and then looked at is in it. The half "holdout" is what nobody tuned on.
 Printed for each set, half and language: precision and recall of being captured at all; of the rightly captured the
 share with the right pattern, with the right words that hold no longer, and of those that read well alone.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.learning.capture import captured
-from memory.learning.phrases.grammar import Pattern
-from memory.learning.remembering import requested
+from memory.capture.capture import Captured, captured, requested
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"
 REGISTERS = SETS / "capture_registers.json"
-TRAINING = SETS / "capture_training.jsonl"
-"""What the judge is fitted on beside the others; each line names its writer."""
 HALVES = ("tune", "holdout")
 REMEMBER = "remember"
 """The label of what is asked for in so many words."""
 _SAME = {
     # to be called by a name is a rule or a fact, "from now on" a rule or a wish: what matters is that they are kept
-    "preference": {Pattern.PREFERENCE, Pattern.RULE},
-    "constraint": {Pattern.CONSTRAINT, Pattern.RULE},
-    "fact": {Pattern.FACT, Pattern.CHANGE},
-    "correction": {Pattern.CORRECTION, Pattern.CHANGE},
+    "preference": {"preference", "rule"},
+    "constraint": {"constraint", "rule"},
+    "fact": {"fact", "change"},
+    "correction": {"correction", "change"},
 }
 
 
@@ -76,8 +73,10 @@ class Figures:
 
 def labelled(half: str, language: str = "all", path: Path = SENTENCES) -> list[Labelled]:
     """The sentences of one half, of one language or of all."""
-    text = path.read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+    if path.suffix == ".gz":
+        rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    else:
+        rows = json.loads(path.read_text(encoding="utf-8"))
     lists = ({name: tuple(row.get(name, ())) for name in ("holds", "lacks")} for row in rows)
     sentences = [Labelled(**{"half": "tune", **row, **words}) for row, words in zip(rows, lists, strict=True)]
     return [one for one in sentences if one.half == half and language in (one.language, "all")]
@@ -107,8 +106,13 @@ def kept_of(text: str) -> Kept | None:
     texts += [capture.text for capture in captures]
     if not texts:
         return None
-    pattern = REMEMBER if request is not None else captures[0].pattern
+    pattern = REMEMBER if request is not None else _pattern_of(captures[0])
     return Kept(pattern, captures[0].corrects if captures else None, " | ".join(texts))
+
+
+def _pattern_of(capture: Captured) -> str:
+    """What the labels call a capture."""
+    return "rule" if capture.is_standing else "change" if capture.is_change else capture.kind
 
 
 def reads_well(one: Labelled, kept: Kept) -> bool:

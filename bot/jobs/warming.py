@@ -6,8 +6,7 @@ import asyncio
 import gc
 from functools import cache
 
-from memory.learning.capture import captured
-from memory.learning.judge import judge
+from memory.capture.capture import captured
 from pipeline.endpoint.client import load_sdk
 
 _GREETING = "Hello."
@@ -15,7 +14,7 @@ _GREETING = "Hello."
 
 
 async def warm_up() -> None:
-    """Import what answers need, and read phrases and the judge, in a thread: the event loop goes on meanwhile."""
+    """Import what answers need, and read the classifier and phrases, in a thread: the event loop goes on meanwhile."""
     await asyncio.to_thread(_load)
 
 
@@ -30,7 +29,6 @@ def _load() -> None:
     gc.disable()
     try:
         load_sdk()
-        judge().score(_GREETING)
         captured(_GREETING)
         gc.freeze()
     finally:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import in_english
+from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import parse_answer
 from memory.consolidation.consolidation_prompt import ExtractionPrompt, consolidation_prompt
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
 from memory.errors import Postponed
 from memory.facts.second_look import always
 from memory.facts.transcript import typed
-from memory.learning.candidates import candidates
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,10 +6,10 @@ closed: what nobody has looked at waits unconfirmed.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memory.capture.sentences import sentences
 from memory.facts.citation import (
     CitationStatus,
     borrowed_words,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from memory.facts.second_look import SecondLook, Verdict
     from memory.messages import Message
 
-_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 MOST_BORROWED = 1
 """Telling words of a cited fact that only a foreign text has and that may be chance, such as another form of a word."""
 
@@ -172,4 +171,5 @@ def is_own_sentence(checked: CheckedFact) -> bool:
         return False
     if not same_words(checked.fact.text, quote):
         return False
-    return any(same_words(quote, sentence) for sentence in (message.content, *_ENDS.split(message.content)))
+    whole = (message.content, *(sentence for sentence, _ in sentences(message.content)))
+    return any(same_words(quote, one) for one in whole)

@@ -50,8 +50,8 @@ You check what a memory program is about to keep about its user. Read the messag
 language; or where they ask for just that to be kept or changed. "contradicts" where the messages say otherwise. \
 "unclear" where they don't say it, or not all of it, or only as a joke, a wish, a quotation or a supposition. Words \
 of the assistant count only where the user's next message agrees to them and changes nothing of what the claim says. \
-"The user" is who wrote the messages; in a group, each writes for themselves. Hold against the messages who it is about, \
-who does what to whom, every number, day and name, what is negated, and every detail that the claim adds.
+"The user" is who wrote the messages; in a group, each writes for themselves. Hold against the messages who it is \
+about, who does what to whom, every number, day and name, what is negated, and every detail that the claim adds.
 "message": for a claim without quoted words the number of the message that says it.
 "now": false where the claim is over by the end of the messages, else true.
 "replaces": the numbers, as "K2", of known memories that no longer hold if the claim does, because they say something \

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from config.texts import _
+from memory.capture.capture import restated
 from memory.errors import MemoryRefused
 from memory.facts.fact_store import Learned
-from memory.learning.capture import restated
 from memory.retrieval.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
@@ -51,25 +51,28 @@ class Learning:
         self._ledger = ledger
 
     async def learn(self, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
-        """Write a memory. replaces: the name of the one that it supersedes.
+        """Write a memory in a change of its own. replaces: the name of the one that it supersedes.
 
         What is known in the same words is reinforced, and its decay begins anew. Raises MemoryRefused for what may
         not be stored, a scope that is no pattern, and a name that nothing has.
         """
-        new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
         async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
-            former = await _replaceable(change, replaces) if replaces else None
-            # looked for in here, so that two who say the same at once don't write it twice
-            known = await self._known(owner, new)
-            if known is not None:
-                learned = await _known_again(change, known, former, new)
-            elif former is None:
-                learned = Learned(await change.add(new))
-            else:
-                # the kind that nobody gave is that of what is replaced
-                new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
-                learned = Learned(await change.supersede(former, new), superseded=former)
+            learned = await self.learn_in(change, owner, new, replaces)
         return replace(learned, change=change.number)
+
+    async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
+        """Write a memory as a part of a change; what is refused leaves the rest of the change as it was."""
+        new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
+        former = await _replaceable(change, replaces) if replaces else None
+        # looked for in here, so that two who say the same at once don't write it twice
+        known = await self._known(owner, new)
+        if known is not None:
+            return await _known_again(change, known, former, new)
+        if former is None:
+            return Learned(await change.add(new))
+        # the kind that nobody gave is that of what is replaced
+        new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
+        return Learned(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""

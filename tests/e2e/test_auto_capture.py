@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.learning.capture import LONGEST_CAPTURE, Captured, captured
-from memory.learning.remembering import requested
+from memory.capture.capture import LONGEST_CAPTURE, requested
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.arrival import Arrival
-from pipeline.systems import auto_capture
 from tests.support.fakes import FakeChannel, FakeClock, Person
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.talk import Store
@@ -139,9 +136,50 @@ async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_capt
     app: App, person: Person, long_term: Path
 ) -> None:
     said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
-    assert "Noted in MEMORY.md: my dog is Rex. (/undo" in said
+    assert "_Noted: my dog is Rex.; I prefer green tea in the morning (/undo takes it all back)_" in said
     assert long_term.read_text() == "- my dog is Rex.\n"
     assert await memories(app) == [("I prefer green tea in the morning", "preference", "medium")]
+
+
+async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_back(
+    app: App, person: Person, long_term: Path
+) -> None:
+    await person.says("I prefer black coffee in the evening")
+    said = await person.says("Remember my dog is Rex. I'm allergic to shellfish. You must never share my address")
+    assert said.endswith(
+        "_Noted: my dog is Rex.; I'm allergic to shellfish.; You must never share my address (/undo takes it all back)_"
+    )
+    assert len(await memories(app)) == 3
+    assert "Taken back: " in await person.says("/undo")
+    assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
+    assert "Rex" not in long_term.read_text()
+
+
+async def test_what_is_refused_of_a_message_leaves_the_rest_of_it_kept(app: App, person: Person) -> None:
+    said = await person.says(f"I'm allergic to shellfish. {SECRET}")
+    assert "_Noted as a fact: I'm allergic to shellfish. (/undo takes it back)_" in said
+    assert "_Not noted: This looks like a password" in said
+    assert [content for content, _, _ in await memories(app)] == ["I'm allergic to shellfish."]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("We use not npm but pnpm here", Kind.FACT),
+        ("All services must use HTTPS", Kind.FACT),
+        ("code review is required before merging", Kind.FACT),
+        ("You must never share my address", Kind.POLICY),
+        ("Always answer in one sentence", Kind.PREFERENCE),
+    ],
+)
+async def test_only_what_the_bot_is_told_for_good_stands_in_every_request(
+    app: App, person: Person, model: ModelServer, said: str, kind: Kind
+) -> None:
+    await person.says(said)
+    assert [known for _, known, _ in await memories(app)] == [kind]
+    await person.says("/new")
+    await person.says("Tell me about boats")
+    assert bool(rules(model.requests[-1])) == (kind is not Kind.FACT)
 
 
 async def test_the_same_request_is_written_down_once(person: Person, long_term: Path) -> None:
@@ -520,29 +558,3 @@ async def test_an_explicit_request_resets_the_decay_of_what_says_the_same(
     row = await app.database.row("SELECT reinforcement_count, last_reinforced_at FROM entries")
     assert row is not None
     assert (row[0], row[1][:10]) == (2, "2026-03-09")
-
-
-async def test_of_what_is_pasted_in_many_messages_no_more_is_looked_at_than_of_one(app: App, person: Person) -> None:
-    block = "The rain fell on the roof of the old house while nobody was there to see it. " * 52
-    await person.sends("I live in Kyiv.", *([block] * 3), "I like tea.")
-    await person.app.runner.idle("console:local")
-    kept = [row["content"] for row in await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL")]
-    assert kept == ["I live in Kyiv."]
-
-
-async def test_while_one_message_is_looked_through_others_are_served(
-    app: App, person: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served = threading.Event()
-
-    def looks_long(text: str) -> list[Captured]:
-        assert served.wait(20)
-        return captured(text)
-
-    monkeypatch.setattr(auto_capture, "captured", looks_long)
-    await person.sends("I live in Kyiv.")
-    other = Person(app, Address("console", "other"))
-    assert "mooring-number" in await other.says("/remember the mooring is number 7")
-    served.set()
-    await app.runner.idle("console:local")
-    assert "I live in Kyiv." in person.channel.said[-1]

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, figures, load_cases, store_cases
+from memory.capture.capture import LONGEST_CAPTURE
 from memory.clock import to_text
-from memory.learning.capture import LONGEST_CAPTURE
 from memory.retrieval.activation import LINE_CHARACTERS, Activated, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay

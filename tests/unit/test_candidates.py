@@ -7,7 +7,7 @@ import time
 import pytest
 
 from benchmarks.capture import REGISTERS, labelled
-from memory.learning.candidates import candidates
+from memory.capture.capture import candidates
 
 MAY_LAST = """
     what can i cook without lactose, i'm intolerant?

@@ -1,4 +1,4 @@
-"""What the judge sees of a text: its words, their parts, the classes they belong to, and what the phrases say."""
+"""What the classifier sees of a text: its words, their parts, the classes that they belong to, and their order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NOTHING: frozenset[str] = frozenset()
 _OTHER = ("_",)
 
 
-def signs(text: str) -> tuple[list[str], ...]:
-    """The signs of `text` in groups that count alike: words, parts of words, classes, their order."""
+def features(text: str) -> tuple[list[str], ...]:
+    """The features of `text` in groups that count alike: words, parts of words, classes, their order."""
     pieces = pieces_of(text[:_LONGEST_READ])
     row = [*classes(pieces)]
     return [*_words(pieces)], [*_parts(pieces)], [*_present(row)], [*_order(row)]

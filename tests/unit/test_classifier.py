@@ -1,4 +1,4 @@
-"""The judge of what is captured: the same everywhere, whole, and at a loss for nothing that can be typed."""
+"""The classifier of what is captured: the same everywhere, whole, and at a loss for nothing that can be typed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.capture import TRAINING, labelled
-from memory.learning.capture import captured, considered
-from memory.learning.judge import BUCKETS, PATTERN_BUCKETS, PATTERNS, WEIGHTS, buckets, judge
-from memory.learning.signs import signs
+from memory.capture.capture import captured
+from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, buckets, classifier
+from memory.capture.features import features
 from memory.text.classes import WORD_CLASSES
 
 LARGEST = 300_000
 """Bytes of the weights, which come with every copy of Mneme."""
 
 
-def test_a_sign_has_the_same_bucket_in_every_process() -> None:
+def test_a_feature_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
-    program = f"from memory.learning.judge import buckets; print([sorted(group) for group in buckets({said!r})])"
+    program = f"from memory.capture.classifier import buckets; print([sorted(group) for group in buckets({said!r})])"
     printed = {
         subprocess.run(  # noqa: S603 - fixed text
             [sys.executable, "-c", program],
@@ -39,17 +38,12 @@ def test_a_sign_has_the_same_bucket_in_every_process() -> None:
 
 def test_the_file_of_weights_is_whole_and_says_where_it_comes_from() -> None:
     assert WEIGHTS.stat().st_size < LARGEST
-    known = judge()
+    known = classifier()
     assert "benchmarks.fit_capture" in known.header.origin
-    assert known.header.later < known.header.at_once
+    assert known.header.later < known.header.explicit < known.header.at_once
     assert len(known.weights) == BUCKETS
-    assert [len(weights) for weights in known.pattern_weights] == [PATTERN_BUCKETS] * len(PATTERNS)
-    assert len(known.header.pattern_bias) == len(PATTERNS)
-
-
-def test_what_the_phrases_may_say_is_known_to_the_weights() -> None:
-    said = {name for one in labelled("tune", path=TRAINING) for part in considered(one.text) for name in part.told}
-    assert said <= judge().header.told.keys()
+    assert [len(weights) for weights in known.kind_weights] == [KIND_BUCKETS] * len(CaptureKind)
+    assert len(known.header.kind_bias) == len(CaptureKind)
 
 
 def test_each_class_of_words_stands_on_a_line_of_its_own() -> None:
@@ -61,27 +55,26 @@ def test_each_class_of_words_stands_on_a_line_of_its_own() -> None:
     ("one", "other"),
     [("my sister is a vet", "моя сестра врач"), ("ich bin allergisch gegen Nüsse", "je suis allergique aux noix")],
 )
-def test_what_says_the_same_in_two_languages_has_signs_in_common(one: str, other: str) -> None:
-    assert set(signs(one)[2]) & set(signs(other)[2])
+def test_what_says_the_same_in_two_languages_has_features_in_common(one: str, other: str) -> None:
+    assert set(features(one)[2]) & set(features(other)[2])
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "?", "ฉันชอบชา", "私は京都に住んでいます", "أسكن في القاهرة", "\ud800", "\ue000" * 9]
 )
 def test_scripts_that_it_has_not_learned_are_judged_without_harm(text: str) -> None:
-    assert math.isfinite(judge().score(text))
-    assert judge().pattern(text) in PATTERNS
+    assert math.isfinite(classifier().score(text))
+    assert classifier().kind(text) in CaptureKind
 
 
-@given(st.text(max_size=2_000), st.lists(st.sampled_from(["fact", "asks", "never heard of"])))
-def test_any_text_has_a_judgement_and_a_long_one_takes_no_longer(text: str, told: list[str]) -> None:
-    assert math.isfinite(judge().score(text, told))
-    assert sum(map(len, signs(text * 50))) < 20_000
+@given(st.text(max_size=2_000))
+def test_any_text_has_a_judgement_and_a_long_one_takes_no_longer(text: str) -> None:
+    assert math.isfinite(classifier().score(text))
+    assert sum(map(len, features(text * 50))) < 20_000
 
 
-def test_a_phrase_is_refused_where_the_rest_of_the_sentence_speaks_against_it() -> None:
-    (sentence,) = considered("in this chapter my name is Zorg and the villain always lies")
-    assert captured(sentence.sentence) == []
+def test_a_statement_is_refused_where_the_rest_of_the_sentence_speaks_against_it() -> None:
+    assert captured("in this chapter my name is Zorg and the villain always lies") == []
 
 
 @pytest.mark.parametrize(
@@ -93,4 +86,4 @@ def test_a_phrase_is_refused_where_the_rest_of_the_sentence_speaks_against_it() 
     ],
 )
 def test_what_a_model_should_weigh_scores_above_the_lower_threshold(text: str) -> None:
-    assert judge().score(text) >= judge().header.later
+    assert classifier().score(text) >= classifier().header.later

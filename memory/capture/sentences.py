@@ -1,4 +1,4 @@
-"""A message as its sentences, with what others said in it masked: code, quotations, addresses."""
+"""A message as its sentences, and these as their clauses; what it only quotes is masked: code, quotes, addresses."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from memory.learning.phrases.grammar import grammar_of
-from memory.text.classes import MASK
+from memory.capture.phrases import HAN, STRAIGHT, is_abbreviation
+from memory.text.classes import MASK, classes, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memory.learning.phrases.grammar import Grammar
-
 LONGEST_LOOKED_AT = 4_000
-"""Characters of a message: what comes later is most likely pasted."""
+"""Characters of a message: what comes later is most likely pasted, and 100 kB of it would take seconds."""
 MOST_SENTENCES = 12
+MOST_CLAUSES = 12
+_NEIGHBOURHOOD = 14
+"""Characters on both sides of a full stop that tell whether it ends a sentence."""
 
 _LEFT_OUT = re.compile(
     r"^[ \t]*(?:```|~~~)[\s\S]*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)"  # a fence that is not closed goes on to the end
@@ -39,17 +40,19 @@ _LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d+$")
 _OPEN_ENDS = (",", ":", "，", "：", "、")
 _LAST_WORD = re.compile(r"[^\s(]{1,12}$")
-_HAN = re.compile("[\u3400-\u9fff]")
+_GAP = re.compile(
+    rf"(?P<mark>[,;](?!\d)\s*|[，；、—–]+\s*|\s-\s|(?<=[{HAN}])\s+(?=[{HAN}]))|\s+(?=(?P<word>[^\W\d_]+))"
+)
 
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
-    """The first sentences, each as typed and with its quotations masked; both of the same length."""
+    """The first sentences, each as typed and as it is read: quotations masked; both of the same length."""
     # what is left out ends a sentence, so that no capture joins what stood apart
     kept = _LEFT_OUT.sub("\n", text[:LONGEST_LOOKED_AT])
     lines = (" ".join(line.split()) for line in kept.splitlines())
     shown = "\n".join(line for line in lines if line)
-    masked = _masked(shown)
-    ends = list(itertools.islice(_ends(masked, grammar_of(masked)), MOST_SENTENCES))
+    masked = _masked(shown).translate(STRAIGHT)
+    ends = list(itertools.islice(_ends(masked), MOST_SENTENCES))
     if len(text) <= LONGEST_LOOKED_AT and len(ends) < MOST_SENTENCES:
         # the last sentence of a message that is cut short would be half a sentence
         ends.append(len(masked))
@@ -63,16 +66,31 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
 
 def first_sentence(text: str) -> str:
     """The beginning of `text` up to the end of its first sentence; a list and its items are one."""
-    masked = _masked(text[:LONGEST_LOOKED_AT])
-    grammar = grammar_of(masked)
+    shown = text[:LONGEST_LOOKED_AT]
+    masked = _masked(shown)
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
         in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before[-14:])
         is_open = before.rstrip().endswith(_OPEN_ENDS) if mark[0] == "\n" else mark[0] in ";；"
-        is_short = mark == "." and _is_abbreviated(before[-14:], after[:14], grammar)
+        is_short = mark == "." and _is_abbreviated(before[-_NEIGHBOURHOOD:], after[:_NEIGHBOURHOOD])
         if before.strip() and not (in_list or is_open or is_short):
-            return text[: boundary.end()]
-    return text
+            return shown[: boundary.end()]
+    return shown
+
+
+def clauses(said: str) -> list[tuple[int, int]]:
+    """Where the clauses of a sentence begin and end, in its order: they are parted by a mark, or by "and" and the like.
+
+    What parts two of them belongs to neither, but a joining word to the clause that it begins.
+    """
+    ends, starts = [], [0]
+    for gap in _GAP.finditer(said):
+        is_joined = gap["word"] is not None and "BUT" in next(classes([gap["word"]]), ())
+        if gap.start() > starts[-1] and (gap["mark"] or is_joined):
+            ends.append(gap.start())
+            starts.append(gap.end())
+    spans = list(zip(starts, [*ends, len(said)], strict=True))
+    return spans if len(spans) <= MOST_CLAUSES else [(0, len(said))]
 
 
 def _masked(text: str) -> str:
@@ -82,19 +100,20 @@ def _masked(text: str) -> str:
     return text
 
 
-def _ends(masked: str, grammar: Grammar) -> Iterator[int]:
+def _ends(masked: str) -> Iterator[int]:
     for boundary in _BOUNDARY_OR_SMILE.finditer(masked):
-        before, after = masked[max(0, boundary.start() - 14) : boundary.start()], masked[boundary.end() :][:14]
-        is_open = boundary.group() == "." and (_is_abbreviated(before, after, grammar) or grammar.emphatic.match(after))
-        if not is_open:
+        before = masked[max(0, boundary.start() - _NEIGHBOURHOOD) : boundary.start()]
+        if boundary.group() != "." or not _is_abbreviated(before, masked[boundary.end() :][:_NEIGHBOURHOOD]):
             yield boundary.end()
 
 
-def _is_abbreviated(before: str, after: str, grammar: Grammar) -> bool:
+def _is_abbreviated(before: str, after: str) -> bool:
     """Whether a full stop between these words belongs to the first: "Dr. Ann", "J. Ann", "am 4. März"."""
     last = _LAST_WORD.search(before)
     if last is None:
         return False
     word = last.group().casefold()
-    is_day = word.isdigit() and (after.lstrip()[:1].islower() or grammar.calendar.match(after.lstrip()) is not None)
-    return is_day or (len(word) == 1 and word.isalpha() and not _HAN.match(word)) or word in grammar.abbreviations
+    if word.isdigit():
+        following = next(classes(pieces_of(after.lstrip())), frozenset())
+        return after.lstrip()[:1].islower() or "MONTH" in following
+    return (len(word) == 1 and word.isalpha() and not "\u3400" <= word <= "\u9fff") or is_abbreviation(word)

@@ -1,0 +1,1 @@
+"""Finding what a typed message states to be kept, without a model."""

@@ -1,0 +1,322 @@
+"""What a typed message states to be kept, found without a model (S4).
+
+Precision comes first: what is missed here a model may still find later, what is wrongly kept annoys for long. The
+classifier says whether a sentence states something lasting. What is kept is that sentence as typed, without what only
+the talk needed at its ends ("Actually,", "lol") and without clauses at its ends that only ask for something: it is cut
+between clauses and nowhere else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory.capture.classifier import CaptureKind, classifier
+from memory.capture.phrases import HAN, STRAIGHT, phrases_of
+from memory.capture.sentences import clauses, first_sentence, sentences
+from memory.text.classes import classes, pieces_of
+from memory.text.words import is_small_talk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memory.capture.phrases import Phrases
+
+LONGEST_CAPTURE = 500
+"""Characters of what is captured: a longer sentence is left to the model."""
+MOST_CAPTURES = 3
+_MOST_CANDIDATES = 6
+_MOST_OPENERS = 6
+_FEWEST_WORDS = 3
+"""Words of a statement; a Chinese character counts as one."""
+_SHORTEST = 3
+"""Characters of what is to be remembered."""
+_LONGEST_VALUE = 4
+"""Words of what became of something: "Lviv"."""
+_REQUESTS_IN = 4
+"""Sentences in which a request to remember is looked for."""
+
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['-][^\W_{HAN}]+)*")
+_SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+|[:;=][-']?[)(DPp]+|[xX]D+)\\s*$")
+_NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
+"""What stands for something that was sent and not typed: `[location: ...]`."""
+_ENDS_ASKING = re.compile(r"[?？]\W*$")
+_EDGES = " \t,;:，；–—-"
+_VALUE_EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
+_WISHES = (CaptureKind.PREFERENCE, CaptureKind.CONSTRAINT)
+# classes of words (memory/text/word_classes.txt)
+_ASKING = frozenset({"CANYOU", "MAKE"})
+"""What begins a clause that asks for something; "when" and "who" begin clauses that tell, too."""
+_TOLD_TO_THE_BOT = frozenset({"ALWAYS", "NEVER", "FROMNOW", "MAKE", "ANSWER", "FORMAT", "CANYOU", "YOU"})
+"""What begins a wish that is said to the bot."""
+_OF_ONESELF = frozenset({"I", "WE", "MY", "OUR", "BE"})
+_OF_A_CHANGE = frozenset({"MOVE", "INSTEAD"})
+"""Without one of these, from here to there is only a way: "the train from Kyiv to Lviv"."""
+_JOINING = frozenset({"BUT", "CONT", "PLEASE", "|"})
+_VERBS = frozenset({"BE", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "NAME", "MUST"})
+_OF_A_QUESTION = frozenset({"QW", "CANYOU", "MAY"})
+_BEHIND_A_VALUE = frozenset({"TODAY", "NOW", "LAST", "SINCE", "THIS", "IN", "BUT", "MONTH"})
+"""What follows what became of something, and is no part of it: "to Lviv in March"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """One statement that is to be kept."""
+
+    kind: CaptureKind
+    text: str
+    """As typed, whitespace folded, at most LONGEST_CAPTURE characters."""
+    is_standing: bool = False
+    """Whether it is a wish that the bot is told to follow always, or never, or from now on."""
+    is_change: bool = False
+    """Whether it tells that something is no longer as it was."""
+    corrects: str | None = None
+    """The words that hold no longer, as typed; None where the sentence names none."""
+    becomes: str | None = None
+    """The words that hold instead, as typed; None where it is not clear which they are."""
+    is_answer: bool = False
+    """Whether it takes back what was said or understood before: "no, I prefer coffee"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A request to remember. what: what is to be remembered. besides: the rest of the message."""
+
+    what: str
+    besides: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSentence:
+    """A sentence of a message, and what stands around its statement."""
+
+    typed: str
+    said: str
+    """The same as it is read, of the same length: quotations masked, apostrophes straight."""
+    start: int
+    """Where what only the talk needs ends that stands before it."""
+    end: int
+    """Where what only the talk needs begins that stands behind it."""
+    is_answer: bool
+    asks_to_remember: bool
+
+    @property
+    def core(self) -> str:
+        """What may be a statement."""
+        return self.said[self.start : self.end]
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether it has one of S4's own forms: "I prefer ...", "no, ...", "must ...", "not X but Y"."""
+        phrases = phrases_of(self.core)
+        return (
+            self.is_answer
+            or phrases.standing.search(self.core) is not None
+            or phrases.explicit.search(self.core) is not None
+            or phrases.values("corrections", self.core) is not None
+        )
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it surely states something lasting, as a whole."""
+        known = classifier()
+        score = known.score(self.said)
+        if score >= known.header.at_once or score < known.header.later:
+            return score >= known.header.at_once
+        return (score >= known.header.explicit and self.is_explicit) or self._is_correction
+
+    @property
+    def _is_correction(self) -> bool:
+        """Whether it is nothing but "not X but Y"."""
+        core = self.core.rstrip(_VALUE_EDGES)
+        found = phrases_of(core).values("corrections", core)
+        return found is not None and found.span() == (0, len(core)) and found.start("old") < found.start("new")
+
+
+def captured(text: str) -> list[Captured]:
+    """What `text`, one message as typed, states to be kept; in its order, at most MOST_CAPTURES."""
+    found = (_captured(one) for one in parsed(text))
+    return list(itertools.islice(dict.fromkeys(capture for capture in found if capture is not None), MOST_CAPTURES))
+
+
+def candidates(text: str) -> tuple[str, ...]:
+    """The sentences of `text` that a model should weigh, verbatim: recall before precision, and nothing is written."""
+    known = classifier()
+    found = (typed for typed, said in sentences(text) if not is_small_talk(said) and known.may_last(said))
+    return tuple(itertools.islice(found, _MOST_CANDIDATES))
+
+
+def is_one_wish(text: str) -> bool:
+    """Whether a message is nothing but one wish or rule, which is captured: nothing else but courtesies is in it."""
+    telling = [one for one in parsed(text) if _WORD.search(one.core)]
+    if len(telling) != 1 or len(text) > LONGEST_CAPTURE:
+        return False
+    capture = _captured(telling[0])
+    return capture is not None and capture.kind in _WISHES and len(capture.text) == len(telling[0].core.strip(_EDGES))
+
+
+def requested(text: str) -> Requested | None:
+    """What one sentence of `text` asks to remember in so many words; None when none does, or it is a question."""
+    rest = text
+    for _ in range(_REQUESTS_IN):
+        sentence = first_sentence(rest)
+        what = _to_remember(" ".join(sentence.split()))
+        if what is not None:
+            before = text[: len(text) - len(rest)]
+            return Requested(what, f"{before}\n{rest[len(sentence) :]}".strip())
+        rest = rest[len(sentence) :]
+        if not rest.strip():
+            break
+    return None
+
+
+def restated(known: str, corrects: str, becomes: str) -> str | None:
+    """What is known, with what has become of it: `Ann lives in Lviv` for `Ann lives in Kyiv`.
+
+    None unless the words that hold no longer stand in it once, in the same form.
+    """
+    said, times = re.subn(rf"(?<!\w){re.escape(corrects)}(?!\w)", lambda _: becomes, known, flags=re.IGNORECASE)
+    return said if times == 1 else None
+
+
+def parsed(text: str) -> Iterator[ParsedSentence]:
+    """The first sentences of `text`, one message as typed."""
+    was_mark = False
+    for typed, said in sentences(text):
+        phrases = phrases_of(said)
+        start, is_mark, asks_to_remember = _opening(said, phrases)
+        end = _closing(said, start, len(said), phrases)
+        yield ParsedSentence(typed, said, start, end, is_mark or was_mark, asks_to_remember)
+        was_mark = is_mark and not _WORD.search(said, start, end)
+
+
+def _opening(said: str, phrases: Phrases) -> tuple[int, bool, bool]:
+    """Where a sentence begins behind what says nothing, whether it says there that something was wrong, or asks."""
+    at, is_mark = 0, False
+    for _ in range(_MOST_OPENERS):
+        if phrases.remember.match(said, at):
+            return at, is_mark, True
+        opener = phrases.openers.match(said, at)
+        if opener is None:
+            break
+        at, is_mark = opener.end(), is_mark or opener["mark"] is not None
+    return at, is_mark, phrases.remember.match(said, at) is not None
+
+
+def _closing(said: str, start: int, end: int, phrases: Phrases) -> int:
+    """Where a sentence ends before courtesies and smiles."""
+    while True:
+        kept = said[start:end]
+        shorter = _SMILES.sub("", kept)
+        shorter = phrases.closers.sub("", shorter, count=1).rstrip(_EDGES)
+        if shorter == kept or not shorter:
+            return end
+        end = start + len(shorter)
+
+
+def _captured(one: ParsedSentence) -> Captured | None:
+    if one.asks_to_remember or _NOTE.fullmatch(one.said) or not one.is_statement:
+        return None
+    start, end = _stating(one.said, one.start, one.end)
+    said, typed = one.said[start:end], one.typed[start:end]
+    if len(said) > LONGEST_CAPTURE or _is_too_short(one, said):
+        return None
+    if said != one.core and not replace(one, typed=typed, said=said, start=0, end=len(said)).is_statement:
+        return None
+    kind = classifier().kind(one.said)
+    phrases = phrases_of(said)
+    is_change, corrects, becomes = _values(said, typed, phrases)
+    if kind is CaptureKind.CORRECTION and not (one.is_answer or corrects):
+        kind = CaptureKind.FACT  # it corrects nothing that anybody has pointed at
+    is_standing = kind in _WISHES and _is_standing(said, phrases)
+    if _ENDS_ASKING.search(said) and not is_standing:
+        return None  # "can you always answer in English?" is a wish, other questions state nothing that reads well
+    return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, one.is_answer)
+
+
+def _is_too_short(one: ParsedSentence, said: str) -> bool:
+    """Whether it has too few words to be understood alone. Two are enough of oneself, or as an answer: "it's Olga"."""
+    words = _WORD.findall(said)
+    is_clear = one.is_answer or any(names & _OF_ONESELF for names in classes(words))
+    return len(words) < (2 if is_clear else _FEWEST_WORDS)
+
+
+def _stating(said: str, start: int, end: int) -> tuple[int, int]:
+    """`said[start:end]` without the clauses at its ends that only ask for something, unless it is one question."""
+    if _ENDS_ASKING.search(said[:end]) and next(classes(pieces_of(said[start:end])), frozenset()) & _OF_A_QUESTION:
+        return start, end  # "May I eat nuts, with my allergy?"
+    spans = [(start + first, start + last) for first, last in clauses(said[start:end])]
+    while len(spans) > 1 and _only_asks(said[slice(*spans[-1])]):
+        spans.pop()
+    while len(spans) > 1 and _only_asks(said[slice(*spans[0])]):
+        spans.pop(0)
+    first, last = spans[0][0], spans[-1][1]
+    kept = said[first:last]
+    return first, first + len(kept.rstrip(_EDGES))
+
+
+def _only_asks(clause: str) -> bool:
+    if _ENDS_ASKING.search(clause):
+        return True
+    words = (names for names in classes(pieces_of(clause)) if not names & _JOINING)
+    first = next(words, frozenset())
+    if not first & _ASKING or phrases_of(clause).standing.search(clause):
+        return False
+    return "CANYOU" in first or not classifier().is_sure(clause)
+
+
+def _is_standing(said: str, phrases: Phrases) -> bool:
+    """Whether a wish is said to the bot and holds for good."""
+    found = phrases.standing.search(said)
+    if found is None:
+        return False
+    words = [names for names in classes(pieces_of(said)) if "|" not in names]
+    return not found.start() or bool(words and words[0] & _TOLD_TO_THE_BOT)
+
+
+def _values(said: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
+    """Whether a sentence tells of a change, which words hold no longer, and which do instead."""
+    if any(names & _OF_A_CHANGE for names in classes(pieces_of(said))):
+        moved = phrases.values("moves", said)
+        if moved is not None:
+            return True, _value(typed, moved, "old"), _value(typed, moved, "new")
+    ended = phrases.values("ends", said)
+    if ended is not None:
+        return True, _value(typed, ended, "old"), None
+    corrected = phrases.values("corrections", said)
+    return False, _value(typed, corrected, "old") if corrected is not None else None, None
+
+
+def _value(typed: str, found: re.Match[str], name: str) -> str | None:
+    value = typed[slice(*found.span(name))].strip(_VALUE_EDGES)
+    if name == "old":
+        return value or None
+    words = value.split()
+    following = (at for at, word in enumerate(words) if at and next(classes([word]), frozenset()) & _BEHIND_A_VALUE)
+    words = words[: next(following, None)]
+    return " ".join(words) if 0 < len(words) <= _LONGEST_VALUE else None
+
+
+def _to_remember(sentence: str) -> str | None:
+    """What a sentence, as typed, asks to remember."""
+    said = sentence.translate(STRAIGHT)
+    phrases = phrases_of(said)
+    at = _opening(said, phrases)[0]
+    asked = phrases.remember.match(said, at)
+    if asked is None:
+        return None
+    spans = clauses(said[asked.end() :])
+    while len(spans) > 1 and _only_asks(said[asked.end() :][slice(*spans[-1])]):
+        spans.pop()
+    start, end = asked.end(), asked.end() + spans[-1][1]
+    end = _closing(said, start, end, phrases)
+    what = sentence[start:end].strip(_EDGES)
+    is_meant = asked["recalls"] is None or _tells(said[start:end])
+    return what[:LONGEST_CAPTURE] if is_meant and len(what) >= _SHORTEST and not _ENDS_ASKING.search(what) else None
+
+
+def _tells(said: str) -> bool:
+    """Whether a statement follows "remember", and not what two might remember: "our trip to Rome"."""
+    return classifier().is_sure(said) and any(names & _VERBS for names in classes(pieces_of(said)))

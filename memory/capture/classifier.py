@@ -1,0 +1,105 @@
+"""Whether a sentence states something lasting, and of what kind, as learned from labelled sentences.
+
+A linear model over hashed features (memory/text/linear.py): each feature of a text adds what its bucket counts.
+benchmarks/fit_capture.py fits it. The file of weights is read once, when first asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory.capture.features import features
+from memory.text.linear import counted, hashed, read
+
+if TYPE_CHECKING:
+    import array
+    from collections.abc import Sequence
+
+WEIGHTS = Path(__file__).with_name("classifier.weights")
+"""A line of JSON (Header), then the packed weights: those of the judgement, then each kind's."""
+BUCKETS = 1 << 17
+KIND_BUCKETS = 1 << 13
+"""A power of two less than BUCKETS, so that one hash serves both."""
+SURE_OF_KIND = 0.5
+
+
+class CaptureKind(StrEnum):
+    """What kind of statement a sentence is; the first where that is unsure."""
+
+    FACT = "fact"
+    PREFERENCE = "preference"
+    CONSTRAINT = "constraint"
+    DECISION = "decision"
+    CORRECTION = "correction"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before the weights. Thresholds are log-odds."""
+
+    origin: str
+    at_once: float
+    """From here on what a sentence states is kept at once."""
+    explicit: float
+    """The same for what is said in one of S4's own forms: "no, ...", "always ...", "must ..."."""
+    later: float
+    """From here on a sentence is worth a look at the next consolidation."""
+    bias: float
+    step: float
+    """What one unit of a weight counts."""
+    kind_step: float
+    kind_bias: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementClassifier:
+    """Tells statements from all else that is said."""
+
+    header: Header
+    weights: array.array[int]
+    kind_weights: Sequence[array.array[int]]
+
+    def score(self, text: str) -> float:
+        """The log-odds that `text`, one sentence with what it quotes masked, states something lasting."""
+        return self.header.bias + self.header.step * counted(buckets(text), self.weights)
+
+    def is_sure(self, text: str) -> bool:
+        """Whether what `text` states is to be kept at once."""
+        return self.score(text) >= self.header.at_once
+
+    def may_last(self, text: str) -> bool:
+        """Whether `text` is worth a model's look."""
+        return self.score(text) >= self.header.later
+
+    def kind(self, text: str) -> CaptureKind:
+        """What kind of statement `text` most likely is; a fact where that is unsure."""
+        scores = list(self.header.kind_bias)
+        groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in buckets(text)]
+        for number, weights in enumerate(self.kind_weights):
+            scores[number] += self.header.kind_step * counted(groups, weights)
+        most = max(scores)
+        likely = 1 / sum(math.exp(score - most) for score in scores)
+        kinds = list(CaptureKind)
+        return kinds[scores.index(most)] if likely >= SURE_OF_KIND else kinds[0]
+
+
+def buckets(text: str) -> list[set[int]]:
+    """Where the features of `text` are counted, by their groups."""
+    return hashed(features(text), BUCKETS)
+
+
+@functools.cache
+def classifier() -> StatementClassifier:
+    """The classifier that comes with Mneme."""
+    header, unpacked = read(WEIGHTS)
+    if len(unpacked) != BUCKETS + len(CaptureKind) * KIND_BUCKETS:
+        raise ValueError(f"{WEIGHTS.name} holds {len(unpacked)} weights: fit it anew (benchmarks/fit_capture.py).")
+    starts = range(BUCKETS, len(unpacked), KIND_BUCKETS)
+    return StatementClassifier(
+        Header(**header), unpacked[:BUCKETS], [unpacked[start : start + KIND_BUCKETS] for start in starts]
+    )

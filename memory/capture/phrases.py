@@ -1,0 +1,133 @@
+"""What people say around a statement: the lists in phrases.txt as expressions, by the script of a text.
+
+A list is compiled when it is first needed, so a message costs what its own script and words ask for.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PHRASES = Path(__file__).with_name("phrases.txt")
+HAN = "\u3400-\u9fff"
+STRAIGHT = {ord("’"): "'", ord("ʼ"): "'", ord("\u00a0"): " "}
+"""Typed in many ways; of the same length, so that places in a text stay what they are."""
+_ANY_MARK = r"[,，、.:：!！…~–—-]"
+_OLD = r"(?P<old>[^,;:!?，；：。]{1,60}?)"
+_NEW = r"(?P<new>[^,;:.!?，；：。！？]{1,60})"
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The lists of the languages that a text may be in, as one."""
+
+    lists: tuple[Mapping[str, tuple[str, ...]], ...]
+
+    @functools.cached_property
+    def openers(self) -> re.Pattern[str]:
+        """What is passed over before a statement, one at a time; the group is what says that something was wrong."""
+        openers = f"(?P<mark>{self._any('marks')})|(?:{self._any('openers')})"
+        return re.compile(rf"[^\w@#/\\<*]{{0,8}}(?:{openers})(?:\s|{_ANY_MARK})*", re.IGNORECASE)
+
+    @functools.cached_property
+    def closers(self) -> re.Pattern[str]:
+        """What is left out at the end of a statement."""
+        parted = rf"(?:[,;，；(:~–—-]+\s*|\s+|(?<=[{HAN}]))"
+        return re.compile(rf"{parted}(?:{self._any('closers')})[\s.!?…,)~！？。]*$", re.IGNORECASE)
+
+    @functools.cached_property
+    def remember(self) -> re.Pattern[str]:
+        """How one asks to remember what follows; the group is what may also ask whether somebody remembers."""
+        asks = f"(?:{self._any('remember')})|(?P<recalls>{self._any('recalls')})"
+        return re.compile(rf"(?:{asks})[\s:,：，–—-]*", re.IGNORECASE)
+
+    @functools.cached_property
+    def standing(self) -> re.Pattern[str]:
+        """What makes a wish hold for good."""
+        return self._anywhere("standing")
+
+    @functools.cached_property
+    def explicit(self) -> re.Pattern[str]:
+        """What says in so many words that something is preferred, has to be, or may not."""
+        return self._anywhere("explicit")
+
+    def values(self, kind: str, said: str) -> re.Match[str] | None:
+        """Where `said` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
+        folded = said.casefold()
+        forms = (form for words in self.lists for form in words.get(kind, ()))
+        # most forms have a word that a text lacks: their expressions are never made
+        likely = (form for form in forms if all(part.strip() in folded for part in re.split(r"\{\w+\}", form)))
+        return next((found for form in likely if (found := _form(form).search(said))), None)
+
+    def _anywhere(self, name: str) -> re.Pattern[str]:
+        return re.compile(rf"(?<![^\W{HAN}])(?:{self._any(name)})", re.IGNORECASE)
+
+    def _any(self, name: str) -> str:
+        phrases = {phrase for words in self.lists for phrase in words.get(name, ())}
+        # the longest first, or "remember" would be found in "remember that"
+        return "|".join(_expression(phrase) for phrase in sorted(phrases, key=len, reverse=True)) or "(?!)"
+
+
+def phrases_of(text: str) -> Phrases:
+    """What is needed to read `text`, by the scripts that it is written in."""
+    _, languages = _lists()
+    return _phrases(tuple(script for script in languages if re.search(f"[{script}]", text)))
+
+
+def is_abbreviation(word: str) -> bool:
+    """Whether the full stop behind `word`, in lower case, ends no sentence."""
+    return word in _lists()[0]
+
+
+@functools.cache
+def _phrases(scripts: tuple[str, ...]) -> Phrases:
+    _, languages = _lists()
+    return Phrases(tuple(words for script in scripts for words in languages[script]))
+
+
+@functools.cache
+def _lists() -> tuple[frozenset[str], dict[str, list[dict[str, tuple[str, ...]]]]]:
+    """The abbreviations, and the lists of each language by its script."""
+    abbreviations: frozenset[str] = frozenset()
+    languages: dict[str, list[dict[str, tuple[str, ...]]]] = {}
+    words: dict[str, tuple[str, ...]] = {}
+    for line in _lines():
+        name, _, rest = line.partition(" ")
+        if name.startswith("["):
+            words = {}
+            languages.setdefault(rest, []).append(words)
+            continue
+        phrases = tuple(phrase.strip() for phrase in rest.split("|"))
+        if name == "abbreviations":
+            abbreviations = frozenset(phrases)
+        else:
+            words[name] = phrases
+    return abbreviations, languages
+
+
+def _lines() -> Iterator[str]:
+    text = PHRASES.read_text(encoding="utf-8").replace("\n  ", " ")  # a line that is indented continues the one before
+    return (line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def _expression(phrase: str) -> str:
+    words, needs_mark = phrase.rstrip(",:").rstrip(), phrase.endswith((",", ":"))
+    expression = re.escape(words).replace(r"\*", r"\w*").replace(r"\ ", r"\s+").replace(",", ",?")
+    if needs_mark:
+        return rf"{expression}(?=\s?{_ANY_MARK})"
+    return expression + (r"(?!\w)" if words[-1].isalpha() and not re.match(f"[{HAN}]", words[-1]) else "")
+
+
+@functools.cache
+def _form(form: str) -> re.Pattern[str]:
+    """A form that names what holds no longer, and what does instead."""
+    expression = re.escape(form).replace(r"\ ", r"\s+").replace(r"\{old\}", _OLD).replace(r"\{new\}", _NEW)
+    begins = r"(?<!\w)" if form[0].isalpha() and not re.match(f"[{HAN}]", form) else ""
+    ends = r"(?=\s*[,;!。，！]|\s*\.?\s*$)" if form.endswith("{old}") else ""
+    return re.compile(begins + expression + ends, re.IGNORECASE)
