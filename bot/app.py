@@ -211,7 +211,7 @@ def _assemble(
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
-    memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
+    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)

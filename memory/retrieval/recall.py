@@ -11,6 +11,7 @@ from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
 from memory.retrieval.lines import Lines
 from memory.retrieval.neighbourhood import neighbourhood
+from memory.retrieval.questions import asked_in, asks
 from memory.retrieval.ranking import Asked, Ranker
 from memory.retrieval.search import PASSAGE_KINDS, PASSAGES, Filter
 from memory.retrieval.showing import Showing
@@ -21,11 +22,12 @@ from memory.text.sought import Sought
 from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memory.clock import ZoneOf
     from memory.log.sessions import Transcript
     from memory.retrieval.neighbourhood import Neighbourhood
+    from memory.retrieval.ranking import Ranked
     from memory.retrieval.search import Found, Hit, Search
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
@@ -74,6 +76,11 @@ class Recollection:
     provenance: Provenance
     said: str | None = None
 
+    @property
+    def key(self) -> tuple[bool, int]:
+        """What two of them have in common that show the same entry or exchange."""
+        return _key(self.hit)
+
 
 @dataclass(frozen=True, slots=True)
 class WholeEntry:
@@ -102,18 +109,19 @@ class Recall:
         """What words what was found for an owner; None: for who reads the memory of all."""
         return Showing(self._zone_of(owner or ""))
 
-    def expect(self, question: str) -> None:
-        """A search for this question begins: `compared` is asked of what it finds."""
-        if not is_chatter(question):
-            self._ranker.expect(question)
-
-    async def compared(self, found: Found, visible: Transcript) -> Found:
-        """What was found for a message, with how near in meaning it is and what else is near."""
-        return found if is_chatter(found.message) else await self._ranker.compared(found, len(visible.messages))
+    async def find(self, message: str, owner: str, visible: Transcript) -> Found:
+        """What may stand in the prompt of a message, with how near in meaning it is and what else is near."""
+        asked, there = asked_in(message), len(visible.messages)
+        for text in (message, *asked):
+            if not is_chatter(text):
+                self._ranker.expect(text)
+        found = await self._search.for_message(message, owner, there)
+        sentences = [await self._search.for_sentence(text, owner, there) for text in asked]
+        compared = [await self._compared(one, there) for one in (found, *sentences)]
+        return replace(compared[0], asked=compared[1:])
 
     async def relevant(
         self,
-        question: str,
         found: Found,
         visible: Transcript,
         tokens: int,
@@ -121,13 +129,12 @@ class Recall:
         besides: Shown = NOTHING_SHOWN,
         whole_exchanges: bool = True,
     ) -> Passage:
-        """What was said and noted earlier about `question`, of what was found for it, in at most `tokens` in all.
+        """What was said and noted earlier about a message, of what was found for it, in at most `tokens` in all.
 
-        Leaves out what the visible conversation and the prompt besides it say, and greetings. whole_exchanges: an
-        exchange is shown with its answer, not only with what the user said.
+        Each of its sentences that asks is answered by itself, and the whole of it; they share the tokens. Leaves out
+        what the visible conversation and the prompt besides it say, and greetings. whole_exchanges: an exchange is
+        shown with its answer, not only with what the user said.
         """
-        if is_chatter(question):
-            return Passage("")
         seen = {message.turn_id for message in visible.messages}
 
         def wanted(hit: Hit) -> bool:
@@ -139,25 +146,38 @@ class Recall:
                 and not is_small_talk(hit.content)
             )
 
-        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
-        candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
-        best = await self._ranker.ranked(Asked(question, found.owner, only, wanted), candidates, found.meanings)
-        speaks = asks_for_nothing(question)
-        covered = best.coverage >= (LEAST_COVERAGE_OF_TALK if speaks else LEAST_COVERAGE)
-        covered = covered and best.answering >= LEAST_ANSWERING
-        if not covered and (speaks or best.standing_out < LEAST_STANDING_OUT):
-            return Passage("")
+        shown = [
+            self._shown(found.owner, one.message, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges)
+            for one in (*found.asked, found)
+            if (best := await self._answering(one, wanted)) is not None
+        ]
         lines = Lines(tokens, self._counter, self.showing(found.owner))
         provenances: list[Provenance] = []
-        shown_of = self._shown(
-            found.owner, question, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges
-        )
-        for shown in shown_of:
+        once: set[tuple[bool, int]] = set()
+        for one in _in_turn(shown):
             if lines.left < SHORTEST_LINE:
                 break
-            if lines.add(shown.hit, shown.text, shown.said):
-                provenances.append(shown.provenance)
+            if one.key in once:
+                continue
+            once.add(one.key)
+            if lines.add(one.hit, one.text, one.said):
+                provenances.append(one.provenance)
         return Passage(lines.text, worst(provenances))
+
+    async def _compared(self, found: Found, visible: int) -> Found:
+        return found if is_chatter(found.message) else await self._ranker.compared(found, visible)
+
+    async def _answering(self, found: Found, wanted: Callable[[Hit], bool]) -> Ranked | None:
+        """What was found for a message or a sentence, ranked; None where memory has nothing to say to it."""
+        if is_chatter(found.message):
+            return None
+        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
+        candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
+        best = await self._ranker.ranked(Asked(found.message, found.owner, only, wanted), candidates, found.meanings)
+        speaks = asks_for_nothing(found.message) and not asks(found.message)
+        covered = best.coverage >= (LEAST_COVERAGE_OF_TALK if speaks else LEAST_COVERAGE)
+        covered = covered and best.answering >= LEAST_ANSWERING
+        return best if covered or (not speaks and best.standing_out >= LEAST_STANDING_OUT) else None
 
     async def recall(
         self, query: str, owner: str | None, only: Filter, limit: int, *, numbered: bool = False
@@ -233,7 +253,7 @@ class Recall:
         sought, showing = Sought(query), self.showing(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
-            key = (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)
+            key = _key(hit)
             if key in once:
                 continue
             once.add(key)
@@ -243,3 +263,13 @@ class Recall:
                 rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
                 said, provenance = showing.said(rows, sought)
                 yield Recollection(hit, showing.exchange(hit, said, numbered=numbered), provenance, said)
+
+
+def _in_turn(some: Sequence[Iterator[Recollection]]) -> Iterator[Recollection]:
+    """The best of each, then the second of each, and so on; those that have more go on alone."""
+    for several in itertools.zip_longest(*some):
+        yield from (one for one in several if one is not None)
+
+
+def _key(hit: Hit) -> tuple[bool, int]:
+    return (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)

@@ -146,7 +146,7 @@ class Found:
     """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
 
     owner: whose message it is; None where nothing was looked for. meanings: how near in meaning all that is to it, and
-    what else is near.
+    what else is near. asked: passages for each of its sentences that asks by itself, where there is talk around them.
     """
 
     memories: Sequence[Hit] = ()
@@ -155,6 +155,7 @@ class Found:
     message: str = ""
     owner: str | None = None
     meanings: Meanings = NOT_COMPARED
+    asked: Sequence[Found] = ()
 
 
 NOTHING = Found()
@@ -183,6 +184,12 @@ class Search:
         for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
             found[row["part"]].append(_hit(row))
         return Found(found[0], found[1], found[2], message, owner)
+
+    async def for_sentence(self, sentence: str, owner: str, visible: int) -> Found:
+        """The passages for a sentence of a message, found as for a whole message."""
+        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
+        passages = await self.find(sentence, owner, only=only, limit=PASSAGES + visible)
+        return Found(passages=passages, message=sentence, owner=owner)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""

@@ -246,7 +246,7 @@ def is_chatter(text: str) -> bool:
     """
     if is_small_talk(text):
         return True
-    words = _all_parts(text)
+    words = words_of(text)
     if len(text) > LONGEST_SMALL_TALK or not words:
         return False
     has_acknowledged = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
@@ -279,7 +279,7 @@ def _is_pleasant(word: str) -> bool:
 
 def only_greets(text: str) -> bool:
     """Whether `text` greets, thanks, laughs or takes leave, and asks for nothing."""
-    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    words = words_of(text[:LONGEST_SMALL_TALK])
     if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
         return False
     if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
@@ -291,7 +291,7 @@ def asks_for_nothing(text: str) -> bool:
     """Whether `text` greets, or is no question and no request, and at most half of its words tell something."""
     if only_greets(text):
         return True
-    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    words = words_of(text[:LONGEST_SMALL_TALK])
     if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
         return False
     asks = _ASKS_FOR_MORE | REQUESTS | RECALLING
@@ -300,7 +300,13 @@ def asks_for_nothing(text: str) -> bool:
     return sum(word not in _SMALL_TALK_WORDS for word in words) <= MOST_TELLING_OF_NO_QUESTION * len(words)
 
 
-def _all_parts(text: str) -> list[str]:
+def says_nothing(words: Iterable[str]) -> bool:
+    """Whether all of these words stand in any small talk."""
+    return all(word in _SMALL_TALK_WORDS for word in words)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in one case; of a script without gaps all up to the next one."""
     return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
 
 

@@ -61,8 +61,8 @@ async def session(store: Store) -> Session:
 
 async def relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
     visible = await store.sessions.transcript(session.id)
-    found = await Search(store.database).for_message(question, session.owner, 0)
-    return (await recall.relevant(question, found, visible, 1_200)).text
+    found = await recall.find(question, session.owner, visible)
+    return (await recall.relevant(found, visible, 1_200)).text
 
 
 async def test_the_answer_to_a_question_is_shown_before_what_only_has_its_words(
