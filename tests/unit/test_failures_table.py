@@ -19,5 +19,5 @@ def test_every_failure_of_the_table_is_shown_by_a_test_that_exists() -> None:
 
 def test_the_table_is_complete() -> None:
     numbers = re.findall(r"^\| ([FD])(\d+) \|", TABLE, re.MULTILINE)
-    assert {int(number) for kind, number in numbers if kind == "F"} == set(range(1, 31))
+    assert {int(number) for kind, number in numbers if kind == "F"} >= set(range(1, 31))
     assert {int(number) for kind, number in numbers if kind == "D"} >= set(range(1, 31))
