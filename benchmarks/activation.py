@@ -22,9 +22,9 @@ from benchmarks.embedding import embedded
 from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
-from memory.retrieval.activation import Layer
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.search import Search
+from memory.search.activation import Layer
+from memory.search.ranking import Ranker
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.nearness import Nearness
-from memory.retrieval.vectors import Vectors
+from memory.search.embedding import Embedding
+from memory.search.nearness import Nearness
+from memory.search.vectors import Vectors
 
 if TYPE_CHECKING:
-    from memory.retrieval.embedder import Embedder
-    from memory.retrieval.search import Search
+    from memory.search.embedder import Embedder
+    from memory.search.search import Search
     from memory.store.database import Database
 
 

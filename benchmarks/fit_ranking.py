@@ -4,7 +4,7 @@ Each question's candidates compete: the weights make what answers it likely (sof
 sharing the mark). Cross-fitted: the figures for a dialogue come from weights that were fitted on the others. With
 --embedder the weights are those for rankings with vectors, made by the local model; with --rerank also those for the
 best candidates, read once more by its cross-encoder. With --write what was fitted on all dialogues takes its place in
-memory/retrieval/weights.py.
+memory/search/weights.py.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-import memory.retrieval.weights
+import memory.search.weights
 from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
-from memory.retrieval.features import Features, Question
-from memory.retrieval.meaning import NOT_COMPARED
-from memory.retrieval.neighbourhood import neighbourhood
-from memory.retrieval.ranking import PAIRS, gains, read_form
-from memory.retrieval.recall import CANDIDATES
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
-from memory.retrieval.weights import ORIGINS, RANKING, WITH_PAIRS, WITH_VECTORS
+from memory.search.features import Features, Question
+from memory.search.meaning import NOT_COMPARED
+from memory.search.neighbourhood import neighbourhood
+from memory.search.ranking import PAIRS, gains, read_form
+from memory.search.recall import CANDIDATES
+from memory.search.search import MESSAGE_KIND, Filter, Search
+from memory.search.weights import ORIGINS, RANKING, WITH_PAIRS, WITH_VECTORS
 from memory.store.database import Database
 from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels, LocalReranker
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from memory.retrieval.embedder import Embedder
+    from memory.search.embedder import Embedder
 
     Weights = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ RATE = 0.15
 RIDGE = 0.001
 """What large weights cost: features that say nearly the same share what they count."""
 PRESENT = {"RANKING": RANKING, "WITH_VECTORS": WITH_VECTORS, "WITH_PAIRS": WITH_PAIRS}
-WEIGHTS = Path(memory.retrieval.weights.__file__)
+WEIGHTS = Path(memory.search.weights.__file__)
 PAIR = [field.name for field in fields(Features)].index("pair")
 _TELLING = Console(stderr=True)
 
@@ -161,7 +161,7 @@ def source_of(constants: Mapping[str, Weights], origins: Mapping[str, str]) -> s
     """The module that holds the weights."""
     parts = [
         '"""What each feature counts in the ranking. Written by `python -m benchmarks.fit_ranking PATH --write`."""\n',
-        "from memory.retrieval.features import Features\n",
+        "from memory.search.features import Features\n",
     ]
     for name, weights in constants.items():
         lines = [f"    {field.name}={weight:.2f}," for field, weight in zip(fields(Features), weights, strict=True)]
@@ -183,7 +183,7 @@ async def main() -> None:
     parser.add_argument("path", type=Path, help="JSON file of conversations")
     parser.add_argument("--embedder", action="store_true", help="fit the weights for rankings with vectors")
     parser.add_argument("--rerank", action="store_true", help="and those for the best that the cross-encoder has read")
-    parser.add_argument("--write", action="store_true", help="replace memory/retrieval/weights.py")
+    parser.add_argument("--write", action="store_true", help="replace memory/search/weights.py")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
     models = LocalModels()

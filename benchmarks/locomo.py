@@ -37,10 +37,10 @@ from bot.embedding import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
-from memory.retrieval.activation import Activation
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.search.activation import Activation
+from memory.search.ranking import Ranker
+from memory.search.recall import Recall
+from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter

@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.search_scale import a_query, a_text
-from memory.retrieval.nearness import Nearness
-from memory.retrieval.ranking import Asked, Ranker
-from memory.retrieval.search import PASSAGE_KINDS, Filter, Search
-from memory.retrieval.vectors import Vectors, quantised, signs_of
+from memory.search.nearness import Nearness
+from memory.search.ranking import Asked, Ranker
+from memory.search.search import PASSAGE_KINDS, Filter, Search
+from memory.search.vectors import Vectors, quantised, signs_of
 from memory.store.database import Database
 from memory.store.index import rebuild
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels

@@ -52,7 +52,7 @@ from memory.consolidation.writing import Writing
 from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.log.compaction import CompactionLimits, CompactionService
-from memory.retrieval.activation import use_half_life
+from memory.search.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects

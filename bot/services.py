@@ -28,15 +28,15 @@ from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
 from memory.reminders.reminders import Reminders
 from memory.reminders.telling import Telling
-from memory.retrieval.activation import Activation
-from memory.retrieval.activation_log import ActivationLog
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.reading import Reading
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import Search
-from memory.retrieval.stats import MemoryStats
-from memory.retrieval.vectors import Vectors
+from memory.search.activation import Activation
+from memory.search.activation_log import ActivationLog
+from memory.search.embedding import Embedding
+from memory.search.ranking import Ranker
+from memory.search.reading import Reading
+from memory.search.recall import Recall
+from memory.search.search import Search
+from memory.search.stats import MemoryStats
+from memory.search.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.moving import Moving
@@ -49,7 +49,7 @@ from memory.store.traces import Traces
 
 if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
-    from memory.retrieval.nearness import Nearness
+    from memory.search.nearness import Nearness
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -177,7 +177,7 @@ def memory_services(
 def _nearness(search: Search, vectors: Vectors, models: MeaningModels) -> Nearness | None:
     if models.embedder is None:
         return None
-    from memory.retrieval.nearness import Nearness  # needs numpy, which is there with an embedder only
+    from memory.search.nearness import Nearness  # needs numpy, which is there with an embedder only
 
     return Nearness(search, vectors, models.embedder)
 

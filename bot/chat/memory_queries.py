@@ -16,10 +16,10 @@ from bot.chat.memory_browser import (
     unsure_keyboard,
 )
 from config.texts import N_, _, ngettext
-from memory.retrieval.activation import format_record
-from memory.retrieval.paging import NoSuchPage
-from memory.retrieval.reading import Wanted
-from memory.retrieval.search import Filter
+from memory.search.activation import format_record
+from memory.search.paging import NoSuchPage
+from memory.search.reading import Wanted
+from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from memory.ledger.entries import EntryStore
     from memory.log.sessions import Session
-    from memory.retrieval.activation_log import ActivationLog, Reason
-    from memory.retrieval.paging import Page
-    from memory.retrieval.reading import Reading
-    from memory.retrieval.recall import Recall
-    from memory.retrieval.search import Search
+    from memory.search.activation_log import ActivationLog, Reason
+    from memory.search.paging import Page
+    from memory.search.reading import Reading
+    from memory.search.recall import Recall
+    from memory.search.search import Search
     from memory.store.entry import Entry
     from memory.store.reinforcement import Reinforcement
 

@@ -12,8 +12,8 @@ from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from bot.jobs.background import Quiet
-    from memory.retrieval.embedding import Embedding
-    from memory.retrieval.vectors import Embedded
+    from memory.search.embedding import Embedding
+    from memory.search.vectors import Embedded
 
 log = structlog.get_logger(__name__)
 

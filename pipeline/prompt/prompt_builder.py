@@ -14,8 +14,8 @@ import structlog
 
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
-from memory.retrieval.search import NOTHING
-from memory.retrieval.shown import NOTHING_SHOWN
+from memory.search.search import NOTHING
+from memory.search.shown import NOTHING_SHOWN
 from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
-    from memory.retrieval.activation import Activated, Activation, Pool
-    from memory.retrieval.recall import Recall
-    from memory.retrieval.search import Found
-    from memory.retrieval.shown import Shown
+    from memory.search.activation import Activated, Activation, Pool
+    from memory.search.recall import Recall
+    from memory.search.search import Found
+    from memory.search.shown import Shown
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AliasChoices, Field
 
 from memory.messages import Passage  # noqa: TC001  # the toolbox reads the annotations
-from memory.retrieval.reading import Wanted
-from memory.retrieval.search import MESSAGE_KIND, Filter
+from memory.search.reading import Wanted
+from memory.search.search import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
 from memory.text.spans import span_of
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.retrieval.paging import Page
-    from memory.retrieval.reading import Reading
+    from memory.search.paging import Page
+    from memory.search.reading import Reading
     from memory.store.reinforcement import Reinforcement
 
 MOST_QUERIES = 8

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.retrieval.activation import format_record
+from memory.search.activation import format_record
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.tools.toolbox import Texts, Tool, ToolContext, Writes
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory.learning.learning import Learning
     from memory.learning.procedures import Procedures
     from memory.ledger.entries import EntryStore
-    from memory.retrieval.stats import MemoryStats
+    from memory.search.stats import MemoryStats
 
 LONGEST_OUTCOME = 500
 MOST_TAGS = 10

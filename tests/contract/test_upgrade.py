@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import StoreError
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.migrations import MIGRATIONS
 

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.languages import read_notes
 from memory.messages import Message, Role
-from memory.retrieval.excerpt import TEXT_CHARACTERS
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.search.excerpt import TEXT_CHARACTERS
+from memory.search.recall import Recall
+from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
 from memory.text.sought import Sought
 from memory.text.tokens import TokenCounter

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.messages import Message, Role
-from memory.retrieval.excerpt import TEXT_CHARACTERS
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import Filter, Search
+from memory.search.excerpt import TEXT_CHARACTERS
+from memory.search.recall import Recall
+from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person

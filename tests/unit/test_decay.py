@@ -13,7 +13,7 @@ from bot.services import decay_of
 from config.settings import Settings
 from memory.clock import from_text, to_text
 from memory.custody.portable import Portable
-from memory.retrieval.activation import use_half_life
+from memory.search.activation import use_half_life
 from memory.store.database import Database
 from memory.store.decay import MOST_REINFORCED, TYPE_WEIGHTS, Decay, decayed_score
 from memory.store.entry import NewEntry

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.nearness import Nearness
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.search import Search
-from memory.retrieval.vectors import Vectors
+from memory.search.embedding import Embedding
+from memory.search.nearness import Nearness
+from memory.search.ranking import Ranker
+from memory.search.search import Search
+from memory.search.vectors import Vectors
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating

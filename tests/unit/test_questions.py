@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.retrieval.questions import MOST, asked_in
+from memory.search.questions import MOST, asked_in
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Message, Role
-from memory.retrieval.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
+from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.store.traces import Traces

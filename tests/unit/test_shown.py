@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.messages import Message, Passage, Provenance, Role
-from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.search.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
 from tests.support.talk import NOON, Store, assistant, user
 
 if TYPE_CHECKING:
-    from memory.retrieval.activation import Activated
+    from memory.search.activation import Activated
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 

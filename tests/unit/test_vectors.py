@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.meaning import without_names
-from memory.retrieval.nearness import Known
-from memory.retrieval.vectors import embedded_form, quantised, signs_of
+from memory.search.meaning import without_names
+from memory.search.nearness import Known
+from memory.search.vectors import embedded_form, quantised, signs_of
 
 NUMBERS = st.floats(-1000, 1000, allow_nan=False, width=32)
 

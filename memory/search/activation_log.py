@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.retrieval.activation import Layer
+from memory.search.activation import Layer
 from memory.store.entry_rows import ENTRY_ROWS, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.retrieval.activation import Activated
+    from memory.search.activation import Activated
     from memory.store.database import Database
     from memory.store.entry import Entry
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.messages import Provenance, Role, worst
-from memory.retrieval.excerpt import TEXT_CHARACTERS, excerpt
+from memory.search.excerpt import TEXT_CHARACTERS, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
-    from memory.retrieval.search import Hit
+    from memory.search.search import Hit
     from memory.store.database import Row
     from memory.text.sought import Sought
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from memory.retrieval.search import Hit
-    from memory.retrieval.showing import Showing
+    from memory.search.search import Hit
+    from memory.search.showing import Showing
     from memory.text.tokens import TokenCounter
 
 

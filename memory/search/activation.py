@@ -17,10 +17,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.retrieval.meaning import key_of
-from memory.retrieval.ranking import by_features
-from memory.retrieval.search import MEMORIES, NOTHING, Found
-from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.search.meaning import key_of
+from memory.search.ranking import by_features
+from memory.search.search import MEMORIES, NOTHING, Found
+from memory.search.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import LIVE
 from memory.text.overlap import wording

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
-from memory.retrieval.search import SCORE, conditions, sources
+from memory.search.search import SCORE, conditions, sources
 from memory.store.index import IN_PART, ROW, part_of
 from memory.text.words import mention_expressions
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
-    from memory.retrieval.search import Filter
+    from memory.search.search import Filter
     from memory.store.database import Database, Row
 
 _MENTIONED = f"""

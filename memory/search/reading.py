@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from memory.clock import from_text
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
-from memory.retrieval.excerpt import excerpt
-from memory.retrieval.mentions import mentions
-from memory.retrieval.paging import CHUNK, Line, NoSuchPage, Page, Paging, cut
-from memory.retrieval.showing import said_by
+from memory.search.excerpt import excerpt
+from memory.search.mentions import mentions
+from memory.search.paging import CHUNK, Line, NoSuchPage, Page, Paging, cut
+from memory.search.showing import said_by
 from memory.store.entry import TYPED_KINDS
 from memory.store.index import source_of
 from memory.text.sought import Sought
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from zoneinfo import ZoneInfo
 
-    from memory.retrieval.mentions import Mention
-    from memory.retrieval.recall import Recall, Recollection
-    from memory.retrieval.search import Filter, Hit, Search
-    from memory.retrieval.showing import Showing
+    from memory.search.mentions import Mention
+    from memory.search.recall import Recall, Recollection
+    from memory.search.search import Filter, Hit, Search
+    from memory.search.showing import Showing
     from memory.store.database import Database, Row
     from memory.text.tokens import TokenCounter
 

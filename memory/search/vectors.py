@@ -12,12 +12,12 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.retrieval.embedder import EmbedderError
+from memory.search.embedder import EmbedderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.retrieval.embedder import Vector
+    from memory.search.embedder import Vector
     from memory.store.database import Database, Row
 
 WINDOW = 500

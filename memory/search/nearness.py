@@ -19,18 +19,18 @@ import structlog
 
 from memory.errors import MnemeError
 from memory.messages import Role
-from memory.retrieval.embedder import EmbedderError
-from memory.retrieval.meaning import NOT_COMPARED, Meaning, Meanings, key_of, without_names
-from memory.retrieval.vectors import quantised, signs_of
+from memory.search.embedder import EmbedderError
+from memory.search.meaning import NOT_COMPARED, Meaning, Meanings, key_of, without_names
+from memory.search.vectors import quantised, signs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from memory.retrieval.embedder import Embedder, Vector
-    from memory.retrieval.search import Filter, Hit, Search
-    from memory.retrieval.vectors import Vectors
+    from memory.search.embedder import Embedder, Vector
+    from memory.search.search import Filter, Hit, Search
+    from memory.search.vectors import Vectors
     from memory.store.database import Row
 
 log = structlog.get_logger(__name__)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
-from memory.retrieval.lines import Lines
-from memory.retrieval.neighbourhood import neighbourhood
-from memory.retrieval.questions import asked_in, asks
-from memory.retrieval.ranking import Asked, Ranker
-from memory.retrieval.search import PASSAGE_KINDS, PASSAGES, Filter
-from memory.retrieval.showing import Showing
-from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.search.lines import Lines
+from memory.search.neighbourhood import neighbourhood
+from memory.search.questions import asked_in, asks
+from memory.search.ranking import Asked, Ranker
+from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
+from memory.search.showing import Showing
+from memory.search.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
 from memory.text.sought import Sought
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from memory.clock import ZoneOf
     from memory.log.sessions import Transcript
-    from memory.retrieval.neighbourhood import Neighbourhood
-    from memory.retrieval.ranking import Ranked
-    from memory.retrieval.search import Found, Hit, Search
+    from memory.search.neighbourhood import Neighbourhood
+    from memory.search.ranking import Ranked
+    from memory.search.search import Found, Hit, Search
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -51,7 +51,7 @@ the tune half of our own chats, and 0.7% of those that name both people in a pri
 LEAST_COVERAGE_OF_TALK = 0.5
 """The same for what greets or thanks, or else asks for nothing: many have said as much before."""
 LEAST_STANDING_OUT = 0.65
-"""Where something is nearer in meaning by so much, it is shown all the same (memory/retrieval/meaning.py).
+"""Where something is nearer in meaning by so much, it is shown all the same (memory/search/meaning.py).
 
 Measured as the coverage: 0.4 lets 23 to 25% of off-topic requests show something, 0.65 22 to 24%, without vectors 20%.
 """

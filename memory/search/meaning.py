@@ -11,7 +11,7 @@ from memory.text.words import plain
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from memory.retrieval.search import Hit
+    from memory.search.search import Hit
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
-from memory.retrieval.meaning import NOT_COMPARED, Meanings
+from memory.search.meaning import NOT_COMPARED, Meanings
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
 from memory.store.index import IN_PART, ROW, part_of, rebuild, source_of
@@ -42,7 +42,7 @@ WEIGHTS = {
 MESSAGE_KIND = "message"
 """The kind under which the log's messages are asked for and shown."""
 PASSAGE_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
-"""What is quoted in a prompt where it fits; typed memories activate instead (memory/retrieval/activation.py)."""
+"""What is quoted in a prompt where it fits; typed memories activate instead (memory/search/activation.py)."""
 MEMORIES = 32
 """So many typed memories that fit a message best are looked at for its prompt."""
 WORKFLOWS = 8

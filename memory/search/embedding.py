@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.retrieval.embedder import EmbedderError
-from memory.retrieval.vectors import WINDOW
+from memory.search.embedder import EmbedderError
+from memory.search.vectors import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.retrieval.embedder import Embedder, Vector
-    from memory.retrieval.vectors import Embedded, Unembedded, Vectors
+    from memory.search.embedder import Embedder, Vector
+    from memory.search.vectors import Embedded, Unembedded, Vectors
 
 log = structlog.get_logger(__name__)
 

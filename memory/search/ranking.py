@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import MnemeError
-from memory.retrieval.features import Features, Question
-from memory.retrieval.meaning import NOT_COMPARED, key_of
-from memory.retrieval.neighbourhood import Neighbourhood, neighbourhood
-from memory.retrieval.search import Filter
-from memory.retrieval.vectors import embedded_form
-from memory.retrieval.weights import RANKING, WITH_PAIRS, WITH_VECTORS
+from memory.search.features import Features, Question
+from memory.search.meaning import NOT_COMPARED, key_of
+from memory.search.neighbourhood import Neighbourhood, neighbourhood
+from memory.search.search import Filter
+from memory.search.vectors import embedded_form
+from memory.search.weights import RANKING, WITH_PAIRS, WITH_VECTORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from memory.retrieval.embedder import Reranker
-    from memory.retrieval.meaning import Meanings
-    from memory.retrieval.nearness import Nearness
-    from memory.retrieval.search import Found, Hit
+    from memory.search.embedder import Reranker
+    from memory.search.meaning import Meanings
+    from memory.search.nearness import Nearness
+    from memory.search.search import Found, Hit
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)

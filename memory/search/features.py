@@ -18,7 +18,7 @@ import regex
 
 from memory.clock import to_text
 from memory.messages import Role
-from memory.retrieval.meaning import NOT_COMPARED, Meaning, key_of
+from memory.search.meaning import NOT_COMPARED, Meaning, key_of
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from memory.retrieval.meaning import Meanings
-    from memory.retrieval.neighbourhood import Neighbourhood
-    from memory.retrieval.search import Hit
+    from memory.search.meaning import Meanings
+    from memory.search.neighbourhood import Neighbourhood
+    from memory.search.search import Hit
 
 BEFORE = (0.85, 0.6, 0.45)
 """What a word of the question counts one, two and three messages before."""
@@ -65,7 +65,7 @@ class Features:
     said by the one that the question names. speaks_of_self: that one says "I" in it. names: for a question after a
     person, place or choice, the names in it. times: for a question after a time, words for times in it.
     follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
-    in the message before. Where vectors are compared also (memory/retrieval/meaning.py): meaning and bare_meaning: how
+    in the message before. Where vectors are compared also (memory/search/meaning.py): meaning and bare_meaning: how
     near it is to the question with and without names. meaning_nearby, meaning_of_conversation: of what was said around.
     pair: what a reranker says of it, from 0 for the worst to 1 for the best of those that it read.
     """
