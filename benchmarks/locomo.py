@@ -4,11 +4,11 @@ Give the path of a JSON file (the data is not part of the project). The conversa
 once as a group's and once as a private chat's; each question is then asked in a new conversation. Printed first: for
 how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, and what that
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
---embedder the local embedding model compares meanings, with --rerank its cross-encoder reads the best pairs too;
-without them no model takes part. With --talk each question also stands in a message with 24 words of talk before it,
-after it and around it (benchmarks/talk.py), once with its question mark and once without. With --peers the same
-questions are also asked of plain BM25 and of cosines alone (benchmarks/locomo_peers.py), and the ranking of all stands
-in one table; Mneme's is that of the group form, with and without the embedder.
+--embedder the local embedding model compares meanings; without it no model takes part. With --talk each question also
+stands in a message with 24 words of talk before it, after it and around it (benchmarks/talk.py), once with its question
+mark and once without. With --peers the same questions are also asked of plain BM25 and of cosines alone
+(benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the group form, with and
+without the embedder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
@@ -120,7 +120,7 @@ async def answered(
             nearness = (
                 await embedded(database, Search(database), models.embedder) if models.embedder is not None else None
             )
-            asking = Asking(database, Ranker(database, nearness, models.reranker))
+            asking = Asking(database, Ranker(database, nearness))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
                 await asking.ask(session, question, texts, within(question.text))
@@ -156,8 +156,7 @@ async def _beside_peers(
         with_embedder, _ = await answered(dialogues, Form.GROUP, replace(models, embedder=embedder))
         return compared | {"Mneme, words alone": of_mneme, "Mneme, embedder": with_embedder}
     by_words, _ = await answered(dialogues, Form.GROUP, NO_MODELS)
-    name = "Mneme, reranker" if models.reranker is not None else "Mneme, embedder"
-    return compared | {"Mneme, words alone": by_words, name: of_mneme}
+    return compared | {"Mneme, words alone": by_words, "Mneme, embedder": of_mneme}
 
 
 def _noise(noise: dict[str, float]) -> str:
@@ -181,13 +180,10 @@ async def main() -> None:
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
     parser.add_argument("--peers", action="store_true", help="ask other methods too; compares meanings")
     parser.add_argument("--talk", action="store_true", help="ask each question inside 24 words of talk too")
-    parser.add_argument("--rerank", action="store_true", help="read the best pairs with the local cross-encoder")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
     local = LocalModels()
-    models = MeaningModels(
-        LocalEmbedder(local) if arguments.embedder else None, LocalReranker(local) if arguments.rerank else None
-    )
+    models = MeaningModels(LocalEmbedder(local) if arguments.embedder else None)
     compared: dict[str, list[Answered]] = {}
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}

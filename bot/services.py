@@ -128,7 +128,7 @@ def memory_services(
     traces = Traces(database)
     forgetting = Forgetting(database, files, traces)
     nearness = _nearness(search, vectors, models)
-    recall = Recall(search, database, counter, zone_of, Ranker(database, nearness, models.reranker))
+    recall = Recall(search, database, counter, zone_of, Ranker(database, nearness))
     if nearness is not None:
         forgetting.also(nearness.forget)
     return MemoryServices(

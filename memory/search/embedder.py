@@ -32,16 +32,3 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """A vector for each text, all of one length and of any norm. Raises EmbedderError."""
-
-
-class Reranker(Protocol):
-    """Reads a question together with each text, which tells more than comparing vectors and takes longer."""
-
-    def reads(self, text: str) -> bool:
-        """Whether it knows the language of a question."""
-
-    async def scores(self, question: str, texts: Sequence[str], within: float) -> list[float]:
-        """How well each text answers the question, greater is better.
-
-        Of the first ones alone where more can't be read within so many seconds. Raises EmbedderError.
-        """

@@ -67,7 +67,6 @@ class Features:
     follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
     in the message before. Where vectors are compared also (memory/search/meaning.py): meaning and bare_meaning: how
     near it is to the question with and without names. meaning_nearby, meaning_of_conversation: of what was said around.
-    pair: what a reranker says of it, from 0 for the worst to 1 for the best of those that it read.
     """
 
     fit: float
@@ -85,7 +84,6 @@ class Features:
     bare_meaning: float = 0.0
     meaning_nearby: float = 0.0
     meaning_of_conversation: float = 0.0
-    pair: float = 0.0
 
     def weighed(self, weights: Features) -> float:
         """Their sum, each as it counts."""

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import structlog
-
-from memory.errors import MnemeError
 from memory.search.features import Features, Question
 from memory.search.meaning import NOT_COMPARED, key_of
 from memory.search.neighbourhood import Neighbourhood, neighbourhood
 from memory.search.search import Filter
-from memory.search.vectors import embedded_form
-from memory.search.weights import RANKING, WITH_PAIRS, WITH_VECTORS
+from memory.search.weights import RANKING, WITH_VECTORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from memory.search.embedder import Reranker
     from memory.search.meaning import Meanings
     from memory.search.nearness import Nearness
     from memory.search.search import Found, Hit
     from memory.store.database import Database
 
-log = structlog.get_logger(__name__)
-
 LEAST_SCORE = 0.01
-PAIRS = 20
-"""So many of the best are read together with the question where there is a reranker."""
-READING = 0.25
-"""Seconds in which the reranker reads as many of them as it can; a slow machine reads fewer."""
-PATIENCE = 0.3
-"""Seconds that the reranker may take; then the ranking stands without it."""
-REST = 30.0
-"""Seconds after a failure in which it is not asked."""
-
 
 _FULL_ENTRY = Features(fit=1.0, coverage=1.0, own=1.0)
 _FULL_MESSAGE = replace(_FULL_ENTRY, surroundings=1.0)
@@ -84,13 +66,11 @@ class Asked:
 
 
 class Ranker:
-    """Ranks hits, by meaning too where there is an embedder, and with a second look at the best where asked for."""
+    """Ranks hits, by meaning too where there is an embedder."""
 
-    def __init__(self, database: Database, nearness: Nearness | None = None, reranker: Reranker | None = None) -> None:
+    def __init__(self, database: Database, nearness: Nearness | None = None) -> None:
         self._database = database
         self._nearness = nearness
-        self._reranker = reranker
-        self._rests_until = 0.0
 
     def expect(self, question: str) -> None:
         """Begin with what takes long, as far as nothing need be found for it."""
@@ -119,23 +99,7 @@ class Ranker:
             if self._nearness is not None and asked.owner is not None:
                 meanings = await self._nearness.of(asked.question, asked.owner, hits, asked.only)
         candidates = [*hits, *filter(asked.wanted, meanings.found)]
-        best = await by_features(asked.question, candidates, self._database, meanings)
-        if self._reranker is None or len(best.hits) < 2 or not self._reranker.reads(asked.question):
-            return best
-        return await self._looked_at(self._reranker, asked.question, best)
-
-    async def _looked_at(self, reranker: Reranker, question: str, best: Ranked) -> Ranked:
-        """The best read together with the question, where that goes well in time."""
-        if time.monotonic() < self._rests_until:
-            return best
-        try:
-            async with asyncio.timeout(PATIENCE):
-                scores = await reranker.scores(question, [read_form(hit) for hit in best.hits[:PAIRS]], READING)
-        except (MnemeError, TimeoutError) as error:
-            self._rests_until = time.monotonic() + REST
-            log.warning("reranker_failed", reason=str(error) or f"no answer within {PATIENCE:g} s")
-            return best
-        return by_pairs(best, scores) if len(scores) > 1 else best
+        return await by_features(asked.question, candidates, self._database, meanings)
 
 
 async def by_features(
@@ -160,26 +124,3 @@ async def by_features(
         meanings.standing_out,
         max(parts, default=0.0),
     )
-
-
-def by_pairs(ranked: Ranked, scores: Sequence[float]) -> Ranked:
-    """The best in the order that the reranker's scores give them; each place keeps its score."""
-    read = len(scores)
-    weighed = [
-        replace(features, pair=gain).weighed(WITH_PAIRS)
-        for features, gain in zip(ranked.features, gains(scores), strict=False)
-    ]
-    order = [*sorted(range(read), key=lambda number: -weighed[number]), *range(read, len(ranked.hits))]
-    hits, features = [ranked.hits[at] for at in order], [ranked.features[at] for at in order]
-    return replace(ranked, hits=hits, features=features)
-
-
-def gains(scores: Sequence[float]) -> list[float]:
-    """A reranker's scores from 0 for the worst to 1 for the best."""
-    least, most = min(scores), max(scores)
-    return [(score - least) / ((most - least) or 1.0) for score in scores]
-
-
-def read_form(hit: Hit) -> str:
-    """A hit as a reranker reads it."""
-    return embedded_form(hit.source if hit.name is None else hit.name, hit.content)

@@ -18,7 +18,6 @@ RANKING = Features(
     bare_meaning=0.00,
     meaning_nearby=0.00,
     meaning_of_conversation=0.00,
-    pair=0.00,
 )
 WITH_VECTORS = Features(
     fit=2.05,
@@ -36,25 +35,6 @@ WITH_VECTORS = Features(
     bare_meaning=0.50,
     meaning_nearby=0.34,
     meaning_of_conversation=0.16,
-    pair=0.00,
-)
-WITH_PAIRS = Features(
-    fit=1.07,
-    coverage=4.39,
-    own=-1.67,
-    surroundings=1.28,
-    speaker=1.81,
-    speaks_of_self=0.26,
-    names=2.49,
-    times=1.35,
-    follows_question=0.36,
-    is_question=-0.43,
-    length_before=-0.28,
-    meaning=-0.24,
-    bare_meaning=0.33,
-    meaning_nearby=0.25,
-    meaning_of_conversation=0.13,
-    pair=3.11,
 )
 ORIGINS = {
     "RANKING": (
@@ -63,10 +43,6 @@ ORIGINS = {
     "WITH_VECTORS": (
         "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions with vectors of bge-"
         "small-en-v1.5; forms: group; private, I and you."
-    ),
-    "WITH_PAIRS": (
-        "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions, the best 20 read in "
-        "pairs; forms: group; private, I and you."
     ),
 }
 """What each was fitted on."""
