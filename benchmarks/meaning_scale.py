@@ -24,7 +24,7 @@ from benchmarks.search_scale import a_query, a_text
 from memory.search.nearness import Nearness
 from memory.search.ranking import Asked, Ranker
 from memory.search.search import PASSAGE_KINDS, Filter, Search
-from memory.search.vectors import Vectors, quantised, signs_of
+from memory.search.vectors import Vectors, quantised
 from memory.store.database import Database
 from memory.store.index import rebuild
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels
@@ -100,9 +100,9 @@ async def _conversation(
     rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
     vectors = [quantised(vector) for vector in numbers.normal(size=(CONVERSATION, LENGTH)).tolist()]
     await connection.executemany(
-        "INSERT INTO vectors (row, owner_id, conversation_id, model_id, signs, vector) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO vectors (row, owner_id, conversation_id, model_id, vector) VALUES (?, ?, ?, ?, ?)",
         [
-            (2 * row[0] + 1, owner, conversation, model, signs_of(vector), vector.tobytes())
+            (2 * row[0] + 1, owner, conversation, model, vector.tobytes())
             for row, vector in zip(rows, vectors, strict=True)
         ],
     )

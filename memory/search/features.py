@@ -66,7 +66,7 @@ class Features:
     person, place or choice, the names in it. times: for a question after a time, words for times in it.
     follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
     in the message before. Where vectors are compared also (memory/search/meaning.py): meaning and bare_meaning: how
-    near it is to the question with and without names. meaning_nearby, meaning_of_conversation: of what was said around.
+    near it is to the question with and without names. meaning_nearby: of what was said around.
     """
 
     fit: float
@@ -83,7 +83,6 @@ class Features:
     meaning: float = 0.0
     bare_meaning: float = 0.0
     meaning_nearby: float = 0.0
-    meaning_of_conversation: float = 0.0
 
     def weighed(self, weights: Features) -> float:
         """Their sum, each as it counts."""
@@ -145,7 +144,6 @@ class Question:
                 meaning=meaning.whole,
                 bare_meaning=meaning.bare,
                 meaning_nearby=meaning.nearby,
-                meaning_of_conversation=meaning.conversation,
             )
         said_before = next((row["content"] for row in self._said_before[hit.id]), "")
         by_meant = hit.source == self._speaker
@@ -165,7 +163,6 @@ class Question:
             meaning=meaning.whole,
             bare_meaning=meaning.bare,
             meaning_nearby=meaning.nearby,
-            meaning_of_conversation=meaning.conversation,
         )
 
     def _coverage(self, hit: Hit) -> float:

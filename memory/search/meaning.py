@@ -21,18 +21,12 @@ class Meaning:
     """How near something is: in standard deviations, from how near the owner's texts are as a rule.
 
     whole: to the question as it stands. bare: to the question without the names of speakers. nearby: the best of the
-    messages around it; conversation: the mean of the three best of its conversation; both to the bare question.
+    messages around it, to the bare question.
     """
 
     whole: float = 0.0
     bare: float = 0.0
     nearby: float = 0.0
-    conversation: float = 0.0
-
-    @property
-    def values(self) -> tuple[float, float, float, float]:
-        """One after the other."""
-        return self.whole, self.bare, self.nearby, self.conversation
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,11 @@
 """Vectors of what was said and noted: how they are kept, and which are still to be made.
 
-A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. Beside it stand the
-signs of its numbers, an eighth of that, which say nearly as well what is near and are few enough to be held in memory.
-Both are derived: triggers (VECTORS in memory/store/migrations.py) take away those of what is deleted or changed.
+A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. It is derived: triggers
+(VECTORS in memory/store/migrations.py) take away those of what is deleted or changed.
 """
 
 from __future__ import annotations
 
-import json
 from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 WINDOW = 500
 """So many messages or entries are looked through at a time for those without a vector."""
-_WORD = 64
-"""Signs are compared so many at a time."""
 _LARGEST = 127
 
 _MESSAGES = """
@@ -49,8 +45,8 @@ WHERE v.model_id = 0 AND e.deleted_at IS NULL LIMIT :most
 """
 # what was deleted or said anew while its vector was made gets none
 _WRITE = """
-INSERT OR REPLACE INTO vectors (row, owner_id, conversation_id, model_id, signs, vector)
-SELECT :row, :owner, :conversation, :model, :signs, :vector WHERE CASE WHEN :row % 2
+INSERT OR REPLACE INTO vectors (row, owner_id, conversation_id, model_id, vector)
+SELECT :row, :owner, :conversation, :model, :vector WHERE CASE WHEN :row % 2
     THEN EXISTS (SELECT 1 FROM spoken WHERE id = :row / 2 AND content = :content)
     ELSE EXISTS (SELECT 1 FROM entries e WHERE e.id = :row / 2 AND e.deleted_at IS NULL
         AND e.content || coalesce(char(10) || e.outcome, '') = :content) END
@@ -125,15 +121,13 @@ class Vectors:
             )
         rows: list[dict[str, object]] = []
         for one, vector in made:
-            small = quantised(vector)
             rows.append(
                 {
                     "row": one.row,
                     "owner": one.owner_id,
                     "conversation": one.conversation_id,
                     "model": model,
-                    "signs": signs_of(small),
-                    "vector": small.tobytes(),
+                    "vector": quantised(vector).tobytes(),
                     "content": one.content,
                 }
             )
@@ -147,24 +141,21 @@ class Vectors:
         )
         return found
 
-    async def read(self, rows: Sequence[int], model: int) -> list[Row]:
-        """Of those rows that have a vector their numbers and vectors."""
-        return await self._database.rows(  # a + keeps SQLite from walking all of the model's
-            "SELECT row, vector FROM vectors WHERE row IN (SELECT value FROM json_each(?)) AND +model_id = ?",
-            (json.dumps(rows), model),
-        )
-
-    async def signs(self, owner: str, model: int, after: int) -> list[Row]:
-        """The signs of an owner's vectors, of those that came after one: id, key, conversation, signs.
+    async def of_owner(self, owner: str, model: int, after: int) -> list[Row]:
+        """An owner's vectors that came after one: id, key, conversation and vector, in that order.
 
         key: the row of a message; below 0, the row of an entry, which is a conversation of its own.
         """
         return await self._database.rows(
-            "SELECT id, CASE WHEN row % 2 THEN row ELSE -row END AS key, signs,"
-            " coalesce(conversation_id, -row) AS conversation FROM vectors"
+            "SELECT id, CASE WHEN row % 2 THEN row ELSE -row END, coalesce(conversation_id, -row), vector FROM vectors"
             " WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ? AND id > ?",
             (owner, model, after),
         )
+
+    async def count(self, owner: str, model: int) -> int:
+        """How many vectors an owner has."""
+        of = "WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ?"
+        return int(await self._database.value(f"SELECT count(*) FROM vectors {of}", (owner, model)))
 
     async def progress(self, name: str, owner: str | None = None) -> Embedded:
         """How far a model has come with what one owner has, or all."""
@@ -193,10 +184,3 @@ def quantised(vector: Vector) -> array[int]:
     """The direction of a vector, one byte a number."""
     scale = _LARGEST / (max(map(abs, vector), default=0.0) or 1.0)
     return array("b", [round(number * scale) for number in vector])
-
-
-def signs_of(vector: array[int]) -> bytes:
-    """Where a vector's numbers are positive, a bit each, filled up to whole words."""
-    bits = "".join("1" if number > 0 else "0" for number in vector)
-    words = -(-len(bits) // _WORD)
-    return int(bits.ljust(words * _WORD, "0") or "0", 2).to_bytes(words * _WORD // 8)

@@ -17,7 +17,6 @@ RANKING = Features(
     meaning=0.00,
     bare_meaning=0.00,
     meaning_nearby=0.00,
-    meaning_of_conversation=0.00,
 )
 WITH_VECTORS = Features(
     fit=2.05,
@@ -34,7 +33,6 @@ WITH_VECTORS = Features(
     meaning=0.07,
     bare_meaning=0.50,
     meaning_nearby=0.34,
-    meaning_of_conversation=0.16,
 )
 ORIGINS = {
     "RANKING": (

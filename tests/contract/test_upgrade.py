@@ -111,13 +111,18 @@ async def lived(path: Path, past: int) -> Contents:
     return contents
 
 
+GONE = {"signs"}
+"""Columns that were derived and are no more."""
+
+
 async def contents_of(database: Database, like: Contents | None = None) -> Contents:
     """All rows of all tables but the search index's; `like`: as far as that has tables and columns."""
     names = await database.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
     tables = [row["name"] for row in names if not row["name"].startswith(("search", "sqlite"))]
     contents: Contents = {}
     for table in tables:
-        found = [tuple(row) for row in await database.rows(f"SELECT * FROM {table}")]  # noqa: S608  # its own tables
+        rows = await database.rows(f"SELECT * FROM {table}")  # noqa: S608  # its own tables
+        found = [tuple(row[name] for name in row.keys() if name not in GONE) for row in rows]  # noqa: SIM118
         if like is None:
             contents[table] = found
         elif table in like:
