@@ -91,7 +91,9 @@ async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder |
                     hits = [*hits, *meanings.found]
                     around = await neighbourhood(database, [hit.id for hit in hits])
                     held = Question(question.text, hits, around, meanings)
-                    features = np.array([held.features(hit).values for hit in hits]).reshape(len(hits), -1)
+                    features = np.array([held.features(hit).values for hit in hits]).reshape(
+                        len(hits), len(fields(Features))
+                    )
                     evidence = frozenset(texts[key] for key in question.evidence)
                     asked.append(Asked(number, features, [hit.content for hit in hits], evidence))
         finally:

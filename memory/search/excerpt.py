@@ -6,7 +6,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memory.text.sought import Sought
+    from memory.text.sought import QueryTerms
 
 TEXT_CHARACTERS = 300
 """How much of each message or entry is shown. Twice as much brought nothing more on LoCoMo, half cost 10 points."""
@@ -15,13 +15,13 @@ _BEFORE = 1 / 4
 _LONGEST_WORD = 40
 
 
-def excerpt(text: str, sought: Sought, most: int = TEXT_CHARACTERS) -> str:
+def excerpt(text: str, sought: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
     """`text` in one line; of a long one the part that holds most of what is sought, cut between words."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line
     before = int(most * _BEFORE)
-    found = sought.places(line)
+    found = sought.positions(line)
     starts = [at for at, _ in found]
 
     def held(start: int) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEAST_SCORE = 0.01
 
-_FULL_ENTRY = Features(fit=1.0, coverage=1.0, own=1.0)
+_FULL_ENTRY = Features(fit=1.0, coverage=1.0)
 _FULL_MESSAGE = replace(_FULL_ENTRY, surroundings=1.0)
 
 

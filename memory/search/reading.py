@@ -18,7 +18,7 @@ from memory.search.paging import CHUNK, Line, NoSuchPage, Page, Paging, cut
 from memory.search.showing import said_by
 from memory.store.entry import TYPED_KINDS
 from memory.store.index import source_of
-from memory.text.sought import Sought
+from memory.text.sought import QueryTerms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,7 +118,7 @@ class Reading:
         head = f"{whole} found"
         if subjects:
             head = f"{whole} with all words of a query, {len(found) - whole} more with some of them"
-        sought, showing = Sought(" ".join(subjects)), self._recall.showing(owner)
+        sought, showing = QueryTerms(" ".join(subjects)), self._recall.showing(owner)
         has_both = 0 < whole < len(found)
 
         async def fetch(start: int) -> list[Line]:
@@ -172,7 +172,7 @@ class Reading:
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
 
-def _mention(mention: Mention, hit: Hit, sought: Sought, showing: Showing, *, has_both: bool) -> Line:
+def _mention(mention: Mention, hit: Hit, sought: QueryTerms, showing: Showing, *, has_both: bool) -> Line:
     tier = (WHOLE if mention.whole else SOME,) if has_both else ()
     if mention.conversation is None:
         text = showing.entry(hit, sought, LINE_CHARACTERS)

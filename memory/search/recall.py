@@ -18,7 +18,7 @@ from memory.search.showing import Showing
 from memory.search.shown import NOTHING_SHOWN, Shown
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
-from memory.text.sought import Sought
+from memory.text.sought import QueryTerms
 from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class Recall:
         numbered: bool = False,
     ) -> Iterator[Recollection]:
         """The hits with the text that shows them, each with its date and source; an exchange once."""
-        sought, showing = Sought(query), self.showing(owner)
+        sought, showing = QueryTerms(query), self.showing(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
             key = _key(hit)

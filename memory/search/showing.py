@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memory.search.search import Hit
     from memory.store.database import Row
-    from memory.text.sought import Sought
+    from memory.text.sought import QueryTerms
 
 _ROLES = frozenset(Role)
 
@@ -26,7 +26,7 @@ class Showing:
 
     zone: ZoneInfo
 
-    def entry(self, hit: Hit, sought: Sought, most: int = TEXT_CHARACTERS) -> str:
+    def entry(self, hit: Hit, sought: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
         """An entry, with at most so many characters of its text."""
         ended = f" Outcome: {excerpt(hit.outcome, sought, most)}" if hit.outcome else ""
         return f"{self.about(hit)} {excerpt(hit.content, sought, most)}{ended}"
@@ -36,7 +36,7 @@ class Showing:
         number = f", message {hit.id}" if numbered else ""
         return f"[{self.moment(hit.created_at)}, conversation{number}] {said}"
 
-    def said(self, rows: Iterable[Row], sought: Sought) -> tuple[str, Provenance]:
+    def said(self, rows: Iterable[Row], sought: QueryTerms) -> tuple[str, Provenance]:
         """What was said in a turn, and the worst provenance in it."""
         said = [
             said_by(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], sought))

@@ -865,7 +865,10 @@ PARTS: Migration = (
     *REBUILD,
 )
 
-VECTORS_WITHOUT_SIGNS: Migration = (
+SNOWBALL: Migration = (
+    # Cyrillic words have Snowball's stems
+    *REBUILD,
+    "INSERT INTO search_parts (search_parts) VALUES ('rebuild')",
     # all vectors of an owner are compared, so their signs need no index
     "DROP TRIGGER changed_entry_loses_vector",
     "DROP INDEX signs_of_owner",
@@ -877,7 +880,6 @@ VECTORS_WITHOUT_SIGNS: Migration = (
     END
     """,
 )
-
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -913,5 +915,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     QUESTIONS,
     PUBLISHED,
     PARTS,
-    VECTORS_WITHOUT_SIGNS,
+    SNOWBALL,
 )

@@ -14,7 +14,7 @@ from memory.search.excerpt import TEXT_CHARACTERS
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
-from memory.text.sought import Sought
+from memory.text.sought import QueryTerms
 from memory.text.tokens import TokenCounter
 from tests.support.talk import Store, assistant, in_utc, user
 
@@ -175,5 +175,5 @@ async def test_notes_in_twelve_languages_pass_the_gate(store: Store, recall: Rec
     ],
 )
 def test_words_are_found_in_other_forms(question: str, text: str, terms: int) -> None:
-    assert len(Sought(question).counts(text)) == terms
-    assert len(Sought(question).places(text)) == terms
+    assert len(QueryTerms(question).term_counts(text)) == terms
+    assert len(QueryTerms(question).positions(text)) == terms

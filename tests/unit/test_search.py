@@ -445,7 +445,7 @@ async def do(store: Store, step: str, chat: str, text: str) -> None:
         ("the", ['"the"']),
         ("Ann's key", ['"ann"', '"key"']),
         ("l'été de Paul", ['"été"', '"paul"', '"paul" *']),
-        ("wo sind die Schlüssel", ['"schlüssel"', '"schlüssel" *']),
+        ("wo sind die Schlüssel", ['"schlüssel"', '"schlussel" *']),
         ("die hard", ['"die"', '"hard"']),
         ("鍵は", ['"鍵 は"']),
         ("鍵", ['"鍵"']),
