@@ -147,8 +147,8 @@ async def _rank(path: Path, *, embedder: bool) -> None:
     try:
         cases = load_cases()
         await store_cases(database, cases)
-        nearness = await embedded(database, Search(database), LocalEmbedder(models)) if embedder else None
-        activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, nearness))
+        vector_search = await embedded(database, Search(database), LocalEmbedder(models)) if embedder else None
+        activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, vector_search))
         for half in ("tune", "holdout"):
             print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")
         for situation in sorted({case.situation for case in cases}):

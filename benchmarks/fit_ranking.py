@@ -24,10 +24,9 @@ import memory.search.weights
 from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
 from memory.search.features import Features, Question
-from memory.search.meaning import NOT_COMPARED
-from memory.search.neighbourhood import neighbourhood
+from memory.search.ranking import neighbourhood
 from memory.search.recall import CANDIDATES
-from memory.search.search import MESSAGE_KIND, Filter, Search
+from memory.search.search import MESSAGE_KIND, NOT_COMPARED, Filter, Search
 from memory.search.weights import ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
 from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from memory.search.embedder import Embedder
+    from memory.search.vectors import Embedder
 
     Weights = NDArray[np.float64]
 
@@ -81,16 +80,16 @@ async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder |
             search, only = Search(database), Filter(kinds=[MESSAGE_KIND])
             for number, dialogue in track([*enumerate(dialogues)], f"Asking in the {form} form", console=_TELLING):
                 session = await keep(database, dialogue, str(number), form)
-                nearness = await embedded(database, search, embedder) if embedder is not None else None
+                vector_search = await embedded(database, search, embedder) if embedder is not None else None
                 texts = dialogue.texts
                 for question in dialogue.questions_in(form):
                     hits = await search.find(question.text, session.owner, only=only, limit=CANDIDATES)
-                    meanings = NOT_COMPARED
-                    if nearness is not None:
-                        meanings = await nearness.of(question.text, session.owner, hits, only)
-                    hits = [*hits, *meanings.found]
+                    similarities = NOT_COMPARED
+                    if vector_search is not None:
+                        similarities = await vector_search.of(question.text, session.owner, hits, only)
+                    hits = [*hits, *similarities.found]
                     around = await neighbourhood(database, [hit.id for hit in hits])
-                    held = Question(question.text, hits, around, meanings)
+                    held = Question(question.text, hits, around, similarities)
                     features = np.array([held.features(hit).values for hit in hits]).reshape(
                         len(hits), len(fields(Features))
                     )

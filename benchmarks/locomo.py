@@ -117,10 +117,10 @@ async def answered(
                 (dialogue, await keep(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_TELLING)
             ]
-            nearness = (
+            vector_search = (
                 await embedded(database, Search(database), models.embedder) if models.embedder is not None else None
             )
-            asking = Asking(database, Ranker(database, nearness))
+            asking = Asking(database, Ranker(database, vector_search))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
                 await asking.ask(session, question, texts, within(question.text))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.locomo_data import Dialogue, Question, Said
-    from memory.search.embedder import Embedder, Vector
+    from memory.search.vectors import Embedder, Vector
 
     Ranks = Callable[[str], Awaitable[list[str]]]
     """The keys of the messages that fit a question, best first."""

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.search_scale import a_query, a_text
-from memory.search.nearness import Nearness
-from memory.search.ranking import Asked, Ranker
+from memory.search.ranking import Ranker, RankingRequest
 from memory.search.search import PASSAGE_KINDS, Filter, Search
+from memory.search.vector_search import VectorSearch
 from memory.search.vectors import Vectors, quantised
 from memory.store.database import Database
 from memory.store.index import rebuild
@@ -112,7 +112,7 @@ async def _figures(database: Database, models: LocalModels) -> str:
     search = Search(database)
     embedder = LocalEmbedder(models)
     await embedder.embed(["loaded before anything is measured"])
-    by_meaning = Ranker(database, Nearness(search, Vectors(database), embedder))
+    by_meaning = Ranker(database, VectorSearch(search, Vectors(database), embedder))
     first = await _milliseconds(search, by_meaning, "the first question")
     source = random.Random(2)
     queries = [a_query(source) for _ in range(QUERIES)]
@@ -129,7 +129,7 @@ async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
     ranker.expect(query)
     found = await search.for_message(query, "bench:1", 0)
     found = await ranker.compared(found, 0)
-    await ranker.ranked(Asked(query, "bench:1", only, bool), found.passages, found.meanings)
+    await ranker.ranked(RankingRequest(query, "bench:1", only, bool), found.passages, found.similarities)
     return 1000 * (time.perf_counter() - started)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.endpoints import endpoint_at
-from memory.search.embedder import EmbedderError
+from memory.search.vectors import EmbedderError
 from pipeline.embedding.endpoint_embedder import EndpointEmbedder
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import contextlib
 
     from config.settings import Settings
-    from memory.search.embedder import Embedder
+    from memory.search.vectors import Embedder
     from pipeline.endpoint.known_endpoint import Endpoint
 
 log = structlog.get_logger(__name__)

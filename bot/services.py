@@ -28,15 +28,12 @@ from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
 from memory.reminders.reminders import Reminders
 from memory.reminders.telling import Telling
-from memory.search.activation import Activation
-from memory.search.activation_log import ActivationLog
-from memory.search.embedding import Embedding
+from memory.search.activation import Activation, ActivationLog
 from memory.search.ranking import Ranker
-from memory.search.reading import Reading
+from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
-from memory.search.stats import MemoryStats
-from memory.search.vectors import Vectors
+from memory.search.vectors import Embedding, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.moving import Moving
@@ -49,7 +46,7 @@ from memory.store.traces import Traces
 
 if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
-    from memory.search.nearness import Nearness
+    from memory.search.vector_search import VectorSearch
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -65,7 +62,7 @@ class MemoryServices:
     entries: EntryStore
     search: Search
     recall: Recall
-    reading: Reading
+    reading: MemoryReader
     vectors: Vectors
     embedding: Embedding | None
     reinforcement: Reinforcement
@@ -127,10 +124,10 @@ def memory_services(
     vectors = Vectors(database)
     traces = Traces(database)
     forgetting = Forgetting(database, files, traces)
-    nearness = _nearness(search, vectors, models)
-    recall = Recall(search, database, counter, zone_of, Ranker(database, nearness))
-    if nearness is not None:
-        forgetting.also(nearness.forget)
+    vector_search = _vector_search(search, vectors, models)
+    recall = Recall(search, database, counter, zone_of, Ranker(database, vector_search))
+    if vector_search is not None:
+        forgetting.also(vector_search.forget)
     return MemoryServices(
         database=database,
         sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
@@ -139,7 +136,7 @@ def memory_services(
         entries=EntryStore(database, ledger),
         search=search,
         recall=recall,
-        reading=Reading(recall, search, database, counter),
+        reading=MemoryReader(recall, search, database, counter),
         vectors=vectors,
         embedding=Embedding(vectors, models.embedder) if models.embedder is not None else None,
         reinforcement=Reinforcement(database),
@@ -174,12 +171,12 @@ def memory_services(
     )
 
 
-def _nearness(search: Search, vectors: Vectors, models: MeaningModels) -> Nearness | None:
+def _vector_search(search: Search, vectors: Vectors, models: MeaningModels) -> VectorSearch | None:
     if models.embedder is None:
         return None
-    from memory.search.nearness import Nearness  # needs numpy, which is there with an embedder only
+    from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
 
-    return Nearness(search, vectors, models.embedder)
+    return VectorSearch(search, vectors, models.embedder)
 
 
 def decay_of(settings: Settings) -> Decay:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from memory.ledger.entries import EntryStore
     from memory.log.compaction import CompactionService, Progress
     from memory.log.sessions import Session, SessionService
-    from memory.search.activation import Activation
-    from memory.search.activation_log import ActivationLog
+    from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
     from pipeline.models.choice import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder

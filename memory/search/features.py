@@ -18,7 +18,7 @@ import regex
 
 from memory.clock import to_text
 from memory.messages import Role
-from memory.search.meaning import NOT_COMPARED, Meaning, key_of
+from memory.search.search import NOT_COMPARED, Similarity, key_of
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from memory.search.meaning import Meanings
-    from memory.search.neighbourhood import Neighbourhood
-    from memory.search.search import Hit
+    from memory.search.ranking import Neighbourhood
+    from memory.search.search import Hit, Similarities
 
 BEFORE = (0.85, 0.6, 0.45)
 """What a word of the question counts one, two and three messages before."""
@@ -52,7 +51,7 @@ _WORD = re.compile(r"[^\W_]+")
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
 """Words inside a sentence with a capital, and what is quoted."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_NO_MEANING = Meaning()
+_NO_MEANING = Similarity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,12 @@ class Features:
     """One number for each feature: of something that was found, its value; of a ranking, its weight.
 
     fit: the index's score, by the best one's. coverage: how much of the question stands in it or shortly before.
-    surroundings: the best fit at most four messages away. speaker: it was
-    said by the one that the question names. speaks_of_self: that one says "I" in it. names: for a question after a
-    person, place or choice, the names in it. times: for a question after a time, words for times in it.
-    follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
-    in the message before. Where vectors are compared also (memory/search/meaning.py): meaning and bare_meaning: how
-    near it is to the question with and without names. meaning_nearby: of what was said around.
+    surroundings: the best fit at most four messages away. speaker: it was said by the one that the question names.
+    speaks_of_self: that one says "I" in it. names: for a question after a person, place or choice, the names in it.
+    times: for a question after a time, words for times in it. follows_question, is_question: the message before, or it
+    itself, asks. length_before: the logarithm of the words in the message before. Where vectors are compared also
+    (memory/search/vector_search.py): meaning and bare_meaning: how near it is to the question with and without names.
+    meaning_nearby: of what was said around.
     """
 
     fit: float
@@ -102,10 +101,10 @@ class Question:
     """
 
     def __init__(
-        self, text: str, hits: Sequence[Hit], around: Neighbourhood, meanings: Meanings = NOT_COMPARED
+        self, text: str, hits: Sequence[Hit], around: Neighbourhood, similarities: Similarities = NOT_COMPARED
     ) -> None:
         self._around = around
-        self._meanings = meanings.of
+        self._similarities = similarities.of
         self._sought = QueryTerms(text)
         words = set(_words(text))
         lower = text.casefold()
@@ -128,7 +127,7 @@ class Question:
 
     def features(self, hit: Hit) -> Features:
         """The features of one of the hits."""
-        meaning = self._meanings.get(key_of(hit), _NO_MEANING)
+        meaning = self._similarities.get(key_of(hit), _NO_MEANING)
         fit = hit.score / self._best_fit
         if hit.turn_id is None:
             return Features(

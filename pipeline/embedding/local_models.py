@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from memory.search.embedder import EmbedderError
+from memory.search.vectors import EmbedderError
 from memory.text.languages import Language, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.search.embedder import Vector
+    from memory.search.vectors import Vector
 
 log = structlog.get_logger(__name__)
 

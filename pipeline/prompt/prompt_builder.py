@@ -14,8 +14,8 @@ import structlog
 
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
+from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.search import NOTHING
-from memory.search.shown import NOTHING_SHOWN
 from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.search.activation import Activated, Activation, Pool
+    from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
-    from memory.search.shown import Shown
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
 
@@ -81,7 +81,7 @@ class Stable:
 
     message: Message
     baseline: tuple[Activated, ...]
-    shown: Shown
+    shown: AlreadyInPrompt
     pool: Pool | None
     unreadable: str | None = None
 
@@ -128,7 +128,7 @@ class PromptBuilder:
         """
         style = self._style
         parts, provenances, unreadable = [style.identity], [visible.summary_provenance], None
-        shown = NOTHING_SHOWN
+        shown = NOTHING_IN_PROMPT
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             unreadable = memory.unreadable

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory.learning.learning import Learning
     from memory.learning.procedures import Procedures
     from memory.ledger.entries import EntryStore
-    from memory.search.stats import MemoryStats
+    from memory.search.reading import MemoryStats
 
 LONGEST_OUTCOME = 500
 MOST_TAGS = 10

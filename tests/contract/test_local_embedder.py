@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.log.sessions import Address
-from memory.search.embedder import EmbedderError
+from memory.search.vectors import EmbedderError
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
 from tests.support.fakes import Person
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.languages import read_notes
 from memory.messages import Message, Role
-from memory.search.excerpt import TEXT_CHARACTERS
+from memory.search.formatting import TEXT_CHARACTERS
 from memory.search.recall import Recall
 from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry

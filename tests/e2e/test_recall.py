@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.messages import Message, Role
-from memory.search.excerpt import TEXT_CHARACTERS
+from memory.search.formatting import TEXT_CHARACTERS
 from memory.search.recall import Recall
 from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.search.embedder import EmbedderError
-from memory.search.meaning import without_names
-from memory.search.nearness import Known
-from memory.search.vectors import embedded_form, quantised
+from memory.search.vector_search import OwnerVectors, without_names
+from memory.search.vectors import EmbedderError, embedded_form, quantised
 
 NUMBERS = st.floats(-1000, 1000, allow_nan=False, width=32)
 
@@ -30,13 +28,13 @@ def test_the_cosines_of_kept_vectors_are_those_of_the_vectors() -> None:
     asked = source.normal(size=(2, 384)).astype(np.float32)
     small = np.array([quantised(vector) for vector in vectors.tolist()], np.int8)
     norms = np.linalg.norm(small.astype(np.float32), axis=1)
-    known = Known(np.arange(1_000), np.zeros(1_000, np.int64), small, norms)
+    known = OwnerVectors(np.arange(1_000), np.zeros(1_000, np.int64), small, norms)
     exact = asked @ vectors.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
     assert np.abs(known.cosines(asked) - exact).max() < 0.01
 
 
 def test_a_question_of_another_length_is_refused() -> None:
-    known = Known(np.arange(3), np.zeros(3, np.int64), np.ones((3, 384), np.int8), np.ones(3, np.float32))
+    known = OwnerVectors(np.arange(3), np.zeros(3, np.int64), np.ones((3, 384), np.int8), np.ones(3, np.float32))
     with pytest.raises(EmbedderError):
         known.cosines(np.ones((2, 8), np.float32))
 

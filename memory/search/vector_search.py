@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -19,19 +20,33 @@ import structlog
 
 from memory.errors import MnemeError
 from memory.messages import Role
-from memory.search.embedder import EmbedderError
-from memory.search.meaning import NOT_COMPARED, Meaning, Meanings, key_of, without_names
-from memory.search.vectors import quantised
+from memory.search.search import NOT_COMPARED, Similarities, Similarity, key_of
+from memory.search.vectors import EmbedderError, quantised
+from memory.text.words import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from memory.search.embedder import Embedder, Vector
     from memory.search.search import Filter, Hit, Search
-    from memory.search.vectors import Vectors
+    from memory.search.vectors import Embedder, Vector, Vectors
     from memory.store.database import Row
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+def without_names(question: str, speakers: Collection[str]) -> str:
+    """A question without the speakers' names: what they are called says nothing of what they said."""
+    names = {plain(name) for speaker in speakers for name in _WORD.findall(speaker)}
+    bare = _WORD.sub(lambda word: "" if _stem(word.group()) in names else word.group(), question) if names else question
+    left = " ".join(bare.split())
+    return left if _WORD.search(left) else question
+
+
+def _stem(word: str) -> str:
+    return plain(re.sub(r"['’]s?$", "", word))
+
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +71,7 @@ _MOST_BYTES = 64 << 20
 
 
 @dataclass(slots=True)
-class Known:
+class OwnerVectors:
     """The vectors of one owner in the order of their keys, so that messages stand beside their neighbours.
 
     norms: the vectors' lengths. last: the newest vector among them.
@@ -101,17 +116,17 @@ class Known:
         return cosines / self.norms
 
 
-class Nearness:
+class VectorSearch:
     """Compares questions with what one owner has. Nothing that goes wrong here fails a turn."""
 
     def __init__(self, search: Search, vectors: Vectors, embedder: Embedder) -> None:
         self._search = search
         self._vectors = vectors
         self._embedder = embedder
-        self._owners: OrderedDict[str, Known] = OrderedDict()
+        self._owners: OrderedDict[str, OwnerVectors] = OrderedDict()
         self._model: int | None = None
         self._rests_until = 0.0
-        self._reading: set[asyncio.Task[Known]] = set()
+        self._reading: set[asyncio.Task[OwnerVectors]] = set()
         self._expected: OrderedDict[str, asyncio.Task[list[Vector]]] = OrderedDict()
 
     async def forget(self) -> None:
@@ -130,7 +145,7 @@ class Nearness:
         while len(self._expected) > _MOST_EXPECTED:  # those turns ended before they asked
             self._expected.popitem(last=False)[1].cancel()
 
-    async def of(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, visible: int = 0) -> Meanings:
+    async def of(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, visible: int = 0) -> Similarities:
         """How near in meaning `hits` are to `question`, and what else is near, in the memory of `owner`.
 
         visible: messages that the conversation holds. They are near as a rule and must not use up the places.
@@ -151,7 +166,7 @@ class Nearness:
     def _is_quiet(self, question: str) -> bool:
         return time.monotonic() < self._rests_until or not self._embedder.reads(question)
 
-    async def _compared(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Meanings:
+    async def _compared(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, most: int) -> Similarities:
         # an owner with much takes a moment at first: then it is read on for the next question, and the embedder is well
         reading = asyncio.create_task(self._known(owner))
         self._reading.add(reading)
@@ -162,11 +177,11 @@ class Nearness:
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
         asked = [quantised(vector) for vector in await self._embedded(question, without_names(question, speakers))]
-        compared = await asyncio.to_thread(Compared, known, np.array([asked[0], asked[-1]], np.float32))
+        compared = await asyncio.to_thread(QueryComparison, known, np.array([asked[0], asked[-1]], np.float32))
         met = {key_of(hit) for hit in hits}
         near = known.keys[compared.nearest(most)].tolist()
         found = await self._search.these([abs(key) for key in near if key not in met], owner, only)
-        return compared.meanings([*hits, *found], found)
+        return compared.similarities([*hits, *found], found)
 
     async def _embedded(self, question: str, bare: str) -> list[Vector]:
         """The vectors of a question and, where that is another text, of the bare one."""
@@ -177,28 +192,28 @@ class Nearness:
         first = await asyncio.shield(expected)
         return [*first, *(await self._embedder.embed(texts[1:]) if texts[1:] else ())]
 
-    async def _known(self, owner: str) -> Known:
+    async def _known(self, owner: str) -> OwnerVectors:
         """An owner's vectors, with what was added since they were read, without what was deleted."""
         if self._model is None:
             self._model = await self._vectors.model(self._embedder.name)
-        known = self._owners.pop(owner, None) or Known()
+        known = self._owners.pop(owner, None) or OwnerVectors()
         known = await self._extended(known, owner, self._model)
         if len(known.keys) != await self._vectors.count(owner, self._model):
-            known = await self._extended(Known(), owner, self._model)
+            known = await self._extended(OwnerVectors(), owner, self._model)
         self._owners[owner] = known
         while len(self._owners) > 1 and sum(one.bytes for one in self._owners.values()) > _MOST_BYTES:
             self._owners.popitem(last=False)
         return known
 
-    async def _extended(self, known: Known, owner: str, model: int) -> Known:
+    async def _extended(self, known: OwnerVectors, owner: str, model: int) -> OwnerVectors:
         rows = await self._vectors.of_owner(owner, model, known.last)
         return await asyncio.to_thread(_with_rows, known, rows) if rows else known
 
 
-class Compared:
+class QueryComparison:
     """The cosines of all that an owner has to a question, as it stands and bare, in deviations from their mean."""
 
-    def __init__(self, known: Known, asked: NDArray[np.float32]) -> None:
+    def __init__(self, known: OwnerVectors, asked: NDArray[np.float32]) -> None:
         self._known = known
         cosines = known.cosines(asked)
         spread = np.maximum(cosines.std(axis=1, keepdims=True), _LEAST_SPREAD)
@@ -209,18 +224,18 @@ class Compared:
         bare = self._scaled[1]
         return np.union1d(_greatest(bare, most), _greatest(bare[: self._known.entries], NEAREST_ENTRIES))
 
-    def meanings(self, hits: Sequence[Hit], found: Sequence[Hit]) -> Meanings:
+    def similarities(self, hits: Sequence[Hit], found: Sequence[Hit]) -> Similarities:
         """What is known of `hits`; those without a vector count as the others do on average."""
         places = self._known.places([key_of(hit) for hit in hits])
-        of: dict[int, Meaning] = {}
+        of: dict[int, Similarity] = {}
         if len(places):
             each = np.vstack((self._scaled[:, places], self._nearby(places))).astype(float)
-            average = Meaning(*each.mean(axis=1).tolist())
+            average = Similarity(*each.mean(axis=1).tolist())
             keys = self._known.keys[places].tolist()
-            known = dict(zip(keys, itertools.starmap(Meaning, each.T.tolist()), strict=True))
+            known = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
             of = {key_of(hit): average for hit in hits} | known
         by_chance = math.sqrt(2 * math.log(max(2, len(self._known.keys))))
-        return Meanings(found, of, float(self._scaled[1].max()) - by_chance)
+        return Similarities(found, of, float(self._scaled[1].max()) - by_chance)
 
     def _nearby(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         """For each of those places the best of the messages around it; 0 where there are none."""
@@ -244,7 +259,7 @@ def _looked_at(done: asyncio.Task[Any]) -> None:
         done.exception()
 
 
-def _with_rows(known: Known, rows: Sequence[Row]) -> Known:
+def _with_rows(known: OwnerVectors, rows: Sequence[Row]) -> OwnerVectors:
     """What is known with rows of the store, of which a newer one takes an older one's place."""
     length = len(rows[-1]["vector"])
     # all columns at once: to ask 100,000 rows for each by its name takes longer than to read them
@@ -260,4 +275,4 @@ def _with_rows(known: Known, rows: Sequence[Row]) -> Known:
         vectors = np.concatenate((known.vectors[kept], vectors))
         norms = np.concatenate((known.norms[kept], norms))
     order = np.argsort(keys, kind="stable")
-    return Known(keys[order], conversations[order], vectors[order], norms[order], max(row[0] for row in rows))
+    return OwnerVectors(keys[order], conversations[order], vectors[order], norms[order], max(row[0] for row in rows))
