@@ -22,9 +22,9 @@ from benchmarks.embedding import embedded
 from benchmarks.search_scale import a_query, a_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
-from memory.retrieval.activation import Layer
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.search import Search
+from memory.search.activation import Layer
+from memory.search.ranking import Ranker
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
 from memory.store.index import rebuilding
@@ -147,8 +147,8 @@ async def _rank(path: Path, *, embedder: bool) -> None:
     try:
         cases = load_cases()
         await store_cases(database, cases)
-        nearness = await embedded(database, Search(database), LocalEmbedder(models)) if embedder else None
-        activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, nearness))
+        vector_search = await embedded(database, Search(database), LocalEmbedder(models)) if embedder else None
+        activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, vector_search))
         for half in ("tune", "holdout"):
             print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")
         for situation in sorted({case.situation for case in cases}):

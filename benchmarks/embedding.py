@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.nearness import Nearness
-from memory.retrieval.vectors import Vectors
+from memory.search.vector_search import VectorSearch
+from memory.search.vectors import Embedding, Vectors
 
 if TYPE_CHECKING:
-    from memory.retrieval.embedder import Embedder
-    from memory.retrieval.search import Search
+    from memory.search.search import Search
+    from memory.search.vectors import Embedder
     from memory.store.database import Database
 
 
-async def embedded(database: Database, search: Search, embedder: Embedder) -> Nearness:
+async def embedded(database: Database, search: Search, embedder: Embedder) -> VectorSearch:
     """Make the vectors that are missing, as the bot does in the background."""
     vectors = Vectors(database)
     embedding = Embedding(vectors, embedder)
     while await embedding.some():
         pass
-    return Nearness(search, vectors, embedder)
+    return VectorSearch(search, vectors, embedder)

@@ -2,9 +2,8 @@
 
 Each question's candidates compete: the weights make what answers it likely (softmax over the candidates, the evidence
 sharing the mark). Cross-fitted: the figures for a dialogue come from weights that were fitted on the others. With
---embedder the weights are those for rankings with vectors, made by the local model; with --rerank also those for the
-best candidates, read once more by its cross-encoder. With --write what was fitted on all dialogues takes its place in
-memory/retrieval/weights.py.
+--embedder the weights are those for rankings with vectors, made by the local model. With --write what was
+fitted on all dialogues takes its place in memory/search/weights.py.
 """
 
 from __future__ import annotations
@@ -21,25 +20,23 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-import memory.retrieval.weights
+import memory.search.weights
 from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
-from memory.retrieval.features import Features, Question
-from memory.retrieval.meaning import NOT_COMPARED
-from memory.retrieval.neighbourhood import neighbourhood
-from memory.retrieval.ranking import PAIRS, gains, read_form
-from memory.retrieval.recall import CANDIDATES
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
-from memory.retrieval.weights import ORIGINS, RANKING, WITH_PAIRS, WITH_VECTORS
+from memory.search.features import Features, Question
+from memory.search.ranking import neighbourhood
+from memory.search.recall import CANDIDATES
+from memory.search.search import MESSAGE_KIND, NOT_COMPARED, Filter, Search
+from memory.search.weights import ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
-from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels, LocalReranker
+from pipeline.embedding.local_models import NAME, LocalEmbedder, LocalModels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from memory.retrieval.embedder import Embedder
+    from memory.search.vectors import Embedder
 
     Weights = NDArray[np.float64]
 
@@ -49,21 +46,18 @@ STEPS = 200
 RATE = 0.15
 RIDGE = 0.001
 """What large weights cost: features that say nearly the same share what they count."""
-PRESENT = {"RANKING": RANKING, "WITH_VECTORS": WITH_VECTORS, "WITH_PAIRS": WITH_PAIRS}
-WEIGHTS = Path(memory.retrieval.weights.__file__)
-PAIR = [field.name for field in fields(Features)].index("pair")
+PRESENT = {"RANKING": RANKING, "WITH_VECTORS": WITH_VECTORS}
+WEIGHTS = Path(memory.search.weights.__file__)
 _TELLING = Console(stderr=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question's candidates: features, texts, and these as a reranker reads them; the texts of all its evidence."""
+    """A question's candidates: features and texts; the texts of all its evidence."""
 
     dialogue: int
-    question: str
     features: NDArray[np.float64]
     texts: list[str]
-    forms: list[str]
     evidence: frozenset[str]
 
     @property
@@ -86,20 +80,21 @@ async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder |
             search, only = Search(database), Filter(kinds=[MESSAGE_KIND])
             for number, dialogue in track([*enumerate(dialogues)], f"Asking in the {form} form", console=_TELLING):
                 session = await keep(database, dialogue, str(number), form)
-                nearness = await embedded(database, search, embedder) if embedder is not None else None
+                vector_search = await embedded(database, search, embedder) if embedder is not None else None
                 texts = dialogue.texts
                 for question in dialogue.questions_in(form):
                     hits = await search.find(question.text, session.owner, only=only, limit=CANDIDATES)
-                    meanings = NOT_COMPARED
-                    if nearness is not None:
-                        meanings = await nearness.of(question.text, session.owner, hits, only)
-                    hits = [*hits, *meanings.found]
+                    similarities = NOT_COMPARED
+                    if vector_search is not None:
+                        similarities = await vector_search.of(question.text, session.owner, hits, only)
+                    hits = [*hits, *similarities.found]
                     around = await neighbourhood(database, [hit.id for hit in hits])
-                    held = Question(question.text, hits, around, meanings)
-                    features = np.array([held.features(hit).values for hit in hits]).reshape(len(hits), -1)
+                    held = Question(question.text, hits, around, similarities)
+                    features = np.array([held.features(hit).values for hit in hits]).reshape(
+                        len(hits), len(fields(Features))
+                    )
                     evidence = frozenset(texts[key] for key in question.evidence)
-                    texts_found, forms = [hit.content for hit in hits], [read_form(hit) for hit in hits]
-                    asked.append(Asked(number, question.text, features, texts_found, forms, evidence))
+                    asked.append(Asked(number, features, [hit.content for hit in hits], evidence))
         finally:
             await database.close()
     return asked
@@ -145,23 +140,11 @@ def told(asked: Sequence[Asked], weights: Mapping[int, Weights]) -> str:
     return f"{len(asked)} questions: {shown}"
 
 
-async def read_pairs(asked: Sequence[Asked], weights: Mapping[int, Weights], reranker: LocalReranker) -> list[Asked]:
-    """The best of each question's candidates, in their order, with what the cross-encoder says of them."""
-    read: list[Asked] = []
-    for one in track([one for one in asked if len(one.texts) > 1], "Reading pairs", console=_TELLING):
-        best = one.order(weights[one.dialogue])[:PAIRS]
-        features = one.features[best]
-        features[:, PAIR] = gains(await reranker.scores(one.question, [one.forms[number] for number in best], 1e9))
-        texts, forms = [one.texts[number] for number in best], [one.forms[number] for number in best]
-        read.append(Asked(one.dialogue, one.question, features, texts, forms, one.evidence))
-    return read
-
-
 def source_of(constants: Mapping[str, Weights], origins: Mapping[str, str]) -> str:
     """The module that holds the weights."""
     parts = [
         '"""What each feature counts in the ranking. Written by `python -m benchmarks.fit_ranking PATH --write`."""\n',
-        "from memory.retrieval.features import Features\n",
+        "from memory.search.features import Features\n",
     ]
     for name, weights in constants.items():
         lines = [f"    {field.name}={weight:.2f}," for field, weight in zip(fields(Features), weights, strict=True)]
@@ -182,30 +165,23 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="JSON file of conversations")
     parser.add_argument("--embedder", action="store_true", help="fit the weights for rankings with vectors")
-    parser.add_argument("--rerank", action="store_true", help="and those for the best that the cross-encoder has read")
-    parser.add_argument("--write", action="store_true", help="replace memory/retrieval/weights.py")
+    parser.add_argument("--write", action="store_true", help="replace memory/search/weights.py")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
     models = LocalModels()
     try:
-        embedder = LocalEmbedder(models) if arguments.embedder or arguments.rerank else None
+        embedder = LocalEmbedder(models) if arguments.embedder else None
         found = {form: await candidates(dialogues, form, embedder) for form in FORMS}
-        fitted_ones = [("RANKING" if embedder is None else "WITH_VECTORS", found)]
-        if arguments.rerank:
-            without = _without_each(found)
-            read = {form: await read_pairs(asked, without, LocalReranker(models)) for form, asked in found.items()}
-            fitted_ones.append(("WITH_PAIRS", read))
     finally:
         await models.close()
-    constants = {name: np.array(weights.values) for name, weights in PRESENT.items()}
-    origins = dict(ORIGINS)
-    for name, of_forms in fitted_ones:
-        constants[name] = _fitted_and_told(name, of_forms, constants[name])
-        by = {"RANKING": "", "WITH_VECTORS": f" with vectors of {NAME}"}.get(name, f", the best {PAIRS} read in pairs")
-        origins[name] = (
-            f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), "
-            f"{sum(map(len, of_forms.values()))} questions{by}; forms: {'; '.join(of_forms)}."
-        )
+    name, by = ("RANKING", "") if embedder is None else ("WITH_VECTORS", f" with vectors of {NAME}")
+    constants = {one: np.array(weights.values) for one, weights in PRESENT.items()}
+    constants[name] = _fitted_and_told(name, found, constants[name])
+    origin = (
+        f"Fitted on {len(dialogues)} dialogues in LoCoMo's format ({arguments.path.name}), "
+        f"{sum(map(len, found.values()))} questions{by}; forms: {'; '.join(found)}."
+    )
+    origins = ORIGINS | {name: origin}
     source = source_of(constants, origins)
     print(source)
     if arguments.write:

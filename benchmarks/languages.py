@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support.talk import ledger_over

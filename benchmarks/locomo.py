@@ -4,8 +4,9 @@ Give the path of a JSON file (the data is not part of the project). The conversa
 once as a group's and once as a private chat's; each question is then asked in a new conversation. Printed first: for
 how many questions any, and for how many all of the messages that answer it stand in `# Relevant Memory`, and what that
 costs; then how high the search ranks them, with intervals that hold in 95 of 100 draws of as many questions. With
---embedder the local embedding model compares meanings, with --rerank its cross-encoder reads the best pairs too;
-without them no model takes part. With --peers the same questions are also asked of plain BM25 and of cosines alone
+--embedder the local embedding model compares meanings; without it no model takes part. With --talk each question also
+stands in a message with 24 words of talk before it, after it and around it (benchmarks/talk.py), once with its question
+mark and once without. With --peers the same questions are also asked of plain BM25 and of cosines alone
 (benchmarks/locomo_peers.py), and the ranking of all stands in one table; Mneme's is that of the group form, with and
 without the embedder.
 """
@@ -17,8 +18,10 @@ import asyncio
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -29,22 +32,25 @@ from benchmarks.embedding import embedded
 from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
+from benchmarks.talk import Place, inside_talk
 from bot.embedding import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
-from memory.retrieval.activation import Activation
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.search.activation import Activation
+from memory.search.ranking import Ranker
+from memory.search.recall import Recall
+from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 
+Within = Callable[[str], str]
+"""Makes a message of a question."""
 RECOGNISED = 150
 """Characters in a row that show that a message which was cut is in a request: half of what is shown of one."""
 UNRELATED = Path(__file__).parent.parent / "tests" / "sets" / "unrelated_messages.json"
@@ -63,7 +69,7 @@ class Asking:
         self._counter = TokenCounter()
         self._recall = Recall(search, database, self._counter, in_utc, ranker)
         activation = Activation(database, Decay(), system_clock, in_utc)
-        memories = Memories(search, self._recall, activation, 800)
+        memories = Memories(self._recall, activation, 800)
         self._builder = PromptBuilder(
             STYLES["full"], PromptSources(None, memories, None), self._budget, system_clock, in_utc
         )
@@ -79,10 +85,13 @@ class Asking:
         volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
         return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
-    async def ask(self, session: Session, question: Question, texts: dict[str, str]) -> Answered:
-        """What the request of a question holds, and where the search ranks its evidence."""
+    async def ask(self, session: Session, question: Question, texts: dict[str, str], message: str = "") -> Answered:
+        """What the request of a question holds, and where the search ranks its evidence.
+
+        message: the one that asks it, where it is not the question alone.
+        """
         started = time.perf_counter()
-        relevant = await self.relevant(session, question.text)
+        relevant = await self.relevant(session, message or question.text)
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
@@ -94,11 +103,12 @@ class Asking:
 
 
 async def answered(
-    dialogues: list[Dialogue], form: Form, models: MeaningModels
+    dialogues: list[Dialogue], form: Form, models: MeaningModels, within: Within = str
 ) -> tuple[list[Answered], dict[str, float]]:
     """All questions of all dialogues in one form, in a store of its own; and the noise.
 
-    That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything.
+    That is, by kind, the part of the English messages in tests/sets/unrelated_messages.json that show anything. within:
+    makes the message of a question or of one of those.
     """
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
@@ -107,18 +117,18 @@ async def answered(
                 (dialogue, await keep(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_TELLING)
             ]
-            nearness = (
+            vector_search = (
                 await embedded(database, Search(database), models.embedder) if models.embedder is not None else None
             )
-            asking = Asking(database, Ranker(database, nearness, models.reranker))
+            asking = Asking(database, Ranker(database, vector_search))
             asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
             answers = [
-                await asking.ask(session, question, texts)
+                await asking.ask(session, question, texts, within(question.text))
                 for session, texts, question in track(asked, f"Asking in the {form} form", console=_TELLING)
             ]
             noise: dict[str, float] = {}
             for kind, messages in _unrelated().items():
-                shown = [await asking.relevant(session, message) for _, session in kept for message in messages]
+                shown = [await asking.relevant(session, within(message)) for _, session in kept for message in messages]
                 noise[kind] = sum(map(bool, shown)) / len(shown)
             return answers, noise
         finally:
@@ -146,11 +156,20 @@ async def _beside_peers(
         with_embedder, _ = await answered(dialogues, Form.GROUP, replace(models, embedder=embedder))
         return compared | {"Mneme, words alone": of_mneme, "Mneme, embedder": with_embedder}
     by_words, _ = await answered(dialogues, Form.GROUP, NO_MODELS)
-    name = "Mneme, reranker" if models.reranker is not None else "Mneme, embedder"
-    return compared | {"Mneme, words alone": by_words, name: of_mneme}
+    return compared | {"Mneme, words alone": by_words, "Mneme, embedder": of_mneme}
+
+
+def _noise(noise: dict[str, float]) -> str:
+    parts = ", ".join(f"{kind.replace('_', ' ')} {part:.0%}" for kind, part in noise.items())
+    return f"unrelated messages that show anything: {parts}"
 
 
 _TELLING = Console(stderr=True)
+_TALK: dict[str, Within] = {
+    f"talk {place}{'' if marked else ', no mark'}": partial(inside_talk, place=place, is_marked=marked)
+    for marked in (True, False)
+    for place in Place
+}
 
 
 async def main() -> None:
@@ -160,16 +179,18 @@ async def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures into this file")
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
     parser.add_argument("--peers", action="store_true", help="ask other methods too; compares meanings")
-    parser.add_argument("--rerank", action="store_true", help="read the best pairs with the local cross-encoder")
+    parser.add_argument("--talk", action="store_true", help="ask each question inside 24 words of talk too")
     arguments = parser.parse_args()
     dialogues = read_dialogues(arguments.path)
     local = LocalModels()
-    models = MeaningModels(
-        LocalEmbedder(local) if arguments.embedder else None, LocalReranker(local) if arguments.rerank else None
-    )
+    models = MeaningModels(LocalEmbedder(local) if arguments.embedder else None)
     compared: dict[str, list[Answered]] = {}
     try:
         measured = {form: await answered(dialogues, form, models) for form in Form}
+        talked = {
+            name: await answered(dialogues, Form.GROUP, models, within)
+            for name, within in (_TALK.items() if arguments.talk else ())
+        }
         if arguments.peers:
             compared = await _beside_peers(dialogues, models, LocalEmbedder(local), measured[Form.GROUP][0])
     finally:
@@ -177,15 +198,19 @@ async def main() -> None:
     console = Console(width=110)
     console.print(headline({form: answers for form, (answers, _) in measured.items()}))
     for form, (answers, noise) in measured.items():
-        parts = ", ".join(f"{kind.replace('_', ' ')} {part:.0%}" for kind, part in noise.items())
-        console.print(f"{form} form, unrelated messages that show anything: {parts}", soft_wrap=True)
+        console.print(f"{form} form, {_noise(noise)}", soft_wrap=True)
         console.print(ranking(form, answers))
+    if talked:
+        console.print(headline({name: answers for name, (answers, _) in talked.items()}))
+    for name, (_, noise) in talked.items():
+        console.print(f"{name}, {_noise(noise)}", soft_wrap=True)
     if compared:
         console.print(methods(compared))
     if arguments.json is not None:
         figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}"}
         figures |= {"questions": len(measured[Form.GROUP][0])}
         figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
+        figures |= {"talk": {name: summary(answers) for name, (answers, _) in talked.items()}} if talked else {}
         figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 

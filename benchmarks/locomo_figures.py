@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 import statistics
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from benchmarks.locomo_data import CATEGORIES, Form
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DEPTHS = (5, 10, 20)
 DRAWS = 1_000
@@ -68,7 +72,7 @@ def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict
     }
 
 
-def headline(answers: dict[Form, list[Answered]]) -> Table:
+def headline(answers: Mapping[str, list[Answered]]) -> Table:
     """What stands in the requests, by form."""
     table = Table("form", "questions", "any", "all", "tokens", "ms", title="Evidence in the request")
     for form, some in answers.items():

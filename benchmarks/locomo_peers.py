@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.locomo_figures import DEPTHS, Answered
-from memory.retrieval.vectors import embedded_form
+from memory.search.vectors import embedded_form
 from memory.text.words import query_terms
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.locomo_data import Dialogue, Question, Said
-    from memory.retrieval.embedder import Embedder, Vector
+    from memory.search.vectors import Embedder, Vector
 
     Ranks = Callable[[str], Awaitable[list[str]]]
     """The keys of the messages that fit a question, best first."""

@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.search_scale import a_query, a_text
-from memory.retrieval.nearness import Nearness
-from memory.retrieval.ranking import Asked, Ranker
-from memory.retrieval.search import PASSAGE_KINDS, Filter, Search
-from memory.retrieval.vectors import Vectors, quantised, signs_of
+from memory.search.ranking import Ranker, RankingRequest
+from memory.search.search import PASSAGE_KINDS, Filter, Search
+from memory.search.vector_search import VectorSearch
+from memory.search.vectors import Vectors, quantised
 from memory.store.database import Database
 from memory.store.index import rebuild
 from pipeline.embedding.local_models import LocalEmbedder, LocalModels
@@ -100,9 +100,9 @@ async def _conversation(
     rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
     vectors = [quantised(vector) for vector in numbers.normal(size=(CONVERSATION, LENGTH)).tolist()]
     await connection.executemany(
-        "INSERT INTO vectors (row, owner_id, conversation_id, model_id, signs, vector) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO vectors (row, owner_id, conversation_id, model_id, vector) VALUES (?, ?, ?, ?, ?)",
         [
-            (2 * row[0] + 1, owner, conversation, model, signs_of(vector), vector.tobytes())
+            (2 * row[0] + 1, owner, conversation, model, vector.tobytes())
             for row, vector in zip(rows, vectors, strict=True)
         ],
     )
@@ -112,7 +112,7 @@ async def _figures(database: Database, models: LocalModels) -> str:
     search = Search(database)
     embedder = LocalEmbedder(models)
     await embedder.embed(["loaded before anything is measured"])
-    by_meaning = Ranker(database, Nearness(search, Vectors(database), embedder))
+    by_meaning = Ranker(database, VectorSearch(search, Vectors(database), embedder))
     first = await _milliseconds(search, by_meaning, "the first question")
     source = random.Random(2)
     queries = [a_query(source) for _ in range(QUERIES)]
@@ -129,7 +129,7 @@ async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
     ranker.expect(query)
     found = await search.for_message(query, "bench:1", 0)
     found = await ranker.compared(found, 0)
-    await ranker.ranked(Asked(query, "bench:1", only, bool), found.passages, found.meanings)
+    await ranker.ranked(RankingRequest(query, "bench:1", only, bool), found.passages, found.similarities)
     return 1000 * (time.perf_counter() - started)
 
 

@@ -19,7 +19,7 @@ from benchmarks.locomo import Asking
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address, SessionService
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.store.index import rebuilding

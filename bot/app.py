@@ -56,7 +56,7 @@ from memory.errors import StoreError
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.log.compaction import CompactionLimits, CompactionService
-from memory.retrieval.activation import use_half_life
+from memory.search.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
@@ -221,7 +221,7 @@ def _assemble(
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
-    memories = Memories(memory.search, memory.recall, memory.activation, settings.memory_activation_tokens)
+    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens)
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)

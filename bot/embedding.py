@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.endpoints import endpoint_at
-from memory.retrieval.embedder import EmbedderError
+from memory.search.vectors import EmbedderError
 from pipeline.embedding.endpoint_embedder import EndpointEmbedder
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker, check_packages
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
 
 if TYPE_CHECKING:
     import contextlib
 
     from config.settings import Settings
-    from memory.retrieval.embedder import Embedder, Reranker
+    from memory.search.vectors import Embedder
     from pipeline.endpoint.known_endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,6 @@ class MeaningModels:
     """What compares meanings; None: nothing does. trouble: why not, although it was asked for, in one sentence."""
 
     embedder: Embedder | None = None
-    reranker: Reranker | None = None
     trouble: str | None = None
 
 
@@ -63,18 +62,17 @@ async def awake(models: MeaningModels) -> MeaningModels:
 
 
 def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> MeaningModels:
-    if settings.embeds_locally or settings.rerank:
+    if settings.embeds_locally:
         check_packages()
     elif importlib.util.find_spec("numpy") is None:
         raise EmbedderError(NO_NUMPY)
-    local = LocalModels()
-    stack.push_async_callback(local.close)
-    reranker = LocalReranker(local) if settings.rerank else None
     if settings.embeds_locally:
-        return MeaningModels(LocalEmbedder(local), reranker)
+        local = LocalModels()
+        stack.push_async_callback(local.close)
+        return MeaningModels(LocalEmbedder(local))
     embedder = EndpointEmbedder(name, embedding_endpoint(settings))
     stack.push_async_callback(embedder.close)
-    return MeaningModels(embedder, reranker)
+    return MeaningModels(embedder)
 
 
 def embedding_endpoint(settings: Settings) -> Endpoint:

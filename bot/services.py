@@ -29,15 +29,12 @@ from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
 from memory.reminders.reminders import Reminders
 from memory.reminders.telling import Telling
-from memory.retrieval.activation import Activation
-from memory.retrieval.activation_log import ActivationLog
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.reading import Reading
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import Search
-from memory.retrieval.stats import MemoryStats
-from memory.retrieval.vectors import Vectors
+from memory.search.activation import Activation, ActivationLog
+from memory.search.ranking import Ranker
+from memory.search.reading import MemoryReader, MemoryStats
+from memory.search.recall import Recall
+from memory.search.search import Search
+from memory.search.vectors import Embedding, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
 from memory.service.moving import Moving
@@ -50,7 +47,7 @@ from memory.store.traces import Traces
 
 if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
-    from memory.retrieval.nearness import Nearness
+    from memory.search.vector_search import VectorSearch
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -66,7 +63,7 @@ class MemoryServices:
     entries: EntryStore
     search: Search
     recall: Recall
-    reading: Reading
+    reading: MemoryReader
     vectors: Vectors
     embedding: Embedding | None
     reinforcement: Reinforcement
@@ -129,10 +126,10 @@ def memory_services(
     vectors = Vectors(database)
     traces = Traces(database)
     forgetting = Forgetting(database, files, traces)
-    nearness = _nearness(search, vectors, models)
-    recall = Recall(search, database, counter, zone_of, Ranker(database, nearness, models.reranker))
-    if nearness is not None:
-        forgetting.also(nearness.forget)
+    vector_search = _vector_search(search, vectors, models)
+    recall = Recall(search, database, counter, zone_of, Ranker(database, vector_search))
+    if vector_search is not None:
+        forgetting.also(vector_search.forget)
     return MemoryServices(
         database=database,
         sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
@@ -141,7 +138,7 @@ def memory_services(
         entries=EntryStore(database, ledger),
         search=search,
         recall=recall,
-        reading=Reading(recall, search, database, counter),
+        reading=MemoryReader(recall, search, database, counter),
         vectors=vectors,
         embedding=Embedding(vectors, models.embedder) if models.embedder is not None else None,
         reinforcement=Reinforcement(database),
@@ -177,12 +174,12 @@ def memory_services(
     )
 
 
-def _nearness(search: Search, vectors: Vectors, models: MeaningModels) -> Nearness | None:
+def _vector_search(search: Search, vectors: Vectors, models: MeaningModels) -> VectorSearch | None:
     if models.embedder is None:
         return None
-    from memory.retrieval.nearness import Nearness  # needs numpy, which is there with an embedder only
+    from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
 
-    return Nearness(search, vectors, models.embedder)
+    return VectorSearch(search, vectors, models.embedder)
 
 
 def decay_of(settings: Settings) -> Decay:

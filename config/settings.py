@@ -83,7 +83,6 @@ class Settings(BaseSettings):
     embedding_model: str | None = None
     embedding_base_url: HttpUrl | None = None
     embedding_api_key: SecretStr | None = None
-    rerank: bool = False
 
     lightrag_url: HttpUrl | None = None
     lightrag_api_key: SecretStr | None = None
@@ -216,10 +215,9 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _embedder_is_named_and_somewhere(self) -> Settings:
         if self.embedding_model is None:
-            if self.embedding_base_url or self.embedding_api_key or self.rerank:
+            if self.embedding_base_url or self.embedding_api_key:
                 raise ValueError(
-                    "EMBEDDING_MODEL is needed with EMBEDDING_BASE_URL, EMBEDDING_API_KEY or RERANK: name the model to "
-                    "use"
+                    "EMBEDDING_MODEL is needed with EMBEDDING_BASE_URL or EMBEDDING_API_KEY: name the model to use"
                 )
         elif not self.embeds_locally and not (self.embedding_base_url or self.embedding_api_key or self.has_endpoint):
             raise ValueError(

@@ -4,7 +4,7 @@
 #   sudo deploy/install.sh --bot work             one more bot, by a name of your own
 #   sudo deploy/install.sh --env FILE             with settings that are written already
 #   sudo deploy/install.sh --local                with the engine of the embedded model, which most servers don't need
-#   sudo deploy/install.sh --embeddings           with the small models that find what was said in other words (English)
+#   sudo deploy/install.sh --embeddings           with the small model that finds what was said in other words (English)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.texts import _
-from memory.retrieval.search import Filter
+from memory.search.search import Filter
 
 if TYPE_CHECKING:
     from memory.log.sessions import Session
-    from memory.retrieval.recall import Recall
+    from memory.search.recall import Recall
 
 LINES = 6
 """How many lines of memory an answer shows."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memory.buttons import QuietLine
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import Outcome
-    from memory.retrieval.activation import Activated
+    from memory.search.activation import Activated
     from pipeline.arrival import Arrival, ReplyChannel
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from memory.buttons import Keyboard
-    from memory.retrieval.search import Hit
+    from memory.search.search import Hit
     from memory.store.entry import Entry
 
 ENTRIES_PER_ROW = 2

@@ -16,10 +16,10 @@ from bot.chat.memory_browser import (
     unsure_keyboard,
 )
 from config.texts import N_, _, ngettext
-from memory.retrieval.activation import format_record
-from memory.retrieval.paging import NoSuchPage
-from memory.retrieval.reading import Wanted
-from memory.retrieval.search import Filter
+from memory.search.activation import format_record
+from memory.search.formatting import NoSuchPage
+from memory.search.reading import Wanted
+from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Kind
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from memory.ledger.entries import EntryStore
     from memory.log.sessions import Session
-    from memory.retrieval.activation_log import ActivationLog, Reason
-    from memory.retrieval.paging import Page
-    from memory.retrieval.reading import Reading
-    from memory.retrieval.recall import Recall
-    from memory.retrieval.search import Search
+    from memory.search.activation import ActivationLog, ActivationReason
+    from memory.search.formatting import ResultPage
+    from memory.search.reading import MemoryReader
+    from memory.search.recall import Recall
+    from memory.search.search import Search
     from memory.store.entry import Entry
     from memory.store.reinforcement import Reinforcement
 
@@ -59,7 +59,7 @@ class MemoryQueries:
         entries: EntryStore,
         activation_log: ActivationLog,
         recall: Recall,
-        reading: Reading,
+        reading: MemoryReader,
         reinforcement: Reinforcement,
         search: Search,
     ) -> None:
@@ -95,7 +95,7 @@ class MemoryQueries:
         """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
         owner = session.owner
         subject, page = _page_of(argument)
-        found: Page | None = None
+        found: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
                 found = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
@@ -206,7 +206,7 @@ async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> 
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
-def format_reasons(reasons: Sequence[Reason]) -> str:
+def format_reasons(reasons: Sequence[ActivationReason]) -> str:
     """Which memories stood in the last request, each with layer, score and source."""
     if not reasons:
         return _("No memory was activated for your last message.")

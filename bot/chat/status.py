@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bot.chat.figures import Group
 from config.texts import _, ngettext, number
 from config.texts import dollars as in_dollars
-from memory.retrieval.activation import Layer
+from memory.search.activation import Layer
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from memory.ledger.entries import EntryStore
     from memory.log.compaction import CompactionService, Progress
     from memory.log.sessions import Session, SessionService
-    from memory.retrieval.activation import Activation
-    from memory.retrieval.activation_log import ActivationLog
+    from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
     from pipeline.models.choice import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.services import MemoryServices
     from config.settings import Settings
     from memory.ledger.entries import EntryStore
-    from memory.retrieval.search import Hit
+    from memory.search.search import Hit
     from memory.store.entry import Entry
 
 memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", no_args_is_help=True)
@@ -95,7 +95,7 @@ def _tags_in(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _known_kind_or_message(kind: str | None) -> str | None:
-    from memory.retrieval.search import MESSAGE_KIND
+    from memory.search.search import MESSAGE_KIND
 
     known = [*map(str, Kind), MESSAGE_KIND]
     if kind is not None and kind not in known:
@@ -237,7 +237,7 @@ def recall(
     """Search conversations and entries, in one owner's memory by what they mean too if EMBEDDING_MODEL is set."""
 
     async def work(shelf: Shelf) -> None:
-        from memory.retrieval.search import Filter
+        from memory.search.search import Filter
         from memory.text.spans import span_of
 
         begins, ends = span_of(since, until, shelf.settings.zone)

@@ -14,8 +14,7 @@ from bot.talking import endpoint_of
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError
-from memory.retrieval.embedder import EmbedderError
-from memory.retrieval.vectors import Vectors
+from memory.search.vectors import EmbedderError, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.endpoint.probe import probe

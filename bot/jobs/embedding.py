@@ -12,8 +12,7 @@ from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from bot.jobs.background import Quiet
-    from memory.retrieval.embedding import Embedding
-    from memory.retrieval.vectors import Embedded
+    from memory.search.vectors import Embedded, Embedding
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from memory.errors import StoreError
 from memory.store.migrations import INDEXES
 
 if TYPE_CHECKING:
-    from memory.retrieval.search import Search
+    from memory.search.search import Search
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)

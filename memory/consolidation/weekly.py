@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import N_, _, ngettext
 from memory.consolidation.duplicates import duplicates
-from memory.retrieval.activation import BASELINE_KINDS, BASELINE_PRIORITIES
+from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import MOST_RECORDED, PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, known_owner

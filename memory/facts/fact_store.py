@@ -12,7 +12,7 @@ from memory.errors import MemoryRefused
 from memory.facts.citation import same_words
 from memory.facts.fact import Known
 from memory.ledger.proposals import Proposal
-from memory.retrieval.search import Filter
+from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Operation
 from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory.facts.fact import CheckedFact, Fact
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
-    from memory.retrieval.search import Search
+    from memory.search.search import Search
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)

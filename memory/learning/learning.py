@@ -11,7 +11,7 @@ from config.texts import _
 from memory.capture.capture import restated
 from memory.errors import MemoryRefused
 from memory.facts.fact_store import Learned
-from memory.retrieval.search import Filter
+from memory.search.search import Filter
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
@@ -22,7 +22,7 @@ from memory.text.people import names_in, people_in
 if TYPE_CHECKING:
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
-    from memory.retrieval.search import Search
+    from memory.search.search import Search
     from memory.store.database import Database
     from memory.store.entry import NewEntry
 

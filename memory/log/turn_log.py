@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, now_text, to_text
 from memory.log.sessions import message_of, open_conversation
 from memory.messages import Message, Role, storable
-from memory.retrieval.activation_log import recorded
+from memory.search.activation import recorded
 from memory.store.button_rows import place_buttons
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.buttons import Keyboard
-    from memory.retrieval.activation import Activated
+    from memory.search.activation import Activated
     from memory.store.database import Database
 
 

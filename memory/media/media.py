@@ -10,7 +10,8 @@ from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.messages import storable
 from memory.store.entry_rows import owner_number
-from memory.text.words import plain, query_stems, query_terms
+from memory.text.sought import QueryTerms
+from memory.text.words import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,18 +208,18 @@ class MediaStore:
             " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
             (f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))', media_id, media_id, limit),
         )
-        private = await self._private_parts(session_id, query_stems(query), media_id)
+        private = await self._private_parts(session_id, QueryTerms(query), media_id)
         found = [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
         return [*private, *found][:limit]
 
-    async def _private_parts(self, session_id: str, stems: Sequence[str], media_id: int | None) -> list[FoundPart]:
-        """Those that hold one of the stems, first those that hold most of them."""
+    async def _private_parts(self, session_id: str, sought: QueryTerms, media_id: int | None) -> list[FoundPart]:
+        """Those that hold one of the terms, first those that hold most of them."""
         rows = await self._database.rows(
             "SELECT m.*, p.number, p.label, p.content FROM media m JOIN media_parts p ON p.media_id = m.id"
             " WHERE m.private AND m.session_id = ? AND (? IS NULL OR m.id = ?) ORDER BY p.id",
             (session_id, media_id, media_id),
         )
-        counted = [(sum(stem in plain(row["content"]) for stem in stems), row) for row in rows]
+        counted = [(len(sought.term_counts(row["content"])), row) for row in rows]
         counted.sort(key=lambda one: -one[0])
         return [
             FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for count, row in counted if count

@@ -511,7 +511,7 @@ INDEXES = ("search", "search_parts")
 
 VECTORS: Migration = (
     "CREATE TABLE embedding_models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-    # Derived from what stands in the index, by its rows there; model 0: to be made anew. Whoever holds the signs in
+    # Derived from what stands in the index, by its rows there; model 0: to be made anew. Whoever holds them in
     # memory learns by the ids what is new.
     """
     CREATE TABLE vectors (
@@ -890,6 +890,22 @@ PROPOSALS: Migration = (
     "CREATE INDEX changes_by_batch ON changes (batch)",
 )
 
+SNOWBALL: Migration = (
+    # Cyrillic words have Snowball's stems
+    *REBUILD,
+    "INSERT INTO search_parts (search_parts) VALUES ('rebuild')",
+    # all vectors of an owner are compared, so their signs need no index
+    "DROP TRIGGER changed_entry_loses_vector",
+    "DROP INDEX signs_of_owner",
+    "ALTER TABLE vectors DROP COLUMN signs",
+    "CREATE INDEX vectors_of_owner ON vectors (owner_id, model_id, id)",
+    """
+    CREATE TRIGGER changed_entry_loses_vector AFTER UPDATE OF content, outcome, deleted_at, owner_id ON entries BEGIN
+        UPDATE vectors SET model_id = 0, vector = x'' WHERE row = 2 * new.id;
+    END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -928,4 +944,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     MESSAGES_ONCE,
     SPEAKERS,
     PROPOSALS,
+    SNOWBALL,
 )

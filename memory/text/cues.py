@@ -158,6 +158,63 @@ ASKING_WHO = frozenset(
 """Questions whose answer is a name, of a person or a place, as a rule."""
 ASKING_WHO_PHRASES = ("谁", "哪", "什么地方")
 
+ASKING = frozenset(
+    "what why how was warum wieso weshalb wie wieviel wieviele qué cómo cuánto cuánta cuántos cuántas quoi comment "
+    "combien pourquoi что чего чем как почему зачем сколько що чого чому як навіщо скільки".split()
+)
+"""The other words that questions begin with."""
+ASKING_PHRASES = (
+    "什么",
+    "怎么",
+    "怎样",
+    "为什么",
+    "多少",
+    "几个",
+    "哪",
+    "谁",
+    "吗",
+    "何时",
+    "是不是",
+    "有没有",
+    "ですか",
+    "ますか",
+)
+
+BEGINS_QUESTION = frozenset(
+    "did does do is are was were has have had can could will would should didn doesn don isn aren wasn weren hasn "
+    "haven hat hast habe haben habt ist bist sind war warst waren kann kannst können wird wirst weißt weisst "
+    "est qu as avez sais savez sabes разве чи хіба".split()
+)
+"""Verbs and particles that a question begins with, also where nobody puts a question mark."""
+
+REFERRING_BACK = frozenset(
+    "remember remind recall wonder wondering forgot mentioned "
+    "erinnere erinnerst erinner vergessen erwähnt "
+    "recuérdame recuerdas recuerda acuerdas olvidé olvidado mencioné mencionó "
+    "rappelle rappelles souviens oublié mentionné "
+    "напомни помнишь помните вспомни забыл забыла упоминал упоминала "
+    "нагадай пам'ятаєш пам'ятаєте згадай забув забула згадував згадувала".split()
+)
+"""What refers to something that was said before, wherever in a sentence it stands."""
+REFERRING_BACK_PHRASES = (
+    *("you said", "you told", "i told you", "i said", "we talked about", "we spoke about", "we discussed"),
+    *("du gesagt", "dir gesagt", "dir erzählt", "te dije", "te conté", "me dijiste", "tu as dit", "t'ai dit"),
+    *("ты говорил", "ты сказал", "я тебе говорил", "я говорил", "ти казав", "я тобі казав", "я казав"),
+    *("记得", "提醒", "我说过", "你说过", "告诉过"),
+)
+
+JOINS_SENTENCES = frozenset(
+    "and but so or also well und aber also oder y pero o e et mais ou donc и а но или і й та але або".split()
+)
+"""Words that join a sentence to the one before."""
+
+OPENERS = frozenset(
+    "anyway anyways oh hey btw um right now then please sorry listen question "
+    "übrigens ach na sag mal entschuldige oye bueno perdona ahora dime au fait dis alors bon "
+    "кстати слушай скажи так ну а до речі слухай скажи 对了 顺便".split()
+)
+"""Words before a question that belong to no sentence."""
+
 ASKING_WHEN = frozenset("when wann cuándo cuando quand когда коли".split())
 ASKING_WHEN_PHRASES = (
     *("how long", "wie lange", "seit wann", "cuánto tiempo", "combien de temps"),

@@ -2,55 +2,45 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
+from memory.text.stemming import stem_of
 from memory.text.words import (
     BARE_WORD,
     LONGEST_INDEXED,
     MOST_TERMS,
-    beginning_of,
+    beginnings,
     between_function_words,
     has_gaps,
+    pairs_of,
     plain,
     sought_parts,
-    stem_of,
 )
 
-_ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "er", "ly", "s", "e", "y")
-"""Of English, longest first: nearly what FTS5 takes away, and measured to rank as well."""
-_SHORTEST = 3
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
-def root(word: str) -> str:
-    """A word of `plain` text without its ending."""
-    if not word.isascii():
-        return stem_of(word)
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
-            return word[: -len(ending)]
-    return word
-
-
-class Sought:
-    """What a question looks for. terms: its telling words without endings; of Chinese pairs of letters."""
+class QueryTerms:
+    """What a question looks for. terms: the stems of its telling words; of Chinese pairs of letters."""
 
     def __init__(self, question: str) -> None:
-        words, is_inflected = sought_parts(question)
-        self._beginnings: dict[str, str | None] = {}
+        words, languages = sought_parts(question)
+        self._beginnings: dict[str, tuple[str, ...]] = {}
         self._pairs: dict[str, None] = {}
+        starts: list[str] = []
         for word in map(plain, words[:MOST_TERMS]):
             if has_gaps(word):
-                self._beginnings[root(word)] = beginning_of(word) if is_inflected else None
+                stem = stem_of(word)
+                self._beginnings[stem] = tuple(beginnings(word, languages))
+                # all forms begin as this one does, but for the last letter of the stem, which may be another
+                starts += [word[: max(2, len(stem) - 1)], *self._beginnings[stem]]
             else:
-                self._pairs |= dict.fromkeys(_pairs(word))
-        # what ends differently begins with these all the same: most words of a text are passed by
-        self._starts = (*self._beginnings, *filter(None, self._beginnings.values()))
+                self._pairs |= dict.fromkeys(pair for part in between_function_words(word) for pair in pairs_of(part))
+        self._starts = tuple(starts)  # most words of a text are passed by
         self._known: dict[str, list[str]] = {}
         self.terms = (*self._beginnings, *self._pairs)
 
-    def counts(self, text: str) -> dict[str, int]:
+    def term_counts(self, text: str) -> dict[str, int]:
         """How often each term stands in a text, of those that do."""
         folded = plain(text[:LONGEST_INDEXED])
         found: dict[str, int] = {}
@@ -64,10 +54,10 @@ class Sought:
                 found[pair] = found.get(pair, 0) + folded.count(pair)
         return found
 
-    def places(self, text: str) -> list[tuple[int, str]]:
+    def positions(self, text: str) -> list[tuple[int, str]]:
         """Where the terms stand in a text, and which, first to last."""
         made_plain = plain(text)
-        # a text whose length changes when it is made plain keeps its accents: places must be right
+        # a text whose length changes when it is made plain keeps its accents: positions must be right
         folded = made_plain if len(made_plain) == len(text) else text.lower()
         found = [
             (word.start(), term)
@@ -81,15 +71,8 @@ class Sought:
     def _terms_of(self, word: str) -> list[str]:
         known = self._known.get(word)
         if known is None:
-            short = root(word)
+            stem = stem_of(word)
             known = self._known[word] = [
-                term
-                for term, beginning in self._beginnings.items()
-                if short == term or (beginning is not None and word.startswith(beginning))
+                term for term, starts in self._beginnings.items() if stem == term or word.startswith(starts)
             ]
         return known
-
-
-def _pairs(run: str) -> list[str]:
-    parts = between_function_words(run)
-    return [pair for part in parts for pair in ([part] if len(part) == 1 else map("".join, itertools.pairwise(part)))]

@@ -28,9 +28,10 @@ from memory.text.cues import (
     REQUESTS,
     SMALL_TALK_PHRASES,
 )
+from memory.text.stemming import beginning_of, stem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Yi; and Hangul, whose words
 # grow particles.
@@ -52,20 +53,8 @@ LONGEST_INDEXED = 20_000
 """Characters of a text that the index takes in: what comes after is found by nothing but is still stored."""
 MOST_TERMS = 40
 """Terms of one query; the rarest are not known before the search, so the first ones count."""
-SHORTEST_STEM = 2
-
 _CYRILLIC_WORD = re.compile("[\u0400-\u04ff]+(?:['’][\u0400-\u04ff]+)*")
 _APOSTROPHE = re.compile("['’]")
-# Endings of Russian and Ukrainian nouns, adjectives and verbs, longest first.
-_ENDINGS = tuple(
-    sorted(
-        "ого его ому ему ими ыми іми ами ями ьому ової ать ять ить еть ает яет ють уть ишь ешь ити ати яти ах "
-        "ях ой ей ий ый ій ая яя ое ее ые ие ою ею єю ую юю ом ем им ым ім ам ям ов ев ів їв ся сь ла ло ли "
-        "ив ал ял ил єш їх их ых іх а я о е є и ы у ю ь й і ї".split(),
-        key=len,
-        reverse=True,
-    )
-)
 
 _ENGLISH = frozenset(
     "a about am an and any are as at be been but by can could did do does for from had has have he her him his "
@@ -81,48 +70,31 @@ _CYRILLIC = frozenset(
     "ви від він вона вони де до з за зі й його її їх і із коли який яка яке які мене мені мій моє мої ми ні про "
     "та так там те ти треба хто це цей ця чи що щоб як якщо".split()
 )
-_OTHERS = (
-    # German
-    frozenset(
+_OTHERS: dict[tuple[str, ...], frozenset[str]] = {
+    ("german",): frozenset(
         "aber als am an auch auf aus bei beim bin bis bist da das dass dein dem den der des die du ein eine einem "
         "einen einer es für hab habe haben hat ich ihm ihn ihr im in ist kann kein man mein mich mir mit nach nicht "
         "noch nur ob oder sein sich sie sind so über um und uns unser unsere vom von vor war was wann wem wen wenn "
         "wer werden wie wir wird wo zu zum zur".split()
     ),
-    # Spanish
-    frozenset(
+    ("spanish",): frozenset(
         "a al algo como con cual cuál cuando cuándo de del desde donde dónde el él ella ellos en era eres es esa ese "
         "eso esta está este esto fue ha han hay la las le les lo los más me mi mis muy no nos o para pero por porque "
         "que qué quien quién se ser si sí sin sobre son soy su sus también te tengo tiene tu un una uno y ya yo".split()
     ),
-    # French
-    frozenset(
+    ("french",): frozenset(
         "à au aux avec ce ces cette dans de des du elle elles en est et était eux il ils je la le les leur lui "
         "ma mais me même mes moi mon ne nos notre nous on ou où par pas pour qu quand que quel quelle qui sa "
         "sans se ses son suis sur ta tes toi ton tu un une vos votre vous y".split()
     ),
-    # Italian and Portuguese
-    frozenset(
+    ("italian", "portuguese"): frozenset(
         "a ai al alla che chi ci come con cosa da dal dalla de dei del della delle di do dos e è em era foi gli ha ho "
         "i il in io la le lo ma me mi mia mio na nel nella no non o onde os para per perché por quando que qual quale "
         "quem se seu si sono su sua te tu um uma un una você".split()
     ),
-)
-STOP_WORDS = _ENGLISH.union(_CYRILLIC, *_OTHERS)
+}
+STOP_WORDS = _ENGLISH.union(_CYRILLIC, *_OTHERS.values())
 """Words that say nothing about what is looked for. Measured on LoCoMo: without them R@10 rises by 5 to 6 points."""
-
-# Endings of German, Spanish, French, Italian and Portuguese words, longest first; FTS5 itself stems English only.
-_LATIN_ENDINGS = tuple(
-    sorted(
-        "ungen ung innen erin ern em en er es e n s iert ieren aron ieron aban ando iendo ado ada ados adas ido ida "
-        "idos idas amos emos imos aba ían ía ar er ir as os is an a o i ción ciones ement ements ions ons ait aient "
-        "aux ant ent ez és ées ée é ato ata ati ate ito ita are ere ire ava ano ono".split(),
-        key=len,
-        reverse=True,
-    )
-)
-SHORTEST_BEGINNING = 4
-"""Letters that a word must keep for its beginning to be looked for."""
 
 _FUNCTION_WORDS = re.compile("|".join(sorted(FUNCTION_PHRASES, key=len, reverse=True)))
 _SMALL_TALK_WORDS = ACKNOWLEDGEMENTS | PLEASANTRIES | STOP_WORDS
@@ -155,7 +127,7 @@ def indexable(text: str | None) -> str | None:
     beginning = text[:LONGEST_INDEXED]
     if beginning.isascii():
         return beginning
-    stemmed = _CYRILLIC_WORD.sub(lambda word: stem_of(word.group()), _folded(beginning))
+    stemmed = _CYRILLIC_WORD.sub(lambda word: stem_of(plain(word.group())), _folded(beginning))
     return _UNSPACED_CHARACTER.sub(r" \1 ", stemmed)
 
 
@@ -183,9 +155,9 @@ def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
     whole: list[str] = []
     some: list[str] = []
     for subject in subjects:
-        words, is_inflected = sought_parts(subject)
+        words, languages = sought_parts(subject)
         pieces = [piece for word in words for piece in ([word] if has_gaps(word) else between_function_words(word))]
-        terms = [_terms_of(piece, is_inflected=is_inflected) for piece in pieces[:MOST_TERMS]]
+        terms = [_terms_of(piece, languages) for piece in pieces[:MOST_TERMS]]
         # of a word any form, of a run of letters each pair
         needed = [f"({(' OR ' if has_gaps(p) else ' AND ').join(t)})" for p, t in zip(pieces, terms, strict=False) if t]
         whole += [f"({' AND '.join(needed)})"] if needed else []
@@ -200,27 +172,27 @@ def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
 
 def query_terms(query: str) -> list[str]:
     """The terms of a query as FTS5 takes them, without stop words unless there is nothing else."""
-    telling, is_inflected = telling_parts(query)
+    telling, languages = telling_parts(query)
     terms: list[str] = []
     for word in telling:
-        terms += _terms_of(word, is_inflected=is_inflected)
+        terms += _terms_of(word, languages)
         if len(terms) >= MOST_TERMS:
             break
     return list(dict.fromkeys(terms))[:MOST_TERMS]
 
 
-def telling_parts(query: str) -> tuple[list[str], bool]:
-    """The words of a query but for stop words, once each, and whether their language inflects as English doesn't."""
+def telling_parts(query: str) -> tuple[list[str], tuple[str, ...]]:
+    """The words of a query but for stop words, once each, and the languages they may be in that FTS5 does not stem."""
     found = _WORD.findall(_folded(query[:LONGEST_INDEXED]))
     words = list(dict.fromkeys(part for word in found for part in _parts(word)))
-    said_nothing, is_inflected = _language_of(words)
-    return [word for word in words if word not in said_nothing] or words, is_inflected
+    said_nothing, languages = _language_of(words)
+    return [word for word in words if word not in said_nothing] or words, languages
 
 
-def sought_parts(question: str) -> tuple[list[str], bool]:
+def sought_parts(question: str) -> tuple[list[str], tuple[str, ...]]:
     """The same without the words that only ask, unless there is nothing else."""
-    words, is_inflected = telling_parts(question)
-    return [word for word in words if word not in RECALLING and word not in ASKING_WHO] or words, is_inflected
+    words, languages = telling_parts(question)
+    return [word for word in words if word not in RECALLING and word not in ASKING_WHO] or words, languages
 
 
 def between_function_words(run: str) -> list[str]:
@@ -229,9 +201,16 @@ def between_function_words(run: str) -> list[str]:
 
 
 def query_stems(query: str) -> list[str]:
-    """What to look for in a text, in lower case, to see where it speaks of `query`: beginnings of words."""
-    pieces = [term.strip('" *').replace(" ", "") for term in query_terms(query)]
-    return list(dict.fromkeys(piece if len(piece) < 6 else piece[:-2] for piece in pieces))
+    """The telling words of a text as they are compared: their stems; of a script without gaps pairs of letters."""
+    stems: list[str] = []
+    for word in map(plain, telling_parts(query)[0]):
+        stems += [stem_of(word)] if has_gaps(word) else pairs_of(word)
+    return list(dict.fromkeys(stems))[:MOST_TERMS]
+
+
+def pairs_of(run: str) -> list[str]:
+    """The neighbouring letters of a run without gaps; one letter alone is itself."""
+    return [run] if len(run) == 1 else ["".join(pair) for pair in itertools.pairwise(run)]
 
 
 def is_small_talk(text: str) -> bool:
@@ -248,7 +227,7 @@ def is_chatter(text: str) -> bool:
     """
     if is_small_talk(text):
         return True
-    words = _all_parts(text)
+    words = words_of(text)
     if len(text) > LONGEST_SMALL_TALK or not words:
         return False
     has_acknowledged = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
@@ -281,7 +260,7 @@ def _is_pleasant(word: str) -> bool:
 
 def only_greets(text: str) -> bool:
     """Whether `text` greets, thanks, laughs or takes leave, and asks for nothing."""
-    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    words = words_of(text[:LONGEST_SMALL_TALK])
     if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
         return False
     if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
@@ -293,7 +272,7 @@ def asks_for_nothing(text: str) -> bool:
     """Whether `text` greets, or is no question and no request, and at most half of its words tell something."""
     if only_greets(text):
         return True
-    words = _all_parts(text[:LONGEST_SMALL_TALK])
+    words = words_of(text[:LONGEST_SMALL_TALK])
     if not words or len(text) > LONGEST_SMALL_TALK or text.rstrip().endswith(("?", "？")):
         return False
     asks = _ASKS_FOR_MORE | REQUESTS | RECALLING
@@ -302,7 +281,13 @@ def asks_for_nothing(text: str) -> bool:
     return sum(word not in _SMALL_TALK_WORDS for word in words) <= MOST_TELLING_OF_NO_QUESTION * len(words)
 
 
-def _all_parts(text: str) -> list[str]:
+def says_nothing(words: Iterable[str]) -> bool:
+    """Whether all of these words stand in any small talk."""
+    return all(word in _SMALL_TALK_WORDS for word in words)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in one case; of a script without gaps all up to the next one."""
     return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
 
 
@@ -336,41 +321,30 @@ def _parts(word: str) -> list[str]:
     return [part for part in parts if len(part) > 1] or parts
 
 
-def _language_of(words: list[str]) -> tuple[frozenset[str], bool]:
-    """The stop words of the language that `words` are in, and whether it inflects as English doesn't.
+def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The stop words of the language that `words` are in, and which it may be where FTS5 does not stem it.
 
     One word tells no language: `war` and `hat` are German stop words and telling English ones.
     """
-    hits = [len(language.intersection(words)) for language in _OTHERS]
-    most = max(hits)
+    hits = {languages: len(known.intersection(words)) for languages, known in _OTHERS.items()}
+    most = max(hits.values())
     if most > len(_ENGLISH.intersection(words)) and (most > 1 or not "".join(words).isascii()):
-        likely = (language for language, count in zip(_OTHERS, hits, strict=True) if count == most)
-        return _CYRILLIC.union(*likely), True
-    return _ENGLISH | _CYRILLIC, False
+        likely = [languages for languages, count in hits.items() if count == most]
+        return _CYRILLIC.union(*(_OTHERS[languages] for languages in likely)), tuple(itertools.chain(*likely))
+    return _ENGLISH | _CYRILLIC, ()
 
 
-def _terms_of(word: str, *, is_inflected: bool) -> list[str]:
+def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
     if _UNSPACED_RUN.fullmatch(word):
         # FTS5 takes vowel signs and tone marks, as Thai has them, for gaps between words
         letters = [character for character in word if not unicodedata.category(character).startswith("M")]
         return [f'"{a} {b}"' for a, b in itertools.pairwise(letters)] or [f'"{word}"']
     if _CYRILLIC_WORD.fullmatch(word):
-        return [f'"{stem_of(word)}"']
-    beginning = beginning_of(word) if is_inflected else None
-    return [f'"{word}"', f'"{beginning}" *'] if beginning else [f'"{word}"']
+        return [f'"{stem_of(plain(word))}"']
+    return [f'"{word}"', *(f'"{beginning}" *' for beginning in beginnings(plain(word), languages))]
 
 
-def beginning_of(word: str) -> str | None:
-    """What the forms of a word have in common, roughly; None for a short word."""
-    endings = (e for e in _LATIN_ENDINGS if word.endswith(e) and len(word) - len(e) >= SHORTEST_BEGINNING)
-    beginning = word.removesuffix(next(endings, ""))
-    return beginning if len(beginning) >= SHORTEST_BEGINNING else None
-
-
-def stem_of(word: str) -> str:
-    """A Cyrillic word without its ending."""
-    plain = word.replace("'", "").replace("’", "").replace("ё", "е")
-    for ending in _ENDINGS:
-        if plain.endswith(ending) and len(plain) - len(ending) >= SHORTEST_STEM:
-            return plain[: -len(ending)]
-    return plain
+def beginnings(word: str, languages: Iterable[str]) -> list[str]:
+    """With what the forms of a word of `plain` text begin in languages that FTS5 does not stem."""
+    found = (beginning_of(word, language) for language in languages)
+    return list(dict.fromkeys(plain(one) for one in found if one))

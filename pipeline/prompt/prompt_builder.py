@@ -14,8 +14,8 @@ import structlog
 
 from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
-from memory.retrieval.search import NOTHING
-from memory.retrieval.shown import NOTHING_SHOWN
+from memory.search.formatting import NOTHING_IN_PROMPT
+from memory.search.search import NOTHING
 from pipeline.prompt.memory_shares import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
-    from memory.retrieval.activation import Activated, Activation, Pool
-    from memory.retrieval.recall import Recall
-    from memory.retrieval.search import Found, Search
-    from memory.retrieval.shown import Shown
+    from memory.search.activation import Activated, Activation, Pool
+    from memory.search.formatting import AlreadyInPrompt
+    from memory.search.recall import Recall
+    from memory.search.search import Found
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
 
@@ -56,9 +56,8 @@ class Graph(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """What is searched for a message, how it is quoted, and what activates, in so many tokens."""
+    """What is found for a message and quoted, and what activates, in so many tokens."""
 
-    search: Search
     recall: Recall
     activation: Activation
     activation_tokens: int
@@ -82,7 +81,7 @@ class Stable:
 
     message: Message
     baseline: tuple[Activated, ...]
-    shown: Shown
+    shown: AlreadyInPrompt
     pool: Pool | None
     unreadable: str | None = None
 
@@ -120,9 +119,7 @@ class PromptBuilder:
         memories = self._sources.memories
         if memories is None:
             return NOTHING
-        memories.recall.expect(question)
-        found = await memories.search.for_message(question, session.owner, len(visible.messages))
-        return await memories.recall.compared(found, visible)
+        return await memories.recall.find(question, session.owner, visible)
 
     async def stable(self, session: Session, visible: Transcript, budget: Budget, found: Found = NOTHING) -> Stable:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary.
@@ -131,7 +128,7 @@ class PromptBuilder:
         """
         style = self._style
         parts, unreadable = [style.identity], None
-        shown = NOTHING_SHOWN
+        shown = NOTHING_IN_PROMPT
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             unreadable = memory.unreadable
@@ -180,7 +177,7 @@ class PromptBuilder:
         """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
-            self._earlier(question, found, visible, stable, tokens), self._in_graph(session, question)
+            self._earlier(found, visible, stable, tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -200,13 +197,11 @@ class PromptBuilder:
         text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
         return Volatile(text, context)
 
-    async def _earlier(self, question: str, found: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
+    async def _earlier(self, found: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
         if (memories := self._sources.memories) is None:
             return Passage("")
         whole = self._style.whole_exchanges
-        return await memories.recall.relevant(
-            question, found, visible, tokens, besides=stable.shown, whole_exchanges=whole
-        )
+        return await memories.recall.relevant(found, visible, tokens, besides=stable.shown, whole_exchanges=whole)
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
         if self._sources.graph is None or session.private:  # the server keeps what it was asked

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AliasChoices, Field
 
 from memory.messages import Passage  # noqa: TC001  # the toolbox reads the annotations
-from memory.retrieval.reading import Wanted
-from memory.retrieval.search import MESSAGE_KIND, Filter
+from memory.search.reading import Wanted
+from memory.search.search import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
 from memory.text.spans import span_of
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
-    from memory.retrieval.paging import Page
-    from memory.retrieval.reading import Reading
+    from memory.search.formatting import ResultPage
+    from memory.search.reading import MemoryReader
     from memory.store.reinforcement import Reinforcement
 
 MOST_QUERIES = 8
@@ -23,7 +23,7 @@ MOST_TOKENS = 2_000
 KINDS = (*map(str, Kind), MESSAGE_KIND)
 
 
-def memory_recall_tool(reading: Reading, reinforcement: Reinforcement) -> Tool:
+def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> Tool:
     """The tool over what the calling session's owner has."""
 
     async def memory_recall(
@@ -65,7 +65,7 @@ def memory_recall_tool(reading: Reading, reinforcement: Reinforcement) -> Tool:
             return "error: give queries, a time (since, until), a path, or a message to read around"
         return await _counted(found, context) if found is not None else _nothing(known)
 
-    async def _counted(found: Page, context: ToolContext) -> Passage:
+    async def _counted(found: ResultPage, context: ToolContext) -> Passage:
         # once a turn, however often it asks
         if not context.private:
             await reinforcement.recalled(found.entries - context.recalled)

@@ -10,7 +10,7 @@ from pydantic import Field
 from memory.facts.fact import Doubt, Known
 from memory.learning.procedures import workflow_text
 from memory.ledger.proposals import Action, Proposal
-from memory.retrieval.activation import format_record
+from memory.search.activation import format_record
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.tools.cited_writes import Quote  # noqa: TC001  # the toolbox reads the annotations
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memory.learning.learning import Learning
     from memory.learning.procedures import Procedures
     from memory.ledger.entries import EntryStore
-    from memory.retrieval.stats import MemoryStats
+    from memory.search.reading import MemoryStats
     from pipeline.tools.cited_writes import CitedWrites
 
 LONGEST_OUTCOME = 500

@@ -20,7 +20,7 @@ from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.store.migrations import MIGRATIONS

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.log.sessions import Address
-from memory.retrieval.embedder import EmbedderError
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels, LocalReranker, check_packages
+from memory.search.vectors import EmbedderError
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:
@@ -67,21 +67,6 @@ async def test_vectors_of_the_like_are_near_and_do_not_depend_on_what_was_asked_
     assert [list(one) for one in await embedder.embed([DIARY[0], QUESTION])] == [list(other), list(asked)]
 
 
-async def test_the_cross_encoder_prefers_what_answers(models: LocalModels) -> None:
-    scores = await LocalReranker(models).scores("When does the bakery close?", [*DIARY, SAID], 20)
-    assert scores.index(max(scores)) == DIARY.index("The bakery on the corner closes in May")
-
-
-async def test_the_cross_encoder_reads_as_many_as_the_time_suffices_for(models: LocalModels) -> None:
-    reranker = LocalReranker(models)
-    whole = await reranker.scores("When does the bakery close?", [*DIARY, SAID], 20)
-    assert len(whole) == len(DIARY) + 1
-    assert await reranker.scores("When does the bakery close?", DIARY, 0) == []
-    some = await reranker.scores("When does the bakery close?", DIARY * 2_000, 0.2)
-    assert 0 < len(some) < 2_000 * len(DIARY)
-    assert some == (whole[: len(DIARY)] * 2_000)[: len(some)]
-
-
 async def test_the_process_is_started_when_needed_and_ends_when_nobody_asks() -> None:
     assert LocalModels().pid is None
     models = LocalModels(idle=0)
@@ -116,7 +101,7 @@ async def test_whoever_gives_up_gets_nobody_elses_answer(models: LocalModels) ->
 
 
 async def test_files_that_are_not_the_known_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    digests = {"embed": {"bge_small_en/model.onnx": "0" * 64, "bge_small_en/tokenizer.json": "0" * 64}}
+    digests = {"bge_small_en/model.onnx": "0" * 64, "bge_small_en/tokenizer.json": "0" * 64}
     monkeypatch.setattr("pipeline.embedding.local_models._DIGESTS", digests)
     models = LocalModels()
     with pytest.raises(EmbedderError, match="is not the file that it should be"):
@@ -138,11 +123,10 @@ def test_only_english_questions_are_compared(question: str, english: bool) -> No
     assert LocalEmbedder(LocalModels()).reads(question) is english
 
 
-@pytest.mark.parametrize("rerank", [False, True])
 async def test_a_bot_with_the_local_model_finds_what_was_said_in_other_words(
-    start: OpenApp, model: ModelServer, rerank: bool
+    start: OpenApp, model: ModelServer
 ) -> None:
-    async with start(embedding_model="bge-small-en-v1.5", rerank=rerank) as app:
+    async with start(embedding_model="bge-small-en-v1.5") as app:
         person = Person(app, Address("console", "local"))
         for text in (*DIARY, SAID):
             await person.says(text)

@@ -19,8 +19,7 @@ from bot.jobs.background import always_quiet
 from bot.jobs.embedding import BackgroundEmbedding
 from memory.errors import MnemeError
 from memory.log.sessions import Address
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.vectors import Vectors
+from memory.search.vectors import Embedding, Vectors
 from pipeline.embedding.endpoint_embedder import EndpointEmbedder
 from pipeline.endpoint.known_endpoint import Endpoint
 from tests.support.fakes import Person

@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks.languages import read_notes
 from memory.messages import Message, Role
-from memory.retrieval.excerpt import TEXT_CHARACTERS
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import MESSAGE_KIND, Filter, Search
+from memory.search.formatting import TEXT_CHARACTERS
+from memory.search.recall import Recall
+from memory.search.search import MESSAGE_KIND, Filter, Search
 from memory.store.entry import NewEntry
-from memory.text.sought import Sought
+from memory.text.sought import QueryTerms
 from memory.text.tokens import TokenCounter
 from tests.support.talk import Store, assistant, in_utc, user
 
@@ -61,8 +61,8 @@ async def session(store: Store) -> Session:
 
 async def relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
     visible = await store.sessions.transcript(session.id)
-    found = await Search(store.database).for_message(question, session.owner, 0)
-    return (await recall.relevant(question, found, visible, 1_200)).text
+    found = await recall.find(question, session.owner, visible)
+    return (await recall.relevant(found, visible, 1_200)).text
 
 
 async def test_the_answer_to_a_question_is_shown_before_what_only_has_its_words(
@@ -175,5 +175,5 @@ async def test_notes_in_twelve_languages_pass_the_gate(store: Store, recall: Rec
     ],
 )
 def test_words_are_found_in_other_forms(question: str, text: str, terms: int) -> None:
-    assert len(Sought(question).counts(text)) == terms
-    assert len(Sought(question).places(text)) == terms
+    assert len(QueryTerms(question).term_counts(text)) == terms
+    assert len(QueryTerms(question).positions(text)) == terms

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.messages import Message, Role
-from memory.retrieval.excerpt import TEXT_CHARACTERS
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import Filter, Search
+from memory.search.formatting import TEXT_CHARACTERS
+from memory.search.recall import Recall
+from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
@@ -48,8 +48,8 @@ async def session(store: Store) -> Session:
 
 async def relevant(store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY) -> list[str]:
     visible = await store.sessions.transcript(session.id)
-    found = await Search(store.database).for_message(question, session.owner, len(visible.messages))
-    return (await recall.relevant(question, found, visible, tokens)).text.splitlines()
+    found = await recall.find(question, session.owner, visible)
+    return (await recall.relevant(found, visible, tokens)).text.splitlines()
 
 
 async def said_earlier(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:
@@ -98,6 +98,69 @@ async def test_after_new_the_exchange_is_in_the_request_with_its_date(
     )
     assert request.added.startswith("# Relevant Memory\n")
     assert request.last == "What is the number of my locker?"
+
+
+TALK = (
+    "The bus broke down again this morning.",
+    "I walked the last mile home and had soup from a tin.",
+    "Everybody at the office was tired, and the lift got stuck twice!",
+)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        " ".join((*TALK, "What is the number of my locker?")),
+        " ".join(("What is the number of my locker?", *TALK)),
+        " ".join((TALK[0], "What is the number of my locker?", *TALK[1:])),
+        " ".join((*TALK, "Anyway, do you remember the number of my locker. Bye!")),
+        "\n".join((*TALK, "what was the number of my locker")),
+        " ".join((*TALK, "It is late and I must leave in a minute and what was the number of my locker?")),
+    ],
+)
+async def test_talk_around_a_question_does_not_silence_memory(person: Person, model: ModelServer, message: str) -> None:
+    await person.says("The number of the locker at the station was 4711")
+    await person.says("/new")
+    await person.says(message)
+    assert "was 4711" in shown(model.requests[-1].system())
+    assert model.requests[-1].last == message
+
+
+async def test_talk_alone_shows_nothing_of_what_has_a_word_of_it(person: Person, model: ModelServer) -> None:
+    await person.says("The number of the locker at the station was 4711")
+    await person.says("/new")
+    await person.says(" ".join((*TALK, "Then I stood at the station.")))
+    assert shown(model.requests[-1].system()) == ""
+
+
+async def test_two_questions_of_a_message_share_the_tokens(store: Store, recall: Recall, session: Session) -> None:
+    for number in range(10, 40):
+        await said_earlier(store, session, f"The lighthouse number {number} is white")
+        await said_earlier(store, session, f"The suitcase number {number} is lost")
+    both = f"{TALK[0]} Which lighthouses are white? {TALK[1]} Which suitcases are lost?"
+    lines = await relevant(store, recall, session, both, tokens=400)
+    found = [sum(word in line for line in lines) for word in ("lighthouse", "suitcase")]
+    assert sum(found) == len(lines) > 10
+    assert abs(found[0] - found[1]) <= 1
+
+
+async def test_what_only_one_of_two_questions_finds_has_all_tokens(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    for number in range(10, 40):
+        await said_earlier(store, session, f"The lighthouse number {number} is white")
+    alone = await relevant(store, recall, session, "Which lighthouses are white?", tokens=400)
+    both = await relevant(store, recall, session, "Which lighthouses are white? Who won the cup in 1998?", tokens=400)
+    assert sorted(both) == sorted(alone)
+
+
+async def test_a_question_that_leans_on_what_stands_before_it_is_answered_by_both(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    for name in ("Taras", "Marco", "Nadia", "Pavlo"):
+        await said_earlier(store, session, f"The birthday of my cousin {name} is in {name}tember")
+    lines = await relevant(store, recall, session, "My cousin Nadia comes to visit. When is the birthday?", tokens=60)
+    assert "Nadiatember" in " ".join(lines)
 
 
 async def test_what_stood_there_is_not_kept_in_history(person: Person, model: ModelServer) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.retrieval.activation import Activation
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.search import Search
+from memory.search.activation import Activation
+from memory.search.ranking import Ranker
+from memory.search.search import Search
 from memory.store.decay import Decay
 from tests.support.talk import in_utc
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from memory.clock import Clock
-    from memory.retrieval.activation import Activated, TokenCount
+    from memory.search.activation import Activated, TokenCount
     from memory.store.database import Database
 
 

@@ -21,7 +21,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
 from memory.messages import Completion
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.service.notices import PendingNotices
 from memory.text.tokens import TokenCounter
 from tests.support.agreement import agreement

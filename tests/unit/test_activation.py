@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.activation import NOW, figures, load_cases, store_cases
 from memory.capture.capture import LONGEST_CAPTURE
 from memory.clock import to_text
-from memory.retrieval.activation import LINE_CHARACTERS, Activated, Layer
+from memory.search.activation import LINE_CHARACTERS, Activated, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority

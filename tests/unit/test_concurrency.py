@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import MemoryRefused
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support.talk import Store

@@ -14,7 +14,7 @@ from config.settings import Settings
 from memory.clock import from_text, to_text
 from memory.custody.importing import Importer
 from memory.custody.portable import Portable
-from memory.retrieval.activation import use_half_life
+from memory.search.activation import use_half_life
 from memory.store.database import Database
 from memory.store.decay import MOST_REINFORCED, TYPE_WEIGHTS, Decay, decayed_score
 from memory.store.entry import NewEntry

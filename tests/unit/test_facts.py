@@ -16,7 +16,7 @@ from memory.facts.fact import CheckedFact, Fact
 from memory.facts.fact_store import FactStore, Learned
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Says

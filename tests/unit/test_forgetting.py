@@ -14,7 +14,7 @@ from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.log.turn_log import OutgoingReply
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store import erasure
 from memory.store.entry import Author, NewEntry
 from memory.store.traces import Traces

@@ -15,7 +15,7 @@ from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement

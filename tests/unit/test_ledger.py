@@ -17,7 +17,7 @@ from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.page import appending
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.support.consolidating import answered

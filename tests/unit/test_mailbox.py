@@ -10,7 +10,7 @@ import pytest
 
 from bot.jobs.housekeeping import Housekeeping
 from memory.backup.soundness import Soundness
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.service.mailbox import InboxItem, Mailbox, Received
 from memory.service.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog

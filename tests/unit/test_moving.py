@@ -10,7 +10,7 @@ from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
 from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.service.moving import Moving
 from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry

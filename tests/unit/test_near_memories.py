@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.retrieval.embedding import Embedding
-from memory.retrieval.nearness import Nearness
-from memory.retrieval.ranking import Ranker
-from memory.retrieval.search import Search
-from memory.retrieval.vectors import Vectors
+from memory.search.ranking import Ranker
+from memory.search.search import Search
+from memory.search.vector_search import VectorSearch
+from memory.search.vectors import Embedding, Vectors
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
@@ -45,7 +44,7 @@ async def activating(database: Database, clock: FakeClock) -> Activating:
     embedding = Embedding(vectors, embedder)
     while await embedding.some():
         pass
-    return Activating.over(database, clock, ranker=Ranker(database, Nearness(Search(database), vectors, embedder)))
+    return Activating.over(database, clock, ranker=Ranker(database, VectorSearch(Search(database), vectors, embedder)))
 
 
 async def _activated(activating: Activating, message: str) -> list[str]:

@@ -29,7 +29,7 @@ from memory.files.zipped import stays_inside
 from memory.ledger.changes import ChangeLog
 from memory.log.sessions import Marker
 from memory.log.turn_log import OutgoingReply
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock

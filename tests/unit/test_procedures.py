@@ -13,7 +13,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.learning.procedures import MOST_STEPS, Procedures
 from memory.ledger.changes import ChangeLog
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry
 from tests.support.talk import Store, in_utc, ledger_over
 

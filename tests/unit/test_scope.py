@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.learning.learning import Learning
-from memory.retrieval.recall import Recall
-from memory.retrieval.search import Filter, Search
+from memory.search.recall import Recall
+from memory.search.search import Filter, Search
 from memory.store.entry import Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
 from memory.store.scope import LONGEST_PATH, LONGEST_SCOPE, scope_matches, usable_scope

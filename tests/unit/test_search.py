@@ -22,7 +22,7 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Message, Role
-from memory.retrieval.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
+from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.store.traces import Traces
@@ -445,7 +445,7 @@ async def do(store: Store, step: str, chat: str, text: str) -> None:
         ("the", ['"the"']),
         ("Ann's key", ['"ann"', '"key"']),
         ("l'été de Paul", ['"été"', '"paul"', '"paul" *']),
-        ("wo sind die Schlüssel", ['"schlüssel"', '"schlüssel" *']),
+        ("wo sind die Schlüssel", ['"schlüssel"', '"schlussel" *']),
         ("die hard", ['"die"', '"hard"']),
         ("鍵は", ['"鍵 は"']),
         ("鍵", ['"鍵"']),

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.messages import Message, Passage, Provenance, Role
-from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
 from tests.support.talk import NOON, Store, assistant, user
 
 if TYPE_CHECKING:
-    from memory.retrieval.activation import Activated
+    from memory.search.activation import Activated
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
@@ -30,7 +30,7 @@ def store(database: Database, clock: FakeClock) -> Store:
     return Store.over(database, clock)
 
 
-async def activated(store: Store, shown: Shown, message: str = "tea") -> tuple[Activated, ...]:
+async def activated(store: Store, shown: AlreadyInPrompt, message: str = "tea") -> tuple[Activated, ...]:
     activating = Activating.over(store.database, store.clock)
     found = await activating.search.for_message(message, OWNER, 0)
     pool = await activating.activation.pool(OWNER, 800, found)
@@ -47,7 +47,7 @@ async def activated(store: Store, shown: Shown, message: str = "tea") -> tuple[A
     ],
 )
 def test_the_same_words_are_said_however_they_are_laid_out(line: str, content: str) -> None:
-    assert NOTHING_SHOWN.with_lines(f"# About\n{line}\n").says(content)
+    assert NOTHING_IN_PROMPT.with_lines(f"# About\n{line}\n").says(content)
 
 
 @pytest.mark.parametrize(
@@ -63,28 +63,29 @@ def test_the_same_words_are_said_however_they_are_laid_out(line: str, content: s
     ],
 )
 def test_what_says_more_or_something_else_is_not_said(line: str, content: str) -> None:
-    assert not NOTHING_SHOWN.with_lines(line).says(content)
+    assert not NOTHING_IN_PROMPT.with_lines(line).says(content)
 
 
 @given(st.lists(st.text(min_size=1), max_size=5))
 def test_each_line_is_said_by_the_text_that_holds_it(lines: list[str]) -> None:
     text = "\n".join(lines)
-    shown = NOTHING_SHOWN.with_lines(text)
+    shown = NOTHING_IN_PROMPT.with_lines(text)
     assert all(shown.says(line) for line in text.splitlines() if any(map(str.isalnum, line)))
 
 
 def test_only_what_the_user_typed_says_anything() -> None:
     forwarded = Message(Role.USER, "I drink tea", NOON, provenance=Provenance.FORWARDED, turn_id=1)
-    shown = NOTHING_SHOWN.with_messages([forwarded, assistant("I drink tea", turn=2)])
+    shown = NOTHING_IN_PROMPT.with_messages([forwarded, assistant("I drink tea", turn=2)])
     assert not shown.says("I drink tea", turn=1)
     assert shown.with_messages([user("I drink tea", turn=3)]).says("I drink tea")
     quoted = "- [2026-02-07 12:15, conversation] User: I drink tea | Assistant: I see."
-    assert NOTHING_SHOWN.with_passage(Passage(quoted)).says("I drink tea")
+    assert NOTHING_IN_PROMPT.with_passage(Passage(quoted)).says("I drink tea")
     under_its_day = "- [2026-02-07, conversation]\n  12:15 User: I drink tea | Assistant: I see.\n  12:20 User: I row"
-    assert NOTHING_SHOWN.with_passage(Passage(under_its_day)).says("I drink tea")
-    assert NOTHING_SHOWN.with_passage(Passage(under_its_day)).says("I row")
-    assert not NOTHING_SHOWN.with_passage(Passage("- [x] User: I drink tea. I row. | Assistant: I see.")).says("I row")
-    assert not NOTHING_SHOWN.with_passage(Passage(quoted, Provenance.FORWARDED)).says("I drink tea")
+    assert NOTHING_IN_PROMPT.with_passage(Passage(under_its_day)).says("I drink tea")
+    assert NOTHING_IN_PROMPT.with_passage(Passage(under_its_day)).says("I row")
+    within = Passage("- [x] User: I drink tea. I row. | Assistant: I see.")
+    assert not NOTHING_IN_PROMPT.with_passage(within).says("I row")
+    assert not NOTHING_IN_PROMPT.with_passage(Passage(quoted, Provenance.FORWARDED)).says("I drink tea")
 
 
 async def test_a_memory_is_not_shown_beside_the_message_that_it_is_from(store: Store) -> None:
@@ -95,20 +96,20 @@ async def test_a_memory_is_not_shown_beside_the_message_that_it_is_from(store: S
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET source_message_id = ? WHERE id = ?", (message, entry.id))
     visible = (await store.sessions.transcript(session.id)).messages
-    assert await activated(store, NOTHING_SHOWN.with_messages(visible)) == ()
+    assert await activated(store, NOTHING_IN_PROMPT.with_messages(visible)) == ()
     # what it says now is no longer what was said then
     await store.entries.write(OWNER, entry.name, "I drink green tea in the evening")
-    assert len(await activated(store, NOTHING_SHOWN.with_messages(visible))) == 1
+    assert len(await activated(store, NOTHING_IN_PROMPT.with_messages(visible))) == 1
     # and a conversation that is not seen says nothing
     await store.entries.write(OWNER, entry.name, "I drink green tea in the morning")
-    assert len(await activated(store, NOTHING_SHOWN)) == 1
+    assert len(await activated(store, NOTHING_IN_PROMPT)) == 1
 
 
 async def test_of_memories_in_the_same_words_the_one_that_counts_most_is_shown(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("Drinks green tea.", kind=Kind.PITFALL))
     await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT, scope="office/**"))
-    lines = [one.line.partition(", ")[2] for one in await activated(store, NOTHING_SHOWN)]
+    lines = [one.line.partition(", ")[2] for one in await activated(store, NOTHING_IN_PROMPT)]
     assert sorted(lines) == ["fact by user, for office/**] drinks green tea", "pitfall by user] Drinks green tea."]
 
 
@@ -116,6 +117,6 @@ async def test_what_a_passage_or_memory_md_says_is_not_said_again(store: Store) 
     await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("drinks black tea", kind=Kind.FACT))
     quoted = Passage("- [2026-02-07 12:15, note tea] drinks green tea")
-    left = await activated(store, NOTHING_SHOWN.with_passage(quoted))
+    left = await activated(store, NOTHING_IN_PROMPT.with_passage(quoted))
     assert ["black" in one.line for one in left] == [True]
-    assert await activated(store, NOTHING_SHOWN.with_passage(quoted).with_lines("- Drinks black tea")) == ()
+    assert await activated(store, NOTHING_IN_PROMPT.with_passage(quoted).with_lines("- Drinks black tea")) == ()

@@ -25,7 +25,7 @@ from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import appending
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, NewEntry, Operation
 from memory.store.reinforcement import Reinforcement

@@ -13,7 +13,7 @@ from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
 from memory.ledger.changes import ChangeLog
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.decay import Decay
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name

@@ -1,14 +1,14 @@
-"""Vectors as they are kept: a byte a number, and the signs; what is nearest by them is nearest."""
+"""Vectors as they are kept, a byte a number, and how they are compared."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.meaning import without_names
-from memory.retrieval.nearness import Known
-from memory.retrieval.vectors import embedded_form, quantised, signs_of
+from memory.search.vector_search import OwnerVectors, without_names
+from memory.search.vectors import EmbedderError, embedded_form, quantised
 
 NUMBERS = st.floats(-1000, 1000, allow_nan=False, width=32)
 
@@ -22,32 +22,21 @@ def test_a_kept_vector_points_where_the_vector_did(vector: list[float]) -> None:
         assert abs(kept * largest / 127 - number) <= largest / 127
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=200))
-def test_signs_are_whole_words_with_a_bit_for_each_number_above_nothing(vector: list[float]) -> None:
-    small = quantised(vector)
-    signs = signs_of(small)
-    assert len(signs) % 8 == 0
-    assert len(signs) * 8 - len(vector) < 64
-    assert sum(byte.bit_count() for byte in signs) == sum(number > 0 for number in small)
-
-
-def test_the_nearest_of_many_are_among_those_with_the_nearest_signs() -> None:
+def test_the_cosines_of_kept_vectors_are_those_of_the_vectors() -> None:
     source = np.random.default_rng(1)
-    vectors = source.normal(size=(5_000, 384))
-    asked = vectors[1234] + source.normal(size=384) * 0.8
-    signs = np.stack([np.frombuffer(signs_of(quantised(vector)), np.uint64) for vector in vectors.tolist()])
-    known = Known(np.arange(5_000), np.zeros(5_000, np.int64), signs)
-    nearest = known.nearest(np.frombuffer(signs_of(quantised(asked.tolist())), np.uint64))
-    best = np.argsort(-(vectors @ asked) / np.linalg.norm(vectors, axis=1))
-    assert best[0] == 1234
-    assert len(set(best[:10].tolist()) & set(nearest.tolist())) >= 7
-    assert 1234 in nearest
-    assert len(nearest) < 1_000
+    vectors = source.normal(size=(1_000, 384)).astype(np.float32)
+    asked = source.normal(size=(2, 384)).astype(np.float32)
+    small = np.array([quantised(vector) for vector in vectors.tolist()], np.int8)
+    norms = np.linalg.norm(small.astype(np.float32), axis=1)
+    known = OwnerVectors(np.arange(1_000), np.zeros(1_000, np.int64), small, norms)
+    exact = asked @ vectors.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
+    assert np.abs(known.cosines(asked) - exact).max() < 0.01
 
 
-def test_signs_of_another_length_are_near_to_nothing() -> None:
-    known = Known(np.arange(3), np.zeros(3, np.int64), np.zeros((3, 6), np.uint64))
-    assert len(known.nearest(np.zeros(1, np.uint64))) == 0
+def test_a_question_of_another_length_is_refused() -> None:
+    known = OwnerVectors(np.arange(3), np.zeros(3, np.int64), np.ones((3, 384), np.int8), np.ones(3, np.float32))
+    with pytest.raises(EmbedderError):
+        known.cosines(np.ones((2, 8), np.float32))
 
 
 def test_the_names_of_speakers_are_left_out_of_a_question() -> None:

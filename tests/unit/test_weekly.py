@@ -13,7 +13,7 @@ from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
-from memory.retrieval.search import Search
+from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED, Decay
 from memory.store.entry import Entry, Kind, NewEntry, Priority
 from tests.support.talk import Store, in_utc, ledger_over

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Passage, Provenance, Role, worst
-from memory.retrieval.lines import Lines
-from memory.retrieval.neighbourhood import neighbourhood
-from memory.retrieval.ranking import Asked, Ranker
-from memory.retrieval.search import PASSAGE_KINDS, PASSAGES, Filter
-from memory.retrieval.showing import Showing
-from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt, HitFormatter, PromptLines
+from memory.search.questions import asked_in, asks
+from memory.search.ranking import Ranker, RankingRequest, neighbourhood
+from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
 from memory.store.entry import TYPED_KINDS
 from memory.text.overlap import wording
-from memory.text.sought import Sought
+from memory.text.sought import QueryTerms
 from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memory.clock import ZoneOf
     from memory.log.sessions import Transcript
-    from memory.retrieval.neighbourhood import Neighbourhood
-    from memory.retrieval.search import Found, Hit, Search
+    from memory.search.ranking import Neighbourhood, Ranked
+    from memory.search.search import Found, Hit, Search
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -49,7 +47,7 @@ the tune half of our own chats, and 0.7% of those that name both people in a pri
 LEAST_COVERAGE_OF_TALK = 0.5
 """The same for what greets or thanks, or else asks for nothing: many have said as much before."""
 LEAST_STANDING_OUT = 0.65
-"""Where something is nearer in meaning by so much, it is shown all the same (memory/retrieval/meaning.py).
+"""Where something is nearer in meaning by so much, it is shown all the same (memory/search/vector_search.py).
 
 Measured as the coverage: 0.4 lets 23 to 25% of off-topic requests show something, 0.65 22 to 24%, without vectors 20%.
 """
@@ -62,7 +60,7 @@ QUESTIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Recollection:
+class RecallResult:
     """A hit as it is shown: an entry, or the whole exchange that a message is part of.
 
     provenance: the worst of what is shown; what is foreign is marked in the text too. said: of an exchange what was
@@ -73,6 +71,11 @@ class Recollection:
     text: str
     provenance: Provenance
     said: str | None = None
+
+    @property
+    def key(self) -> tuple[bool, int]:
+        """What two of them have in common that show the same entry or exchange."""
+        return _key(self.hit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +101,36 @@ class Recall:
         self._zone_of = zone_of
         self._ranker = ranker or Ranker(database)
 
-    def showing(self, owner: str | None) -> Showing:
+    def formatter(self, owner: str | None) -> HitFormatter:
         """What words what was found for an owner; None: for who reads the memory of all."""
-        return Showing(self._zone_of(owner or ""))
+        return HitFormatter(self._zone_of(owner or ""))
 
-    def expect(self, question: str) -> None:
-        """A search for this question begins: `compared` is asked of what it finds."""
-        if not is_chatter(question):
-            self._ranker.expect(question)
-
-    async def compared(self, found: Found, visible: Transcript) -> Found:
-        """What was found for a message, with how near in meaning it is and what else is near."""
-        return found if is_chatter(found.message) else await self._ranker.compared(found, len(visible.messages))
+    async def find(self, message: str, owner: str, visible: Transcript) -> Found:
+        """What may stand in the prompt of a message, with how near in meaning it is and what else is near."""
+        asked, there = asked_in(message), len(visible.messages)
+        for text in (message, *asked):
+            if not is_chatter(text):
+                self._ranker.expect(text)
+        found = await self._search.for_message(message, owner, there)
+        sentences = [await self._search.for_sentence(text, owner, there) for text in asked]
+        compared = [await self._compared(one, there) for one in (found, *sentences)]
+        return replace(compared[0], asked=compared[1:])
 
     async def relevant(
         self,
-        question: str,
         found: Found,
         visible: Transcript,
         tokens: int,
         *,
-        besides: Shown = NOTHING_SHOWN,
+        besides: AlreadyInPrompt = NOTHING_IN_PROMPT,
         whole_exchanges: bool = True,
     ) -> Passage:
-        """What was said and noted earlier about `question`, of what was found for it, in at most `tokens` in all.
+        """What was said and noted earlier about a message, of what was found for it, in at most `tokens` in all.
 
-        Leaves out what the visible conversation and the prompt besides it say, and greetings. whole_exchanges: an
-        exchange is shown with its answer, not only with what the user said.
+        Each of its sentences that asks is answered by itself, and the whole of it; they share the tokens. Leaves out
+        what the visible conversation and the prompt besides it say, and greetings. whole_exchanges: an exchange is
+        shown with its answer, not only with what the user said.
         """
-        if is_chatter(question):
-            return Passage("")
         seen = {message.turn_id for message in visible.messages}
 
         def wanted(hit: Hit) -> bool:
@@ -139,29 +142,43 @@ class Recall:
                 and not is_small_talk(hit.content)
             )
 
-        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
-        candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
-        best = await self._ranker.ranked(Asked(question, found.owner, only, wanted), candidates, found.meanings)
-        speaks = asks_for_nothing(question)
-        covered = best.coverage >= (LEAST_COVERAGE_OF_TALK if speaks else LEAST_COVERAGE)
-        covered = covered and best.answering >= LEAST_ANSWERING
-        if not covered and (speaks or best.standing_out < LEAST_STANDING_OUT):
-            return Passage("")
-        lines = Lines(tokens, self._counter, self.showing(found.owner))
+        shown = [
+            self._shown(found.owner, one.message, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges)
+            for one in (*found.asked, found)
+            if (best := await self._answering(one, wanted)) is not None
+        ]
+        lines = PromptLines(tokens, self._counter, self.formatter(found.owner))
         provenances: list[Provenance] = []
-        shown_of = self._shown(
-            found.owner, question, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges
-        )
-        for shown in shown_of:
+        once: set[tuple[bool, int]] = set()
+        for one in _in_turn(shown):
             if lines.left < SHORTEST_LINE:
                 break
-            if lines.add(shown.hit, shown.text, shown.said):
-                provenances.append(shown.provenance)
+            if one.key in once:
+                continue
+            once.add(one.key)
+            if lines.add(one.hit, one.text, one.said):
+                provenances.append(one.provenance)
         return Passage(lines.text, worst(provenances))
+
+    async def _compared(self, found: Found, visible: int) -> Found:
+        return found if is_chatter(found.message) else await self._ranker.compared(found, visible)
+
+    async def _answering(self, found: Found, wanted: Callable[[Hit], bool]) -> Ranked | None:
+        """What was found for a message or a sentence, ranked; None where memory has nothing to say to it."""
+        if is_chatter(found.message):
+            return None
+        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
+        candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
+        request = RankingRequest(found.message, found.owner, only, wanted)
+        best = await self._ranker.ranked(request, candidates, found.similarities)
+        speaks = asks_for_nothing(found.message) and not asks(found.message)
+        covered = best.coverage >= (LEAST_COVERAGE_OF_TALK if speaks else LEAST_COVERAGE)
+        covered = covered and best.answering >= LEAST_ANSWERING
+        return best if covered or (not speaks and best.standing_out >= LEAST_STANDING_OUT) else None
 
     async def recall(
         self, query: str, owner: str | None, only: Filter, limit: int, *, numbered: bool = False
-    ) -> list[Recollection]:
+    ) -> list[RecallResult]:
         """What fits `query`, best first; an exchange once, however many of its messages fit.
 
         numbered: an exchange with the number of its message, from which one can read on.
@@ -178,12 +195,12 @@ class Recall:
             "SELECT m.id, m.created_at FROM entries e JOIN messages m ON m.id = e.source_message_id WHERE e.id = ?",
             (hit.id,),
         )
-        showing = self.showing(owner)
-        source = f"by {hit.source} {showing.moment(hit.created_at)}"
+        formatter = self.formatter(owner)
+        source = f"by {hit.source} {formatter.moment(hit.created_at)}"
         if said is not None:
-            source += f", from message {said['id']} of {showing.moment(from_text(said['created_at']))}"
+            source += f", from message {said['id']} of {formatter.moment(from_text(said['created_at']))}"
         text = f"{hit.content}\nOutcome: {hit.outcome}" if hit.outcome else hit.content
-        return WholeEntry(hit.id, hit.name, f"{showing.about(hit)} ({source})", text, hit.provenance)
+        return WholeEntry(hit.id, hit.name, f"{formatter.about(hit)} ({source})", text, hit.provenance)
 
     async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
         """What is called `query`, then what answers it, best first. That it was asked before is no answer to it."""
@@ -198,14 +215,14 @@ class Recall:
         def wanted(hit: Hit) -> bool:
             return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
 
-        best = await self._ranker.ranked(Asked(query, owner, only, wanted), [*filter(wanted, found)])
+        best = await self._ranker.ranked(RankingRequest(query, owner, only, wanted), [*filter(wanted, found)])
         most = best.scores[0] if best.scores else 0.0
         scored = [*((hit, most) for hit in called), *zip(best.hits, best.scores, strict=True)]
         return [replace(hit, score=score) for hit, score in scored[:limit]], best.around
 
     async def semantic_scoped(
         self, owner: str, path: str, limit: int, kinds: Collection[str] = TYPED_KINDS
-    ) -> list[Recollection]:
+    ) -> list[RecallResult]:
         """The memories for a path (S4): those whose scope it lies in, then those that speak of it.
 
         The former by priority and strength, the latter by how well they fit.
@@ -228,18 +245,28 @@ class Recall:
         *,
         whole_exchanges: bool = True,
         numbered: bool = False,
-    ) -> Iterator[Recollection]:
+    ) -> Iterator[RecallResult]:
         """The hits with the text that shows them, each with its date and source; an exchange once."""
-        sought, showing = Sought(query), self.showing(owner)
+        sought, formatter = QueryTerms(query), self.formatter(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
-            key = (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)
+            key = _key(hit)
             if key in once:
                 continue
             once.add(key)
             if hit.turn_id is None:
-                yield Recollection(hit, showing.entry(hit, sought), hit.provenance)
+                yield RecallResult(hit, formatter.entry(hit, sought), hit.provenance)
             else:
                 rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
-                said, provenance = showing.said(rows, sought)
-                yield Recollection(hit, showing.exchange(hit, said, numbered=numbered), provenance, said)
+                said, provenance = formatter.said(rows, sought)
+                yield RecallResult(hit, formatter.exchange(hit, said, numbered=numbered), provenance, said)
+
+
+def _in_turn(some: Sequence[Iterator[RecallResult]]) -> Iterator[RecallResult]:
+    """The best of each, then the second of each, and so on; those that have more go on alone."""
+    for several in itertools.zip_longest(*some):
+        yield from (one for one in several if one is not None)
+
+
+def _key(hit: Hit) -> tuple[bool, int]:
+    return (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)

@@ -17,12 +17,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.retrieval.meaning import key_of
-from memory.retrieval.ranking import by_features
-from memory.retrieval.search import MEMORIES, NOTHING, Found
-from memory.retrieval.shown import NOTHING_SHOWN, Shown
+from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
+from memory.search.ranking import by_features
+from memory.search.search import MEMORIES, NOTHING, Found, key_of
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
-from memory.store.entry_rows import LIVE
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
 from memory.text.overlap import wording
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
     from memory.store.database import Database, Row
     from memory.store.decay import Decay
+    from memory.store.entry import Entry
 
 TokenCount = Callable[[str], int]
 """How many tokens a text is to the model that reads it."""
@@ -154,7 +154,7 @@ class Activation:
         return pool
 
     def baseline(
-        self, pool: Pool, tokens: int, count: TokenCount, shown: Shown = NOTHING_SHOWN
+        self, pool: Pool, tokens: int, count: TokenCount, shown: AlreadyInPrompt = NOTHING_IN_PROMPT
     ) -> tuple[Activated, ...]:
         """Layer A in at most `tokens`: the highest priority first, of one priority the strongest.
 
@@ -181,7 +181,7 @@ class Activation:
         baseline: Collection[Activated],
         tokens: int,
         count: TokenCount,
-        shown: Shown = NOTHING_SHOWN,
+        shown: AlreadyInPrompt = NOTHING_IN_PROMPT,
     ) -> tuple[Activated, ...]:
         """Layers B and C for a message, in the `tokens` that layer A has left.
 
@@ -216,10 +216,10 @@ class Activation:
         few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
         if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
             hits += found.workflows
-        meanings = found.meanings
-        near = (hit for hit in meanings.found if hit.kind in TYPED_KINDS)
-        hits += [hit for hit in near if meanings.of[key_of(hit)].bare >= LEAST_NEAR]
-        best = await by_features(found.message, hits, self._database, meanings)
+        similarities = found.similarities
+        near = (hit for hit in similarities.found if hit.kind in TYPED_KINDS)
+        hits += [hit for hit in near if similarities.of[key_of(hit)].bare >= LEAST_NEAR]
+        best = await by_features(found.message, hits, self._database, similarities)
         return {hit.id: score / best.scores[0] for hit, score in zip(best.hits, best.scores, strict=True)}
 
     def _filled(
@@ -287,7 +287,7 @@ def _strongest(
     )
 
 
-def _said_once(candidates: Iterable[Candidate], shown: Shown) -> list[Candidate]:
+def _said_once(candidates: Iterable[Candidate], shown: AlreadyInPrompt) -> list[Candidate]:
     """The candidates that say what is not shown already; of several with the same words the one that counts most."""
     best: dict[tuple[str, str | None], Candidate] = {}
     for one in candidates:
@@ -333,3 +333,36 @@ def _shown(content: str) -> str:
     """`content` in one line, cut where it is too long for a prompt."""
     line = " ".join(content.split())
     return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationReason:
+    """Why a memory stood in a request, and what it cost there in tokens. entry None: it is gone by now."""
+
+    entry: Entry | None
+    layer: Layer
+    score: float
+    relevance: float
+    tokens: int
+
+
+def recorded(activated: Sequence[Activated]) -> str | None:
+    """What a session keeps of its last turn; None for nothing."""
+    rows = [[one.id, one.layer, round(one.score, 3), round(one.relevance, 3), one.tokens] for one in activated]
+    return json.dumps(rows) if rows else None
+
+
+class ActivationLog:
+    """The last turn's activation of each session."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def last(self, session_id: str) -> list[ActivationReason]:
+        """What activated for the last turn of a session, in the order in which it stood there."""
+        kept = await self._database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
+        rows = json.loads(kept) if kept else []
+        ids = ", ".join(str(int(row[0])) for row in rows)
+        found = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids}) AND e.deleted_at IS NULL")
+        entries = {row["id"]: entry_of(row) for row in found}
+        return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
-from memory.retrieval.meaning import NOT_COMPARED, Meanings
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
 from memory.store.index import IN_PART, ROW, part_of, rebuild, source_of
@@ -17,13 +16,51 @@ from memory.text.naming import name_key
 from memory.text.words import match_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from memory.store.database import Database, Row
 
     Limits = Sequence[tuple[Collection[str] | None, int | None]]
     """How many hits are wanted, by their kinds; None: of all kinds, and all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """How near something is: in standard deviations, from how near the owner's texts are as a rule.
+
+    whole: to the question as it stands. bare: to the question without the names of speakers. nearby: the best of the
+    messages around it, to the bare question.
+    """
+
+    whole: float = 0.0
+    bare: float = 0.0
+    nearby: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Similarities:
+    """What comparing vectors told. found: hits that no word found.
+
+    standing_out: by how many deviations the nearest is nearer than the nearest of so many texts would be by chance.
+    Empty where nothing is known: then words alone rank.
+    """
+
+    found: Sequence[Hit] = ()
+    of: Mapping[int, Similarity] = field(default_factory=dict)
+    standing_out: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.of)
+
+
+NOT_COMPARED = Similarities()
+
+
+def key_of(hit: Hit) -> int:
+    """A number for a message or an entry: its row in the index, an entry's below 0."""
+    return -2 * hit.id if hit.turn_id is None else 2 * hit.id + 1
+
 
 WEIGHTS = {
     "body": 1.0,
@@ -42,7 +79,7 @@ WEIGHTS = {
 MESSAGE_KIND = "message"
 """The kind under which the log's messages are asked for and shown."""
 PASSAGE_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
-"""What is quoted in a prompt where it fits; typed memories activate instead (memory/retrieval/activation.py)."""
+"""What is quoted in a prompt where it fits; typed memories activate instead (memory/search/activation.py)."""
 MEMORIES = 32
 """So many typed memories that fit a message best are looked at for its prompt."""
 WORKFLOWS = 8
@@ -145,8 +182,9 @@ class Hit:
 class Found:
     """What fits `message`, best first: typed memories, workflows among them, and what is not a typed memory.
 
-    owner: whose message it is; None where nothing was looked for. meanings: how near in meaning all that is to it, and
-    what else is near.
+    owner: whose message it is; None where nothing was looked for. similarities: how near in meaning all that is to it,
+    and what else is near. asked: passages for each of its sentences that asks by itself, where there is talk around
+    them.
     """
 
     memories: Sequence[Hit] = ()
@@ -154,7 +192,8 @@ class Found:
     passages: Sequence[Hit] = ()
     message: str = ""
     owner: str | None = None
-    meanings: Meanings = NOT_COMPARED
+    similarities: Similarities = NOT_COMPARED
+    asked: Sequence[Found] = ()
 
 
 NOTHING = Found()
@@ -183,6 +222,12 @@ class Search:
         for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
             found[row["part"]].append(_hit(row))
         return Found(found[0], found[1], found[2], message, owner)
+
+    async def for_sentence(self, sentence: str, owner: str, visible: int) -> Found:
+        """The passages for a sentence of a message, found as for a whole message."""
+        only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
+        passages = await self.find(sentence, owner, only=only, limit=PASSAGES + visible)
+        return Found(passages=passages, message=sentence, owner=owner)
 
     async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """The ids of the entries that fit `query`, best first, each with its score, and nothing else of them."""

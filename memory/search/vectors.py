@@ -1,29 +1,51 @@
 """Vectors of what was said and noted: how they are kept, and which are still to be made.
 
-A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. Beside it stand the
-signs of its numbers, an eighth of that, which say nearly as well what is near and are few enough to be held in memory.
-Both are derived: triggers (VECTORS in memory/store/migrations.py) take away those of what is deleted or changed.
+A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. It is derived: triggers
+(VECTORS in memory/store/migrations.py) take away those of what is deleted or changed.
 """
 
 from __future__ import annotations
 
-import json
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from memory.retrieval.embedder import EmbedderError
+import structlog
+
+from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.retrieval.embedder import Vector
     from memory.store.database import Database, Row
+
+    Vector = Sequence[float]
+
+
+class EmbedderError(MnemeError):
+    """There are no vectors for now. refused: it is about these texts, and others may go well."""
+
+    def __init__(self, text: str, *, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts, such that those of texts that mean the like point the same way."""
+
+    @property
+    def name(self) -> str:
+        """What made a vector; those of different names can't be compared."""
+
+    def reads(self, text: str) -> bool:
+        """Whether it knows the language of a question; in one that it does not know vectors would mislead."""
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """A vector for each text, all of one length and of any norm. Raises EmbedderError."""
+
 
 WINDOW = 500
 """So many messages or entries are looked through at a time for those without a vector."""
-_WORD = 64
-"""Signs are compared so many at a time."""
 _LARGEST = 127
 
 _MESSAGES = """
@@ -49,8 +71,8 @@ WHERE v.model_id = 0 AND e.deleted_at IS NULL LIMIT :most
 """
 # what was deleted or said anew while its vector was made gets none
 _WRITE = """
-INSERT OR REPLACE INTO vectors (row, owner_id, conversation_id, model_id, signs, vector)
-SELECT :row, :owner, :conversation, :model, :signs, :vector WHERE CASE WHEN :row % 2
+INSERT OR REPLACE INTO vectors (row, owner_id, conversation_id, model_id, vector)
+SELECT :row, :owner, :conversation, :model, :vector WHERE CASE WHEN :row % 2
     THEN EXISTS (SELECT 1 FROM spoken WHERE id = :row / 2 AND content = :content)
     ELSE EXISTS (SELECT 1 FROM entries e WHERE e.id = :row / 2 AND e.deleted_at IS NULL
         AND e.content || coalesce(char(10) || e.outcome, '') = :content) END
@@ -125,15 +147,13 @@ class Vectors:
             )
         rows: list[dict[str, object]] = []
         for one, vector in made:
-            small = quantised(vector)
             rows.append(
                 {
                     "row": one.row,
                     "owner": one.owner_id,
                     "conversation": one.conversation_id,
                     "model": model,
-                    "signs": signs_of(small),
-                    "vector": small.tobytes(),
+                    "vector": quantised(vector).tobytes(),
                     "content": one.content,
                 }
             )
@@ -147,24 +167,21 @@ class Vectors:
         )
         return found
 
-    async def read(self, rows: Sequence[int], model: int) -> list[Row]:
-        """Of those rows that have a vector their numbers and vectors."""
-        return await self._database.rows(  # a + keeps SQLite from walking all of the model's
-            "SELECT row, vector FROM vectors WHERE row IN (SELECT value FROM json_each(?)) AND +model_id = ?",
-            (json.dumps(rows), model),
-        )
-
-    async def signs(self, owner: str, model: int, after: int) -> list[Row]:
-        """The signs of an owner's vectors, of those that came after one: id, key, conversation, signs.
+    async def of_owner(self, owner: str, model: int, after: int) -> list[Row]:
+        """An owner's vectors that came after one: id, key, conversation and vector, in that order.
 
         key: the row of a message; below 0, the row of an entry, which is a conversation of its own.
         """
         return await self._database.rows(
-            "SELECT id, CASE WHEN row % 2 THEN row ELSE -row END AS key, signs,"
-            " coalesce(conversation_id, -row) AS conversation FROM vectors"
+            "SELECT id, CASE WHEN row % 2 THEN row ELSE -row END, coalesce(conversation_id, -row), vector FROM vectors"
             " WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ? AND id > ?",
             (owner, model, after),
         )
+
+    async def count(self, owner: str, model: int) -> int:
+        """How many vectors an owner has."""
+        of = "WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ?"
+        return int(await self._database.value(f"SELECT count(*) FROM vectors {of}", (owner, model)))
 
     async def progress(self, name: str, owner: str | None = None) -> Embedded:
         """How far a model has come with what one owner has, or all."""
@@ -195,8 +212,95 @@ def quantised(vector: Vector) -> array[int]:
     return array("b", [round(number * scale) for number in vector])
 
 
-def signs_of(vector: array[int]) -> bytes:
-    """Where a vector's numbers are positive, a bit each, filled up to whole words."""
-    bits = "".join("1" if number > 0 else "0" for number in vector)
-    words = -(-len(bits) // _WORD)
-    return int(bits.ljust(words * _WORD, "0") or "0", 2).to_bytes(words * _WORD // 8)
+log = structlog.get_logger(__name__)
+
+BATCH = 32
+"""So many texts are handed over at a time, and kept in one transaction."""
+
+MOST_REFUSED = 3
+"""So many texts in a row may be refused before it is taken for a failure."""
+
+
+class Embedding:
+    """What an embedder has still to do. What was looked through before the end is looked through again at a start."""
+
+    def __init__(self, vectors: Vectors, embedder: Embedder) -> None:
+        self._vectors = vectors
+        self._embedder = embedder
+        self._model: int | None = None
+        self._seen = [0, 0]  # of messages and entries: the newest that was looked at
+        self._left = [0, 0]  # and the newest of those that were there at the start and are still to be looked at
+        self._waiting: list[Unembedded] = []
+        self._refused: set[int] = set()
+        self._wrote = False
+
+    async def some(self) -> bool:
+        """Make some vectors; whether there was any to make. Raises EmbedderError or StoreError; nothing is lost."""
+        if not self._waiting:
+            self._waiting = await self._look()
+        batch = self._waiting[:BATCH]
+        if not batch or self._model is None:
+            return False
+        made = await self._made(batch)
+        await self._vectors.write(self._model, made)
+        self._wrote = self._wrote or bool(made)
+        del self._waiting[:BATCH]
+        return True
+
+    async def progress(self, owner: str | None = None) -> Embedded:
+        """How far it has come with what one owner has, or all."""
+        return await self._vectors.progress(self._embedder.name, owner)
+
+    async def _look(self) -> list[Unembedded]:
+        newest = await self._vectors.newest()
+        model = await self._vectors.model(self._embedder.name)
+        taken_away = self._wrote and await self._vectors.length(model) is None
+        if self._model is None or taken_away:
+            self._model, self._wrote = model, False
+            self._seen, self._left = [*newest], [*newest]
+        for entries in (False, True):
+            while self._seen[entries] < newest[entries]:
+                after, until = self._seen[entries], min(newest[entries], self._seen[entries] + WINDOW)
+                found = await self._missing(after, until, entries=entries)
+                self._seen[entries] = until
+                if found:
+                    return found
+        touched = [one for one in await self._vectors.touched() if one.row not in self._refused]
+        if touched:
+            return touched
+        for entries in (False, True):
+            while (until := self._left[entries]) > 0:
+                found = await self._missing(max(0, until - WINDOW), until, entries=entries)
+                self._left[entries] = max(0, until - WINDOW)
+                if found:
+                    return found
+        return []
+
+    async def _missing(self, after: int, until: int, *, entries: bool) -> list[Unembedded]:
+        return await self._vectors.missing(self._model or 0, after, until, entries=entries)
+
+    async def _made(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+        """The vectors of a batch; what the embedder refuses while it takes others gets none."""
+        try:
+            return await self._of(batch)
+        except EmbedderError as error:
+            if not error.refused or len(batch) == 1:
+                raise
+        made: list[tuple[Unembedded, Vector]] = []
+        refused: list[Unembedded] = []
+        for one in batch:
+            try:
+                made += await self._of([one])
+            except EmbedderError as error:
+                if not error.refused:
+                    raise
+                refused.append(one)
+                if not made and len(refused) > MOST_REFUSED:  # then it is not about the texts
+                    raise
+        self._refused |= {one.row for one in refused}
+        log.warning("embedder_refused", texts=len(refused))
+        return made
+
+    async def _of(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+        vectors = await self._embedder.embed([one.text for one in batch])
+        return [*zip(batch, vectors, strict=True)]

@@ -18,7 +18,7 @@ import regex
 
 from memory.clock import to_text
 from memory.messages import Role
-from memory.retrieval.meaning import NOT_COMPARED, Meaning, key_of
+from memory.search.search import NOT_COMPARED, Similarity, key_of
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -31,29 +31,27 @@ from memory.text.cues import (
     TIME_PHRASES,
     TIMES,
 )
-from memory.text.sought import Sought, root
+from memory.text.sought import QueryTerms
+from memory.text.stemming import stem_of
 from memory.text.words import date_words, plain
 
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from memory.retrieval.meaning import Meanings
-    from memory.retrieval.neighbourhood import Neighbourhood
-    from memory.retrieval.search import Hit
+    from memory.search.ranking import Neighbourhood
+    from memory.search.search import Hit, Similarities
 
 BEFORE = (0.85, 0.6, 0.45)
 """What a word of the question counts one, two and three messages before."""
 LEAST_TEXTS = 200
 """As many texts are taken for known where there are fewer: a small memory does not tell how rare a word is."""
-_SATURATION, _BY_LENGTH = 1.2, 0.3
-"""BM25's k1 and b for the text alone."""
 _MOST_NAMES, _MOST_SELVES = 4, 5
 _WORD = re.compile(r"[^\W_]+")
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
 """Words inside a sentence with a capital, and what is quoted."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_NO_MEANING = Meaning()
+_NO_MEANING = Similarity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +59,16 @@ class Features:
     """One number for each feature: of something that was found, its value; of a ranking, its weight.
 
     fit: the index's score, by the best one's. coverage: how much of the question stands in it or shortly before.
-    own: BM25 of its own text, by the best one's. surroundings: the best fit at most four messages away. speaker: it was
-    said by the one that the question names. speaks_of_self: that one says "I" in it. names: for a question after a
-    person, place or choice, the names in it. times: for a question after a time, words for times in it.
-    follows_question, is_question: the message before, or it itself, asks. length_before: the logarithm of the words
-    in the message before. Where vectors are compared also (memory/retrieval/meaning.py): meaning and bare_meaning: how
-    near it is to the question with and without names. meaning_nearby, meaning_of_conversation: of what was said around.
-    pair: what a reranker says of it, from 0 for the worst to 1 for the best of those that it read.
+    surroundings: the best fit at most four messages away. speaker: it was said by the one that the question names.
+    speaks_of_self: that one says "I" in it. names: for a question after a person, place or choice, the names in it.
+    times: for a question after a time, words for times in it. follows_question, is_question: the message before, or it
+    itself, asks. length_before: the logarithm of the words in the message before. Where vectors are compared also
+    (memory/search/vector_search.py): meaning and bare_meaning: how near it is to the question with and without names.
+    meaning_nearby: of what was said around.
     """
 
     fit: float
     coverage: float = 0.0
-    own: float = 0.0
     surroundings: float = 0.0
     speaker: float = 0.0
     speaks_of_self: float = 0.0
@@ -84,8 +80,6 @@ class Features:
     meaning: float = 0.0
     bare_meaning: float = 0.0
     meaning_nearby: float = 0.0
-    meaning_of_conversation: float = 0.0
-    pair: float = 0.0
 
     def weighed(self, weights: Features) -> float:
         """Their sum, each as it counts."""
@@ -107,11 +101,11 @@ class Question:
     """
 
     def __init__(
-        self, text: str, hits: Sequence[Hit], around: Neighbourhood, meanings: Meanings = NOT_COMPARED
+        self, text: str, hits: Sequence[Hit], around: Neighbourhood, similarities: Similarities = NOT_COMPARED
     ) -> None:
         self._around = around
-        self._meanings = meanings.of
-        self._sought = Sought(text)
+        self._similarities = similarities.of
+        self._sought = QueryTerms(text)
         words = set(_words(text))
         lower = text.casefold()
         self._asks_name = _has(words, lower, ASKING_WHO, ASKING_WHO_PHRASES)
@@ -120,34 +114,28 @@ class Question:
         self._said_before = {
             hit.id: around.until(hit.id, 1 + len(BEFORE))[1:] for hit in hits if hit.turn_id is not None
         }
-        self._counts = {hit.id: self._sought.counts(hit.content) for hit in hits if hit.turn_id is not None}
+        self._counts = {hit.id: self._sought.term_counts(hit.content) for hit in hits if hit.turn_id is not None}
         for row in itertools.chain.from_iterable(self._said_before.values()):
             if row["id"] not in self._counts:
-                self._counts[row["id"]] = self._sought.counts(row["content"])
+                self._counts[row["id"]] = self._sought.term_counts(row["content"])
         self._of_labels: dict[tuple[str, datetime.date], dict[str, int]] = {}
         self._heads = {_key(hit): self._head(hit) for hit in hits}
         self._rarity = self._rarities([*self._counts.values(), *self._heads.values()])
         self._told_by_all = sum(self._rarity.values()) or 1.0
         self._fits = {_key(hit): hit.score for hit in hits}
         self._best_fit = max(self._fits.values(), default=0.0) or 1.0
-        self._average = sum(len(hit.content) for hit in hits) / len(hits) if hits else 1.0
-        own = {_key(hit): self._own(hit) for hit in hits}
-        best = max(own.values(), default=0.0) or 1.0
-        self._owns = {key: value / best for key, value in own.items()}
 
     def features(self, hit: Hit) -> Features:
         """The features of one of the hits."""
-        meaning = self._meanings.get(key_of(hit), _NO_MEANING)
-        fit, own = hit.score / self._best_fit, self._owns[_key(hit)]
+        meaning = self._similarities.get(key_of(hit), _NO_MEANING)
+        fit = hit.score / self._best_fit
         if hit.turn_id is None:
             return Features(
                 fit,
                 self._coverage(hit),
-                own,
                 meaning=meaning.whole,
                 bare_meaning=meaning.bare,
                 meaning_nearby=meaning.nearby,
-                meaning_of_conversation=meaning.conversation,
             )
         said_before = next((row["content"] for row in self._said_before[hit.id]), "")
         by_meant = hit.source == self._speaker
@@ -155,7 +143,6 @@ class Question:
         return Features(
             fit,
             self._coverage(hit),
-            own,
             max((self._fits[True, one] for one in self._around.near(hit.id)), default=0.0) / self._best_fit,
             speaker=float(by_meant),
             speaks_of_self=min(_MOST_SELVES, selves) / _MOST_SELVES,
@@ -167,7 +154,6 @@ class Question:
             meaning=meaning.whole,
             bare_meaning=meaning.bare,
             meaning_nearby=meaning.nearby,
-            meaning_of_conversation=meaning.conversation,
         )
 
     def _coverage(self, hit: Hit) -> float:
@@ -189,17 +175,12 @@ class Question:
         """What the index has of a hit itself: its text, who said it or what it is called, and its day."""
         if hit.turn_id is None:
             day = date_words(to_text(hit.created_at))
-            return self._sought.counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+            return self._sought.term_counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
         label = hit.source, hit.created_at.date()  # of many messages the same
         if label not in self._of_labels:
-            self._of_labels[label] = self._sought.counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
+            self._of_labels[label] = self._sought.term_counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
         own, more = self._counts[hit.id], self._of_labels[label]
         return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own
-
-    def _own(self, hit: Hit) -> float:
-        counts = self._counts[hit.id] if hit.turn_id is not None else self._heads[_key(hit)]
-        slowed = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(hit.content) / (self._average or 1))
-        return sum(self._rarity[term] * n * (_SATURATION + 1) / (n + slowed) for term, n in counts.items())
 
     def _rarities(self, texts: Collection[dict[str, int]]) -> dict[str, float]:
         """BM25's inverse document frequency of each term."""
@@ -231,8 +212,8 @@ def _asks(text: str) -> bool:
 
 def _speaker_meant(words: set[str], lower: str, sources: Collection[str]) -> str | None:
     """Whose messages a question points at: of the one speaker whom it names, or by "I" and "you" in a private chat."""
-    roots = {root(plain(word)) for word in words}
-    named = {source for source in sources if roots & {root(plain(word)) for word in _words(source) if len(word) > 1}}
+    roots = {stem_of(plain(word)) for word in words}
+    named = {source for source in sources if roots & {stem_of(plain(word)) for word in _words(source) if len(word) > 1}}
     named -= {*Role}
     if len(named) == 1:
         return named.pop()

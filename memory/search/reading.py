@@ -5,31 +5,169 @@ For a model that looks something up itself, and for the people who do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from memory.clock import from_text
+from memory.clock import from_text, to_text
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
-from memory.retrieval.excerpt import excerpt
-from memory.retrieval.mentions import mentions
-from memory.retrieval.paging import CHUNK, Line, NoSuchPage, Page, Paging, cut
-from memory.retrieval.showing import said_by
+from memory.search.formatting import CHUNK, Line, NoSuchPage, Paging, ResultPage, cut, excerpt, said_by
+from memory.search.search import SCORE, conditions, sources
 from memory.store.entry import TYPED_KINDS
-from memory.store.index import source_of
-from memory.text.sought import Sought
+from memory.store.index import IN_PART, ROW, part_of, source_of
+from memory.text.sought import QueryTerms
+from memory.text.words import mention_expressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
-    from memory.retrieval.mentions import Mention
-    from memory.retrieval.recall import Recall, Recollection
-    from memory.retrieval.search import Filter, Hit, Search
-    from memory.retrieval.showing import Showing
+    from memory.search.formatting import HitFormatter
+    from memory.search.recall import Recall, RecallResult
+    from memory.search.search import Filter, Hit, Search
     from memory.store.database import Database, Row
     from memory.text.tokens import TokenCounter
+
+_MENTIONED = f"""
+whole AS (SELECT {ROW} AS row FROM search WHERE search MATCH :whole AND {IN_PART}),
+found AS MATERIALIZED (SELECT {ROW} AS row, {SCORE} AS score FROM search WHERE search MATCH :some AND {IN_PART})
+"""
+_SAID = """
+found AS MATERIALIZED (
+    SELECT 2 * e.id AS row, 0.0 AS score FROM entries e
+        JOIN names n ON n.entry_id = e.id AND NOT n.is_alias WHERE (:owner_id IS NULL OR e.owner_id = :owner_id)
+    UNION ALL SELECT 2 * m.id + 1, 0.0 FROM conversations c JOIN spoken m ON m.conversation_id = c.id
+        WHERE (:owner_id IS NULL OR c.owner_id = :owner_id) AND m.created_at >= :from AND m.created_at < :to),
+whole AS (SELECT row FROM found)
+"""
+_ALWAYS = ("0001", "9999")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An exchange or an entry that speaks of a subject. row: of the index, of an exchange that of the first message.
+
+    whole: it holds all telling words of a subject. conversation None: an entry. day: on the chat's clock.
+    """
+
+    row: int
+    whole: bool
+    score: float
+    at: datetime
+    day: date
+    conversation: int | None
+    turn: int | None
+
+
+async def mentions(
+    database: Database, owner: str | None, subjects: Sequence[str], only: Filter, zone: ZoneInfo
+) -> list[Mention]:
+    """What speaks of one of the subjects, of one owner or of all; without subjects all there is.
+
+    First what holds all words of a subject. Then group by group, each a conversation on a day, the one with the best
+    hit first, or without subjects the oldest; inside a group in the order of time.
+    """
+    owner_id = None
+    if owner is not None:
+        owner_id = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+        if owner_id is None:
+            return []
+    where, parameters = conditions(only, owner_id)
+    if subjects:
+        expressions = mention_expressions(subjects)
+        if expressions is None:
+            return []
+        found = _MENTIONED
+        parameters |= part_of(owner_id) | dict(zip(("whole", "some"), expressions, strict=True))
+    else:
+        found = _SAID
+        bounds = (to_text(end) if end else never for end, never in zip((only.since, only.until), _ALWAYS, strict=True))
+        parameters |= dict(zip(("from", "to"), bounds, strict=True)) | {"owner_id": owner_id}
+    rows = await database.rows(
+        f"WITH {found}, hits AS ({sources([(only.kinds, None)])})"
+        " SELECT b.row, b.score, b.created_at, b.row IN (SELECT row FROM whole) AS whole, m.conversation_id, m.turn_id"
+        f" FROM hits b LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2 {where} ORDER BY b.row",
+        parameters,
+    )
+    return _in_groups(_exchanges(rows, zone))
+
+
+def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
+    """Each entry, and each exchange once: as its first message that holds all words, or the first of all."""
+    found: dict[tuple[bool, int], Mention] = {}
+    for row in rows:
+        at = from_text(row["created_at"])
+        one = Mention(
+            row["row"],
+            bool(row["whole"]),
+            row["score"],
+            at,
+            at.astimezone(zone).date(),
+            row["conversation_id"],
+            row["turn_id"],
+        )
+        key = (one.turn is None, one.row if one.turn is None else one.turn)
+        known = found.get(key)
+        if known is None:
+            found[key] = one
+        else:
+            kept = one if one.whole and not known.whole else known
+            found[key] = replace(kept, score=max(one.score, known.score))
+    return list(found.values())
+
+
+def _in_groups(found: Sequence[Mention]) -> list[Mention]:
+    groups: dict[tuple[object, ...], list[Mention]] = {}
+    for one in found:
+        # the entries are one group, whenever they were made
+        day = one.day if one.conversation is not None else None
+        groups.setdefault((one.whole, one.conversation, day), []).append(one)
+    for group in groups.values():
+        group.sort(key=lambda one: (one.at, one.row))
+    ordered = sorted(
+        groups.values(),
+        key=lambda group: (not group[0].whole, -max(one.score for one in group), group[0].at, group[0].row),
+    )
+    return [one for group in ordered for one in group]
+
+
+@dataclass(frozen=True, slots=True)
+class KindStats:
+    """The entries of one kind, and the tokens of their contents."""
+
+    kind: str
+    entries: int
+    tokens: int
+
+
+class MemoryStats:
+    """Counts an owner's entries, and tells whose memory there is."""
+
+    def __init__(self, database: Database, counter: TokenCounter) -> None:
+        self._database = database
+        self._counter = counter
+
+    async def of(self, owner: str) -> list[KindStats]:
+        """The counts of each kind that there is, archived and superseded entries included."""
+        rows = await self._database.rows(
+            "SELECT e.kind, e.content FROM entries e JOIN owners o ON o.id = e.owner_id"
+            " WHERE o.name = ? AND e.deleted_at IS NULL",
+            (owner,),
+        )
+        entries, tokens = Counter[str](), Counter[str]()
+        for row in rows:
+            entries[row["kind"]] += 1
+            tokens[row["kind"]] += self._counter.text(row["content"])
+        return [KindStats(kind, entries[kind], tokens[kind]) for kind in sorted(entries)]
+
+    async def sole_owner(self) -> str | None:
+        """Whose memory all of it is; None where it is several people's, or nobody's yet."""
+        names = await self._database.rows("SELECT name FROM owners LIMIT 2")
+        return str(names[0][0]) if len(names) == 1 else None
+
 
 MOST_RESULTS = 30
 """So many of the best hits of a query are on its pages: nearly all that are ranked, an exchange once."""
@@ -64,7 +202,7 @@ class Wanted:
     tokens: int
 
 
-class Reading:
+class MemoryReader:
     """Reads memory for those who ask."""
 
     def __init__(self, recall: Recall, search: Search, database: Database, counter: TokenCounter) -> None:
@@ -75,9 +213,9 @@ class Reading:
 
     def zone(self, owner: str | None) -> ZoneInfo:
         """On whose clock days and times are told."""
-        return self._recall.showing(owner).zone
+        return self._recall.formatter(owner).zone
 
-    async def search(self, queries: Sequence[str], owner: str, wanted: Wanted) -> Page | None:
+    async def search(self, queries: Sequence[str], owner: str, wanted: Wanted) -> ResultPage | None:
         """What fits the queries, the best of each first; before it, whole, the entries that have a query as their name.
 
         A long entry that alone is asked for has pages of its own. None: nothing fits. Raises NoSuchPage.
@@ -100,13 +238,13 @@ class Reading:
         lines += [_line(one) for one in shown if one.hit.name is None or one.hit.id not in called]
         return await _listed(paging, lines, wanted.page)
 
-    async def about_path(self, path: str, owner: str, wanted: Wanted) -> Page | None:
+    async def about_path(self, path: str, owner: str, wanted: Wanted) -> ResultPage | None:
         """The memories for a path. None: there are none."""
         kinds = wanted.only.kinds or TYPED_KINDS
         found = await self._recall.semantic_scoped(owner, path, MOST_RESULTS, kinds)
         return await _listed(Paging(wanted.tokens, self._counter), [_line(one) for one in found], wanted.page)
 
-    async def every(self, subjects: Sequence[str], owner: str, wanted: Wanted) -> Page | None:
+    async def every(self, subjects: Sequence[str], owner: str, wanted: Wanted) -> ResultPage | None:
         """All that speaks of one of the subjects, a line each, by conversation and day; the first line counts it.
 
         Without subjects all that was said and noted, the oldest first. None: there is nothing. Raises NoSuchPage.
@@ -118,13 +256,13 @@ class Reading:
         head = f"{whole} found"
         if subjects:
             head = f"{whole} with all words of a query, {len(found) - whole} more with some of them"
-        sought, showing = Sought(" ".join(subjects)), self._recall.showing(owner)
+        sought, formatter = QueryTerms(" ".join(subjects)), self._recall.formatter(owner)
         has_both = 0 < whole < len(found)
 
         async def fetch(start: int) -> list[Line]:
             chunk = found[start : start + CHUNK]
             present = await self._present(chunk)
-            return [_mention(one, hit, sought, showing, has_both=has_both) for one, hit in present]
+            return [_mention(one, hit, sought, formatter, has_both=has_both) for one, hit in present]
 
         return await Paging(wanted.tokens, self._counter).page(fetch, len(found), wanted.page, f"{head}:")
 
@@ -145,11 +283,11 @@ class Reading:
         one = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MOST_BITS else None
         if one is None:
             raise NothingThere(f"there is no message {message}: take a number that memory_recall has shown")
-        showing = self._recall.showing(owner)
+        formatter = self._recall.formatter(owner)
         place = {"conversation": one["conversation_id"], "id": message}
         before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
         room = tokens - self._counter.text(_rest("before", 9_999_999) + _rest("after", 9_999_999)) - 2
-        texts = {message: cut(_said(one, showing), max(1, room), self._counter)}
+        texts = {message: cut(_said(one, formatter), max(1, room), self._counter)}
         room -= self._counter.text(texts[message]) + 1
         # what follows tells more than what went before; a side ends where a message does not fit
         sides = {"after": iter(after[:AROUND]), "before": iter(before[:AROUND])}
@@ -157,7 +295,7 @@ class Reading:
         while sides:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
-                text = _said(row, showing, AROUND_CHARACTERS) if row is not None else ""
+                text = _said(row, formatter, AROUND_CHARACTERS) if row is not None else ""
                 cost = self._counter.text(text) + 1
                 if row is None or cost > room:
                     del sides[side]
@@ -172,12 +310,12 @@ class Reading:
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
 
-def _mention(mention: Mention, hit: Hit, sought: Sought, showing: Showing, *, has_both: bool) -> Line:
+def _mention(mention: Mention, hit: Hit, sought: QueryTerms, formatter: HitFormatter, *, has_both: bool) -> Line:
     tier = (WHOLE if mention.whole else SOME,) if has_both else ()
     if mention.conversation is None:
-        text = showing.entry(hit, sought, LINE_CHARACTERS)
+        text = formatter.entry(hit, sought, LINE_CHARACTERS)
         return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
-    at = hit.created_at.astimezone(showing.zone)
+    at = hit.created_at.astimezone(formatter.zone)
     said = said_by(hit.source, hit.provenance, excerpt(hit.content, sought, LINE_CHARACTERS))
     return Line(
         f"- {at:%H:%M}, message {hit.id}: {said}",
@@ -186,35 +324,35 @@ def _mention(mention: Mention, hit: Hit, sought: Sought, showing: Showing, *, ha
     )
 
 
-def _said(row: Row, showing: Showing, most: int | None = None) -> str:
+def _said(row: Row, formatter: HitFormatter, most: int | None = None) -> str:
     text = " ".join(row["content"].split())
     text = text if most is None or len(text) <= most else f"{text[:most]}…"
     said = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
-    return f"- [{showing.moment(from_text(row['created_at']))}, message {row['id']}] {said}"
+    return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {said}"
 
 
 def _rest(side: str, number: int) -> str:
     return f"(more was said {side}: around={number})"
 
 
-def _once(found: Iterable[Recollection]) -> list[Recollection]:
+def _once(found: Iterable[RecallResult]) -> list[RecallResult]:
     """Each exchange and each entry once."""
     return list({(one.hit.turn_id, one.hit.turn_id or one.hit.id): one for one in reversed([*found])}.values())[::-1]
 
 
-def _line(one: Recollection) -> Line:
+def _line(one: RecallResult) -> Line:
     return Line(f"- {one.text}", one.provenance, one.hit.id if one.hit.name is not None else None)
 
 
-async def _listed(paging: Paging, lines: Sequence[Line], number: int) -> Page | None:
+async def _listed(paging: Paging, lines: Sequence[Line], number: int) -> ResultPage | None:
     async def fetch(start: int) -> Sequence[Line]:
         return lines[start : start + CHUNK]
 
     return await paging.page(fetch, len(lines), number) if lines else None
 
 
-def _page_of_entry(pages: Sequence[Line], number: int, name: str) -> Page:
+def _page_of_entry(pages: Sequence[Line], number: int, name: str) -> ResultPage:
     if number > len(pages):
         raise NoSuchPage(f"{name} has only {len(pages)} pages")
     shown = pages[number - 1]
-    return Page(number, [shown.text], [shown.provenance], {shown.entry} if shown.entry is not None else set())
+    return ResultPage(number, [shown.text], [shown.provenance], {shown.entry} if shown.entry is not None else set())

@@ -1,0 +1,102 @@
+"""What a message asks for: its sentences that ask or refer back, without the talk around them.
+
+How much of a message something covers tells nothing where most of it is talk. So what asks is looked up by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+from memory.text.cues import (
+    ACKNOWLEDGEMENTS,
+    ASKING,
+    ASKING_PHRASES,
+    ASKING_WHEN,
+    ASKING_WHO,
+    BEGINS_QUESTION,
+    JOINS_SENTENCES,
+    OPENERS,
+    REFERRING_BACK,
+    REFERRING_BACK_PHRASES,
+    REQUESTS,
+)
+from memory.text.words import LONGEST_INDEXED, has_gaps, is_chatter, says_nothing, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST = 4
+"""So many sentences of a message are looked up: those at its beginning and its end, if more ask."""
+MOST_JOINS = 8
+"""So many places of a sentence, the last ones, are looked at for where its question begins."""
+LONGEST = 1_000
+"""Characters of a sentence that is cut further."""
+LEAST_TALK = 8
+"""Words that may be talk before a comma; fewer belong to the question, as a rule: "in May, who ..."."""
+_FIRST_WORDS = 3
+# not after "Dr." or the initial of a name
+_ENDS = re.compile(
+    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)[\"'”»)\]]*\s+|(?<=[。！？；])|\n+|(?<=\s)[–—]\s"
+)
+_JOINS = re.compile(r"[,;:]\s+|(?<=[，、：])|\s(?=(?:" + "|".join(JOINS_SENTENCES) + r")\s)", re.IGNORECASE)
+_ASKS = re.compile(r"[?？؟][\s\"'”’»)\]]*$")
+_BEFORE_QUESTION = JOINS_SENTENCES | OPENERS | ACKNOWLEDGEMENTS
+_QUESTION_WORDS = ASKING | ASKING_WHO | ASKING_WHEN
+
+
+def asked_in(message: str) -> list[str]:
+    """The sentences of a message that ask or refer back; none where it is one of them as a whole, or holds none."""
+    sentences = [text for part in _ENDS.split(message[:LONGEST_INDEXED]) if (text := part.strip())]
+    asked = [without_talk(one) for one in sentences if asks(one) and not is_chatter(one)]
+    if asked == [message.strip()]:
+        return []
+    return [*dict.fromkeys(asked if len(asked) <= MOST else [*asked[: MOST // 2], *asked[-MOST // 2 :]])]
+
+
+def asks(sentence: str) -> bool:
+    """Whether a sentence asks or refers back, by its mark or by its words."""
+    return _asks_at_once(sentence) or without_talk(sentence) != sentence
+
+
+def _asks_at_once(sentence: str) -> bool:
+    """The same, not only behind talk."""
+    if _ASKS.search(sentence):
+        return True
+    if sentence.endswith(("!", "！")):  # "What a week!"
+        return False
+    words = words_of(sentence)
+    return (
+        _opens_question(words)
+        or not REQUESTS.isdisjoint(words[:_FIRST_WORDS])
+        or not REFERRING_BACK.isdisjoint(words)
+        or any(phrase in sentence.casefold() for phrase in (*REFERRING_BACK_PHRASES, *ASKING_PHRASES))
+    )
+
+
+def without_talk(sentence: str) -> str:
+    """A sentence that asks, without what is said in it before it begins to."""
+    if len(sentence) > LONGEST:
+        return sentence
+    is_marked = _ASKS.search(sentence) is not None
+    for join in [*_JOINS.finditer(sentence)][: -MOST_JOINS - 1 : -1]:
+        before, after = sentence[: join.start()], sentence[join.end() :]
+        # in a statement what begins so behind a comma only goes on: ", which was late"
+        goes_on = not is_marked and join.group().startswith((",", "，"))
+        if _opens_question(words_of(after)) and _is_talk(before, LEAST_TALK if not goes_on else None):
+            return after
+    return sentence
+
+
+def _opens_question(words: Sequence[str]) -> bool:
+    first = next(itertools.dropwhile(_BEFORE_QUESTION.__contains__, words), "")
+    return first in _QUESTION_WORDS or first in BEGINS_QUESTION
+
+
+def _is_talk(text: str, least: int | None) -> bool:
+    """Whether what stands before a question has nothing to do with it: long, or of such words as join sentences."""
+    words = words_of(text)
+    if not words or not all(map(has_gaps, words)) or _asks_at_once(text):
+        return False
+    return (least is not None and len(words) >= least) or says_nothing(words)
