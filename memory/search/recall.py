@@ -137,6 +137,7 @@ class Recall:
             return (
                 hit.kind in PASSAGE_KINDS
                 and hit.turn_id not in seen
+                and hit.unconfirmed is None  # never in a prompt unasked
                 and not (hit.turn_id is None and besides.says(hit.content))
                 and hit.content != visible.summary
                 and not is_small_talk(hit.content)

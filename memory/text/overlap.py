@@ -1,29 +1,18 @@
 """How two texts compare, word by word: whether they say the same, how much of one stands in the other.
 
 `wording` is for the same words, `says_whole` for all of a text in another, `stems` and `share` for what speaks of the
-same, `Overlap` for what bears something out. Endings count the less, the less a wrong answer costs.
+same.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from memory.text.naming import name_key, telling_words
 from memory.text.words import query_stems
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-GROUNDED = 0.5
-"""The part of a text's telling words that must have been said."""
 LONGEST_SUBJECT = 4
 """Words of a subject in front of a short fact."""
-_STEM = 5
-"""Letters by which words are the same to `Overlap`: endings differ between a statement and what is made of it.
-
-`stems` keeps more of a word: it decides which memory is corrected, where Austria must not be Australia.
-"""
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
 _NEGATION = re.compile(
@@ -71,28 +60,6 @@ def numbers(text: str) -> list[str]:
 def negations(text: str) -> int:
     """How often `text` turns around what it says."""
     return len(_NEGATION.findall(text))
-
-
-class Overlap:
-    """The words that may be repeated."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        whole = " ".join(texts)
-        self._words = {word[:_STEM] for word in telling_words(whole, 100_000)}
-        self._numbers = set(_DIGITS.findall(whole))
-
-    def share_of(self, text: str) -> float:
-        """The part of the telling words of `text` that were said; 0 for a text without any."""
-        words = [word[:_STEM] for word in telling_words(text, 200)]
-        return sum(word in self._words for word in words) / len(words) if words else 0.0
-
-    def covers(self, text: str) -> bool:
-        """Whether at least half of the telling words of `text` were said."""
-        return self.share_of(text) >= GROUNDED
-
-    def grounds(self, text: str) -> bool:
-        """Whether at least half of the telling words of `text` were said, and every number in it."""
-        return self._numbers.issuperset(_DIGITS.findall(text)) and self.covers(text)
 
 
 def says_whole(line: str, fact: str) -> bool:
