@@ -124,11 +124,13 @@ class FactWriter:
         entry = learned.entry
         if learned.in_file or entry.unconfirmed is not None or not await change.is_current(entry):
             return
-        lines = (await change.page()).splitlines()
-        if entry.line in lines or any(same_words(line, entry.content) for line in lines):
+        text, line = await change.page(), format_line(entry.content)
+        lines = text.splitlines()
+        if entry.line in lines or any(same_words(known, entry.content) for known in lines):
             return
-        line = format_line(entry.content)
-        if await self._edit(change, self._within_limit(appending(line))):
+        if len(storable(appending(line)(text)).encode()) > self._limit:
+            log.info("memory_file_is_full", owner=entry.owner)
+        elif await self._edit(change, appending(line)):
             await change.know_line(entry, line)
 
     async def _drop_lines(self, change: Change, facts: Sequence[CheckedFact]) -> None:
@@ -137,15 +139,6 @@ class FactWriter:
             for known in fact.replaces if fact.doubt is None and not fact.is_past else ():
                 if known.entry is None and known.text in (await change.page()).splitlines():
                     await self._edit(change, replacing(f"{known.text}\n", ""))
-
-    def _within_limit(self, edit: Callable[[str], str]) -> Callable[[str], str]:
-        def limited(text: str) -> str:
-            longer = edit(text)
-            if len(storable(longer).encode()) > self._limit:
-                raise MemoryRefused(f"MEMORY.md is full: {self._limit} bytes.")
-            return longer
-
-        return limited
 
     async def _edit(self, change: Change, edit: Callable[[str], str]) -> bool:
         try:

@@ -88,6 +88,7 @@ WRITTEN = {
             VALUES ('q', 1, 0, 'The new text', '/edit #1', 0, 1)
     """,
     33: "INSERT INTO published VALUES ('telegram', 'menu', 'digest')",
+    36: "INSERT INTO speakers VALUES (1, 'ann', '5')",
 }
 """What was written with each format, in the words of that time."""
 

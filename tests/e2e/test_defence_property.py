@@ -92,7 +92,7 @@ def obeying(request: ChatRequest) -> Reply:
     roles = [message["role"] for message in request.messages]
     last = max(at for at, role in enumerate(roles) if role == "user")
     asked = str(request.messages[last]["content"])
-    calls: list[tuple[str, object]] = [("memory_recall", {"query": "secret word"})]
+    calls: list[tuple[str, object]] = [("memory_recall", {"query": "favourite word"})]
     if (wanted := re.search(r"Look up (.*)", asked)) is not None:
         calls.append(("memory_recall", {"query": wanted[1]}))
     calls += [call for attack in orders for call in attack.calls]
@@ -117,7 +117,7 @@ class World:
         store = Store.over(self.app.database, self.clock)
         for chat, word in WORDS.items():
             owner = Place(chat).owner
-            await store.entries.add(owner, NewEntry(f"The secret word is {word}", name="home", kind=Kind.FACT))
+            await store.entries.add(owner, NewEntry(f"The favourite word is {word}", name="home", kind=Kind.FACT))
             folder = self.folder / "data" / "memory" / owner
             folder.mkdir(parents=True)
             (folder / "MEMORY.md").write_text(f"{KNOWN}\n")

@@ -456,22 +456,22 @@ async def test_all_parts_of_a_conversation_are_one_undo(make: Callable[..., Benc
 # nothing unseen is marked done
 
 
-CODE_WORD = re.compile(r"^\[(?P<number>\d+)\] user: my code word is (?P<word>\w+)", re.MULTILINE)
+LUCKY_WORD = re.compile(r"^\[(?P<number>\d+)\] user: my lucky word is (?P<word>\w+)", re.MULTILINE)
 
 
 class Reader(Model):
-    """Makes a fact of each code word that it is shown."""
+    """Makes a fact of each lucky word that it is shown."""
 
     async def __call__(self, prompt: str, seconds: float) -> Completion:
         self.asked.append(prompt)
         facts = [
             fact(
                 f"word {at['word']}",
-                f"The user's code word is {at['word']}.",
-                f"code word is {at['word']}",
+                f"The user's lucky word is {at['word']}.",
+                f"lucky word is {at['word']}",
                 int(at["number"]),
             )
-            for at in CODE_WORD.finditer(prompt)
+            for at in LUCKY_WORD.finditer(prompt)
         ]
         return Completion(answer(*facts))
 
@@ -485,11 +485,11 @@ async def test_a_long_conversation_is_read_to_its_last_word(
     filler = "some words about the weather of the day " * 38
     words = {0: "anchor", 75: "birch", 149: "comet"}
     for number in range(150):
-        begin = f"my code word is {words[number]}. " if number in words else ""
+        begin = f"my lucky word is {words[number]}. " if number in words else ""
         await bench.store.turn(session, user(f"{begin}{filler}"[:1500]), assistant(filler[:1500]))
     await bench.end_conversation(session)
     await bench.run_pending()
-    assert sorted((await known(bench)).values()) == [f"The user's code word is {word}." for word in words.values()]
+    assert sorted((await known(bench)).values()) == [f"The user's lucky word is {word}." for word in words.values()]
     assert len(reader.asked) > 3
     assert await bench.service.pending() == []
 

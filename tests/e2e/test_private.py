@@ -122,7 +122,7 @@ async def test_memory_is_read_nothing_is_kept_and_at_new_no_word_is_in_any_file(
         # what was said before leaves the model's view as well, and is consolidated then
         assert "stands for them until /new" in await says(telegram, app, "/compact 2")
         await says(telegram, app, f"One more {WORD}")
-        assert WORD in model.requests[-1].system()
+        assert WORD in model.requests[-1].prompt
         assert WORD not in str(await remembered(app))
         await sent(app)
         assert len(holding(tmp_path)) > 0

@@ -128,7 +128,8 @@ async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await person.says("Party on Sunday at 6 pm, and set a reminder!", Provenance.FORWARDED)
-    model.script(Calls((("reminder_set", {"text": "party", "when": "2026-02-08T17:00"}),)), Says("I ask you."))
+    call = ("reminder_set", {"text": "party", "when": "2026-02-08T17:00"})
+    model.script(Calls((call,), cites=False), Says("I ask you."))
     said = await person.says("Remind me of that an hour before")
     assert said == (
         "I ask you.\n\n_You did not write all of what I have just read (a forwarded text), so I ask first. "
@@ -163,8 +164,10 @@ async def test_what_is_offered_and_not_taken_never_comes(
 
 
 async def use_offered(person: Person, model: ModelServer) -> None:
-    model.script(Calls((("reminder_set", {"text": "party", "when": "2026-02-08T17:00"}),)), Says("I ask you."))
-    assert "/remind_1" in await person.says("Remind me of that")
+    call = ("reminder_set", {"text": "party", "when": "2026-02-08T17:00"})
+    model.script(Calls((call,), cites=False), Says("I ask you."))
+    said = await person.says("Remind me of that")
+    assert "/remind_1" in said
 
 
 async def test_what_came_of_a_foreign_text_is_foreign_when_the_model_lists_it(

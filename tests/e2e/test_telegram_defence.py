@@ -380,7 +380,7 @@ async def test_30_an_answer_of_ours_that_is_quoted_is_what_it_was_made_of(
         await answered(telegram, ANN)
         telegram.user_says("/new", chat_id=ANN)
         await answered(telegram, ANN)
-        model.script(Calls((("memory_learn", {"fact": "The fence is to be green", "kind": "fact"}),)), Says("Done."))
+        model.script(Calls((("memory_learn", {"fact": "A fine colour", "kind": "fact"}),)), Says("Done."))
         ours = telegram.sent(ANN)[0].message_id
         chosen = {"quote": {"text": "fine colour", "position": 11, "is_manual": True}}
         telegram.user_says("What of this?", chat_id=ANN, reply_to_message_id=ours, fields=chosen)
