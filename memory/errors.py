@@ -71,7 +71,9 @@ def explain(error: sqlite3.Error, path: object) -> StoreError:
     if "readonly" in said or "unable to open" in said:
         return StoreError(_("{path} can't be written: check the owner and the mode of its folder.", path=path))
     if "malformed" in said or "not a database" in said:
-        return StoreError(_("{path} is damaged: restore it from a backup; it is left as it is.", path=path))
+        return StoreError(
+            _("{path} is damaged: restore it from a backup with `mneme restore`; it is left as it is.", path=path)
+        )
     if "locked" in said or "busy" in said:
         return StoreError(_("{path} is kept busy by another program: stop that one, or try again.", path=path))
     return StoreError(_("The database {path} answers: {said}.", path=path, said=said))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import speaking
+from config.texts import N_, _, speaking
 from memory.buttons import QuietLine
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 WEEKLY = "weekly consolidation"
+_GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
 
 
 def next_hour(trigger: CronTrigger, moment: datetime) -> datetime:
@@ -136,10 +137,14 @@ class WeeklySchedule:
     async def _tidy(self) -> None:
         for owner in await self._weekly.owners():
             try:
-                done = await self._weekly.run(owner)
+                async with self._jobs.attempt(f"{WEEKLY} of {owner}") as may:
+                    done = await self._weekly.run(owner) if may else None
+                if done is None:
+                    log.error("weekly_consolidation_given_up", owner=owner)
                 with speaking(await self._languages.of_chat(owner)):
-                    if done.summary:
-                        await self._notices.add(owner, QuietLine(done.summary))
+                    summary = _(_GIVEN_UP) if done is None else done.summary
+                    if summary:
+                        await self._notices.add(owner, QuietLine(summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

@@ -19,6 +19,7 @@ from config.texts import N_, _, speaking
 from memory.buttons import PLACE, Button
 from memory.errors import StoreError
 from memory.messages import Provenance
+from memory.service.jobs import MOST_ATTEMPTS
 from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ class Intake:
                 await self._hold_of_album(update, read)
             elif await self._door.admits(letter):
                 arrival = letter.arrival
-                kept.append(Received(update.id, arrival.address.session_id, update.payload, arrival.message_id))
+                begins = letter.press is not None or self._runner.begins_at_once(arrival)
+                session_id = arrival.address.session_id
+                kept.append(Received(update.id, session_id, update.payload, arrival.message_id, begins=begins))
                 self._letters.keep(update, letter)
             elif letter.press is not None:
                 self._presses.turn_away(letter)
@@ -258,10 +261,13 @@ class Intake:
                 if letter is None or not await self._door.admits(letter):
                     await self._mailbox.done([item.id])
                     continue
+                if item.attempts >= MOST_ATTEMPTS:
+                    await self._give_up(item, letter)
+                    continue
                 if letter.press is not None:
                     self._presses.take(item, letter)
                     continue
-                arrival = replace(letter.arrival, inbox_id=item.id, held=item.held)
+                arrival = replace(letter.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
                 if arrival.place is not None:
                     arrival = await self._presses.placed(arrival)
                 if arrival.quoted is not None and letter.quoted_reply is not None:
@@ -276,6 +282,12 @@ class Intake:
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
+
+    async def _give_up(self, item: InboxItem, letter: Letter) -> None:
+        """Leave an update that the program was killed over again and again, and tell its sender."""
+        log.error("update_given_up", update=item.update_id, killed=item.attempts)
+        with speaking(await self._runner.languages.of(letter.arrival)):
+            await self._channel.give_up(replace(letter.arrival, inbox_id=item.id))
 
     async def _edited(
         self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]

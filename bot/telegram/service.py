@@ -29,6 +29,7 @@ from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
 from memory.custody.access import AccessList
+from memory.errors import StoreError
 from memory.service.mailbox import Mailbox
 from memory.service.published import Published
 from pipeline.tls import tls_context
@@ -136,6 +137,8 @@ async def run_telegram(app: App) -> None:
             await app.reminding.close()
             await intake.close()
             await app.runner.close()
+            with contextlib.suppress(StoreError):
+                await mailbox.take_back_attempts()
             await channel.close()
             await outbox.close()
 

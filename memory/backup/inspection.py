@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10
 """Seconds to wait for a program that is writing."""
-RESTORE = "restore it from a backup; it is left as it is."
+RESTORE = "restore it from a backup with `mneme restore`; it is left as it is."
 
 
 @dataclass(frozen=True, slots=True)

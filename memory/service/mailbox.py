@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,19 +24,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about."""
+    """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
+
+    begins: work on it begins as soon as it is kept, so that this attempt is counted with it.
+    """
 
     update_id: int
     session_id: str
     payload: str
     message_id: str | None = None
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
     """An update that waits for its turn. held: it waits for the user's next message (/stop).
 
-    received_at: when it was kept here.
+    received_at: when it was kept here. attempts: how many runs of the program ended, and not in order, while it was
+    worked on.
     """
 
     id: int
@@ -44,6 +50,7 @@ class InboxItem:
     payload: str
     held: bool
     received_at: datetime
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +81,23 @@ class Mailbox:
         self._database = database
         self._channel = channel
         self._clock = clock
+        self._run = secrets.token_hex(8)
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
         """Keep updates, each once: Telegram sends again what a crash kept from being confirmed."""
         now = now_text(self._clock)
-        rows = [(self._channel, u.update_id, u.session_id, u.payload, u.message_id, now) for u in updates]
+        rows = [
+            (self._channel, u.update_id, u.session_id, u.payload, u.message_id, now)
+            + ((1, self._run) if u.begins else (0, None))
+            for u in updates
+        ]
         if not rows:
             return
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(
-                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, received_at)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (channel, update_id) DO NOTHING",
+                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, received_at, attempts, run)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (channel, update_id) DO NOTHING",
                 rows,
             )
 
@@ -104,9 +116,29 @@ class Mailbox:
                 r["payload"],
                 held=r["state"] == "held",
                 received_at=from_text(r["received_at"]),
+                attempts=r["attempts"] - (r["run"] == self._run),
             )
             for r in rows
         ]
+
+    async def count_attempt(self, ids: Iterable[int]) -> None:
+        """Work on updates begins: keep that, once in a run of the program, so that the next knows what ended it."""
+        these = json.dumps(list(ids))
+        uncounted = "id IN (SELECT value FROM json_each(?)) AND run IS NOT ?"
+        # asked first, since a read waits for no disk, and most were counted when they were kept
+        if await self._database.value(f"SELECT EXISTS (SELECT 1 FROM inbox WHERE {uncounted})", (these, self._run)):
+            await self._database.write(
+                f"UPDATE inbox SET attempts = attempts + 1, run = ? WHERE {uncounted}",
+                (self._run, these, self._run),
+                first=True,
+            )
+
+    async def take_back_attempts(self) -> None:
+        """The program ends in order: what it was at has not ended it."""
+        await self._database.write(
+            "UPDATE inbox SET attempts = attempts - 1, run = NULL WHERE channel = ? AND state <> 'done' AND run = ?",
+            (self._channel, self._run),
+        )
 
     async def said_before(self, item: InboxItem, message_id: str) -> str | None:
         """The payload of the newest other update about the message that `item` edits; None when there is none."""

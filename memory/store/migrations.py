@@ -865,6 +865,13 @@ PARTS: Migration = (
     *REBUILD,
 )
 
+ATTEMPTS: Migration = (
+    # in how many runs of the program work on it was begun, and the last of these: what is not done then has ended them
+    "ALTER TABLE inbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE inbox ADD COLUMN run TEXT",
+    "CREATE TABLE job_attempts (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -900,4 +907,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     QUESTIONS,
     PUBLISHED,
     PARTS,
+    ATTEMPTS,
 )

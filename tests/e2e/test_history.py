@@ -193,7 +193,9 @@ async def test_a_pattern_that_would_fill_the_memory_is_refused_before_it_is_comp
         await history.search(ANN, pattern, literal=False, limit=10)
 
 
-@pytest.mark.parametrize("pattern", [r"\b12{1,3}\.5\b", r"(?i)(?:tea|cocoa) \{[^}]+\}", r"\p{L}{3}(?=!)", "(?<name>a)b+?"])
+@pytest.mark.parametrize(
+    "pattern", [r"\b12{1,3}\.5\b", r"(?i)(?:tea|cocoa) \{[^}]+\}", r"\p{L}{3}(?=!)", "(?<name>a)b+?"]
+)
 async def test_a_pattern_of_a_usual_size_is_none_too_large(history: HistoryFiles, pattern: str) -> None:
     await history.append(ANN, NOON, "Tea {green} for 1222.5, abb, yes!", "a")
     assert len(await history.search(ANN, pattern, literal=False, limit=10)) == 1
