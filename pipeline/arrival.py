@@ -27,7 +27,7 @@ class Arrival:
     is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
     answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
     of the message with the button. language: what its sender reads, as a tag of their program's. place: where its
-    sender says that they are, as `50.45, 30.52`. attempts: how many runs of the program were killed while they worked on
+    sender says that they are, as `50.45, 30.52`. attempts: how many runs of the program were killed over
     it.
     """
 

@@ -16,10 +16,10 @@ from memory.buttons import QuietLine
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler
     from apscheduler.triggers.cron import CronTrigger
 
     from bot.chat.languages import Languages
+    from bot.jobs.scheduler import SteadyScheduler
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.service.jobs import JobLog
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 WEEKLY = "weekly consolidation"
+LOOK = 60.0
+"""Seconds between two looks at the wall clock."""
 _GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
 
 
@@ -71,15 +73,15 @@ class WeeklySchedule:
         self._languages = languages
         self._clock = clock
         self._at = at
-        self._scheduler: AsyncIOScheduler | None = None
+        self._scheduler: SteadyScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin with what a downtime missed. Only programs that stay do this."""
         # late: one message from the shell needs no scheduler
-        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+        from bot.jobs.scheduler import SteadyScheduler
 
-        self._scheduler = AsyncIOScheduler(timezone=self._at.zone)
+        self._scheduler = SteadyScheduler(LOOK)
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()

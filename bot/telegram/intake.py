@@ -263,25 +263,28 @@ class Intake:
                     continue
                 if item.attempts >= MOST_ATTEMPTS:
                     await self._give_up(item, letter)
-                    continue
-                if letter.press is not None:
+                elif letter.press is not None:
                     self._presses.take(item, letter)
-                    continue
-                arrival = replace(letter.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
-                if arrival.place is not None:
-                    arrival = await self._presses.placed(arrival)
-                if arrival.quoted is not None and letter.quoted_reply is not None:
-                    made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
-                    arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
-                if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
-                    self._channel.stop_sending(arrival)
-                said = await self._presses.answering(item, letter, arrival)
-                taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
-                if taken is not None and taken.inbox_id is not None:
-                    arrivals[taken.inbox_id] = taken
+                else:
+                    await self._take(item, letter, arrivals)
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
+
+    async def _take(self, item: InboxItem, letter: Letter, arrivals: dict[int, Arrival]) -> None:
+        """Put the arrival in a message beside the others, if it is to be handed over."""
+        arrival = replace(letter.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        if arrival.place is not None:
+            arrival = await self._presses.placed(arrival)
+        if arrival.quoted is not None and letter.quoted_reply is not None:
+            made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+            arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
+        if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
+            self._channel.stop_sending(arrival)
+        said = await self._presses.answering(item, letter, arrival)
+        taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
+        if taken is not None and taken.inbox_id is not None:
+            arrivals[taken.inbox_id] = taken
 
     async def _give_up(self, item: InboxItem, letter: Letter) -> None:
         """Leave an update that the program was killed over again and again, and tell its sender."""
