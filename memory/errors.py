@@ -57,6 +57,13 @@ def explained(path: object) -> Iterator[None]:
         raise explain(error, path) from error
 
 
+def empty(path: object) -> StoreError:
+    """The sentence for a file at `path` of no bytes, which SQLite would take for a new database."""
+    return StoreError(
+        f"{path} is empty: restore it from a backup with `mneme restore`, or delete it to begin with an empty memory."
+    )
+
+
 def explain(error: sqlite3.Error, path: object) -> StoreError:
     """The sentence for an error of SQLite on the database at `path`."""
     said = str(error)

@@ -8,7 +8,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 
-class Again(BaseTrigger):
+class Again(BaseTrigger):  # type: ignore[misc]  # the library has no types
     """Due some seconds after it was last looked at.
 
     APScheduler's own IntervalTrigger counts from a start, which lies in the future once the clock is set back: then
@@ -23,7 +23,7 @@ class Again(BaseTrigger):
         return now + self._pause
 
 
-class SteadyScheduler(AsyncIOScheduler):
+class SteadyScheduler(AsyncIOScheduler):  # type: ignore[misc]  # the same
     """Waits by the event loop's clock, which nobody sets, and asks the wall clock anew each time what is due.
 
     look: seconds at most between two times. APScheduler alone works out once how long to wait, by the wall clock, so a
