@@ -233,7 +233,7 @@ def _assemble(
         clock,
     )
     languages = Languages(memory.preferences)
-    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet)
+    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs)
     weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     stack.push_async_callback(background.close)

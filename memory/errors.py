@@ -57,6 +57,13 @@ def explained(path: object) -> Iterator[None]:
         raise explain(error, path) from error
 
 
+def empty(path: object) -> StoreError:
+    """The sentence for a file at `path` of no bytes, which SQLite would take for a new database."""
+    return StoreError(
+        f"{path} is empty: restore it from a backup with `mneme restore`, or delete it to begin with an empty memory."
+    )
+
+
 def explain(error: sqlite3.Error, path: object) -> StoreError:
     """The sentence for an error of SQLite on the database at `path`."""
     said = str(error)
@@ -71,7 +78,9 @@ def explain(error: sqlite3.Error, path: object) -> StoreError:
     if "readonly" in said or "unable to open" in said:
         return StoreError(_("{path} can't be written: check the owner and the mode of its folder.", path=path))
     if "malformed" in said or "not a database" in said:
-        return StoreError(_("{path} is damaged: restore it from a backup; it is left as it is.", path=path))
+        return StoreError(
+            _("{path} is damaged: restore it from a backup with `mneme restore`; it is left as it is.", path=path)
+        )
     if "locked" in said or "busy" in said:
         return StoreError(_("{path} is kept busy by another program: stop that one, or try again.", path=path))
     return StoreError(_("The database {path} answers: {said}.", path=path, said=said))

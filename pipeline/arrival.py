@@ -27,7 +27,8 @@ class Arrival:
     is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
     answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
     of the message with the button. language: what its sender reads, as a tag of their program's. place: where its
-    sender says that they are, as `50.45, 30.52`.
+    sender says that they are, as `50.45, 30.52`. attempts: how many runs of the program were killed over
+    it.
     """
 
     address: Address
@@ -49,6 +50,7 @@ class Arrival:
     pressed: bool = False
     language: str | None = None
     place: str | None = None
+    attempts: int = 0
 
     @property
     def origin_mark(self) -> str:
@@ -89,6 +91,9 @@ class Channel(Protocol):
 
     def begins(self, arrival: Arrival) -> None:
         """The turn of an arrival begins, whether or not it has waited."""
+
+    async def count_attempt(self, arrivals: list[Arrival]) -> None:
+        """Keep that work on arrivals begins, where they are kept themselves: a kill is known by it."""
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message, also over a restart."""

@@ -58,6 +58,11 @@ class Lanes:
         """How many arrivals of a session wait."""
         return len(self.of(session_id).waiting)
 
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing of a session runs or waits."""
+        lane = self._lanes.get(session_id)
+        return lane is None or (lane.worker is None and not lane.waiting)
+
     def running(self, session_id: str) -> bool:
         """Whether a turn or a command of a session runs."""
         return self.of(session_id).step is not None

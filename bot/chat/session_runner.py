@@ -129,6 +129,11 @@ class SessionRunner:
         """Whether a session goes on with an arrival: a message that is not itself held."""
         return not arrival.held and self._commands.called_by(arrival) is None
 
+    def begins_at_once(self, arrival: Arrival) -> bool:
+        """Whether work on an arrival begins as soon as it is handed over."""
+        command = self._commands.called_by(arrival)
+        return (command is not None and command.immediate) or self.lanes.is_idle(arrival.address.session_id)
+
     def _run_at_once(self, arrival: Arrival) -> bool:
         """Run a command that does not wait for its turn; whether it was one."""
         command = self._commands.called_by(arrival)
@@ -224,7 +229,10 @@ class SessionRunner:
             return replace(session, private=True)
 
     def _next(self, lane: Lane) -> list[Arrival]:
-        """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command."""
+        """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command.
+
+        What was being worked on when the program was killed is kept apart from what was not: it may be why.
+        """
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
         if self._commands.called_by(lane.waiting[at]) is None:
             at = 0
@@ -232,6 +240,8 @@ class SessionRunner:
         del lane.waiting[at]
         if self._commands.called_by(taken[0]) is None:
             while lane.waiting and self._commands.called_by(lane.waiting[0]) is None:
+                if lane.waiting[0].attempts != taken[0].attempts:
+                    break
                 taken.append(lane.waiting.popleft())
         return taken
 
@@ -257,6 +267,7 @@ class SessionRunner:
 
     async def _run_command(self, arrival: Arrival, command: Command, lane: Lane | None = None) -> None:
         try:
+            await arrival.channel.count_attempt([arrival])
             result = await self._commands.run(arrival, command)
         except asyncio.CancelledError:
             if lane is not None and lane.stopping:

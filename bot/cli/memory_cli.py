@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  # typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -305,7 +306,8 @@ def reindex() -> None:
     """Make the search index anew."""
 
     async def work(shelf: Shelf) -> None:
-        await shelf.memory.search.reindex()
+        with typer.progressbar(length=100, label="Index", file=sys.stderr) as bar:
+            await shelf.memory.search.reindex(lambda share: bar.update(int(share * 100) - bar.pos))
         await shelf.memory.vectors.drop()
         typer.echo("The search index was made anew.")
 

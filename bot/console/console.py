@@ -76,6 +76,9 @@ class ConsoleChannel:
     def begins(self, arrival: Arrival) -> None:
         """Show nothing."""
 
+    async def count_attempt(self, arrivals: list[Arrival]) -> None:
+        """Nothing to keep: what was typed does not come again."""
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Nothing to keep: what was typed is in memory and on the screen."""
 

@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import speaking
+from config.texts import N_, _, speaking
+from memory.buttons import QuietLine
 from memory.errors import Postponed
 
 if TYPE_CHECKING:
     from bot.chat.languages import Languages
-    from memory.buttons import QuietLine
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
     from memory.log.sessions import Session
+    from memory.service.jobs import JobLog
     from memory.service.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 
 ANSWER_SECONDS = 3.0
 """How long /new waits for a consolidation before it answers and leaves it to go on by itself."""
+_GIVEN_UP = N_(
+    "I could not learn from an earlier conversation: twice I was killed while I tried. What was said stands in the "
+    "history."
+)
 
 REVIEW_PAUSE, LONGEST_REVIEW_PAUSE = 5 * 60.0, 24 * 60 * 60.0
 """Seconds without work after which facts that wait for a second look are looked at; twice as many each time that
@@ -62,8 +67,10 @@ class BackgroundConsolidation:
         notices: PendingNotices,
         languages: Languages,
         quiet: Quiet,
+        jobs: JobLog,
     ) -> None:
         self._consolidation = consolidation
+        self._jobs = jobs
         self._notices = notices
         self._languages = languages
         self._quiet = quiet
@@ -172,18 +179,29 @@ class BackgroundConsolidation:
             if only is not None and conversation_id not in only:
                 continue
             try:
-                await self._announce(owner, await self._when_quiet(conversation_id))
+                await self._announce(owner, await self._when_quiet(conversation_id, owner))
             except Exception:
                 # it is still due at the next start; the others need not wait for it
                 log.exception("background_consolidation_failed", conversation=conversation_id)
 
-    async def _when_quiet(self, conversation_id: int) -> Consolidated | None:
+    async def _when_quiet(self, conversation_id: int, owner: str) -> Consolidated | None:
         while True:
             await self._quiet()
             try:
-                return await self._consolidation.run(conversation_id)
+                async with self._jobs.attempt(f"consolidation {conversation_id}") as may:
+                    if may:
+                        return await self._consolidation.run(conversation_id)
+                    await self._leave(conversation_id, owner)
+                    return None
             except Postponed:
                 log.debug("consolidation_postponed", conversation=conversation_id)
+
+    async def _leave(self, conversation_id: int, owner: str) -> None:
+        """Give a conversation up over which the program was killed again and again, and tell whose it is."""
+        log.error("consolidation_given_up", conversation=conversation_id)
+        await self._consolidation.leave(conversation_id)
+        with speaking(await self._languages.of_chat(owner)):
+            await self._notices.add(owner, QuietLine(_(_GIVEN_UP)))
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
         if done is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.reminders.dates import NearDates
     from memory.service.jobs import JobLog
+
+log = structlog.get_logger(__name__)
 
 DATES = "dates that come near"
 EVERY = timedelta(hours=23)
@@ -38,7 +42,11 @@ class DateOffers:
         self._looked_at = before
         if before is not None and before <= now < before + EVERY:
             return False
-        await self._near.offer(self._wanted)
+        async with self._jobs.attempt(DATES) as may:
+            if may:
+                await self._near.offer(self._wanted)
+            else:
+                log.error("near_dates_given_up", remedy="looked for again tomorrow")
         await self._jobs.mark(DATES, now)
         self._looked_at = now
         return True

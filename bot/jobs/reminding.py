@@ -10,9 +10,8 @@ import structlog
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
     from bot.jobs.dates import DateOffers
+    from bot.jobs.scheduler import SteadyScheduler
 
 log = structlog.get_logger(__name__)
 
@@ -29,23 +28,20 @@ class Reminding:
 
     def __init__(self, offers: DateOffers | None) -> None:
         self._offers = offers
-        self._scheduler: AsyncIOScheduler | None = None
+        self._scheduler: SteadyScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
     def start(self, tell: Callable[[], Awaitable[None]]) -> None:
         """Begin. tell: tells everything that is due in the channel; it is called again and again."""
-        from apscheduler.schedulers.asyncio import AsyncIOScheduler  # late: one message from the shell needs none
-        from apscheduler.triggers.interval import IntervalTrigger
+        from bot.jobs.scheduler import Again, SteadyScheduler  # late: one message from the shell needs none
 
         async def begin() -> None:
             # a task of ours, which `close` can wait for
             if self._run is None or self._run.done():
                 self._run = asyncio.create_task(self._once(tell), name=TELLING)
 
-        self._scheduler = AsyncIOScheduler(timezone="UTC")
-        self._scheduler.add_job(
-            begin, IntervalTrigger(seconds=PAUSE, timezone="UTC"), id=TELLING, coalesce=True, misfire_grace_time=None
-        )
+        self._scheduler = SteadyScheduler(PAUSE)
+        self._scheduler.add_job(begin, Again(PAUSE), id=TELLING, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
         self._run = asyncio.create_task(self._once(tell), name=TELLING)
 

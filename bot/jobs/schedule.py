@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import speaking
+from config.texts import N_, _, speaking
 from memory.buttons import QuietLine
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler
     from apscheduler.triggers.cron import CronTrigger
 
     from bot.chat.languages import Languages
+    from bot.jobs.scheduler import SteadyScheduler
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.service.jobs import JobLog
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 WEEKLY = "weekly consolidation"
+LOOK = 60.0
+"""Seconds between two looks at the wall clock."""
+_GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
 
 
 def next_hour(trigger: CronTrigger, moment: datetime) -> datetime:
@@ -70,15 +73,15 @@ class WeeklySchedule:
         self._languages = languages
         self._clock = clock
         self._at = at
-        self._scheduler: AsyncIOScheduler | None = None
+        self._scheduler: SteadyScheduler | None = None
         self._run: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin with what a downtime missed. Only programs that stay do this."""
         # late: one message from the shell needs no scheduler
-        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+        from bot.jobs.scheduler import SteadyScheduler
 
-        self._scheduler = AsyncIOScheduler(timezone=self._at.zone)
+        self._scheduler = SteadyScheduler(LOOK)
         # whatever the scheduler's own clock says, the job itself looks at whether it is due
         self._scheduler.add_job(self._begin, self._trigger, id=WEEKLY, coalesce=True, misfire_grace_time=None)
         self._scheduler.start()
@@ -136,10 +139,14 @@ class WeeklySchedule:
     async def _tidy(self) -> None:
         for owner in await self._weekly.owners():
             try:
-                done = await self._weekly.run(owner)
+                async with self._jobs.attempt(f"{WEEKLY} of {owner}") as may:
+                    done = await self._weekly.run(owner) if may else None
+                if done is None:
+                    log.error("weekly_consolidation_given_up", owner=owner)
                 with speaking(await self._languages.of_chat(owner)):
-                    if done.summary:
-                        await self._notices.add(owner, QuietLine(done.summary))
+                    summary = _(_GIVEN_UP) if done is None else done.summary
+                    if summary:
+                        await self._notices.add(owner, QuietLine(summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

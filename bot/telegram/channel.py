@@ -43,6 +43,10 @@ TYPING_DELAY = 0.7
 
 GOODBYE_PATIENCE = 3.0
 """Seconds that a stop waits until those whose answers it broke off have been told."""
+_GIVEN_UP = N_(
+    "I could not handle this message: twice I was killed while I worked on it. I go on with the next; send it again if "
+    "it was not its fault."
+)
 _BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answer it when I am back.")
 
 
@@ -113,6 +117,21 @@ class TelegramChannel:
     def begins(self, arrival: Arrival) -> None:
         """That its turn begins, the typing shows."""
         self._reactions.begins(arrival)
+
+    async def count_attempt(self, arrivals: list[Arrival]) -> None:
+        """Keep in the inbox that work on arrivals begins."""
+        # what can't be counted, as on a full disk, is worked on all the same
+        with contextlib.suppress(StoreError):
+            await self._mailbox.count_attempt(a.inbox_id for a in arrivals if a.inbox_id is not None)
+
+    async def give_up(self, arrival: Arrival) -> None:
+        """Answer an arrival that the program was killed over, and finish it."""
+        await self._outbox.answer(
+            arrival.address.session_id,
+            _(_GIVEN_UP),
+            inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
+            reply_to=arrival.message_id,
+        )
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         """Keep arrivals for the person's next message."""

@@ -19,6 +19,7 @@ from config.texts import N_, _, speaking
 from memory.buttons import PLACE, Button
 from memory.errors import StoreError
 from memory.messages import Provenance
+from memory.service.jobs import MOST_ATTEMPTS
 from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ class Intake:
             self._letters.keep(update, letter)
             arrival = letter.arrival
             session_id, new = arrival.address.session_id, self._new_message(letter)
-            return Received(update.id, session_id, update.payload, arrival.message_id, new)
+            begins = letter.press is not None or self._runner.begins_at_once(arrival)
+            return Received(update.id, session_id, update.payload, arrival.message_id, new, begins=begins)
         elif letter.press is not None:
             self._presses.turn_away(letter)
         else:
@@ -309,20 +311,8 @@ class Intake:
         for item in items:
             try:
                 letter = await self._for_sessions(item)
-                if letter is None:
-                    continue
-                arrival = replace(await self._named(letter.arrival), inbox_id=item.id, held=item.held)
-                if arrival.place is not None:
-                    arrival = await self._presses.placed(arrival)
-                if arrival.quoted is not None and letter.quoted_reply is not None:
-                    made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
-                    arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
-                if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
-                    self._channel.stop_sending(arrival)
-                said = await self._presses.answering(item, letter, arrival)
-                taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
-                if taken is not None and taken.inbox_id is not None:
-                    arrivals[taken.inbox_id] = taken
+                if letter is not None:
+                    await self._take(item, letter, arrivals)
             except Exception:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
@@ -344,6 +334,8 @@ class Intake:
         # who was let in then may have been shut out since
         if letter is None or not await self._door.admits(letter):
             await self._mailbox.done([item.id])
+        elif item.attempts >= MOST_ATTEMPTS:
+            await self._give_up(item, letter)
         elif letter.press is not None:
             self._presses.take(item, letter)
         elif letter.anonymous:
@@ -360,6 +352,28 @@ class Intake:
             return
         with speaking(await self._runner.languages.of(arrival)):
             await self._channel.say(arrival, _(_NOBODY))
+
+    async def _take(self, item: InboxItem, letter: Letter, arrivals: dict[int, Arrival]) -> None:
+        """Put the arrival in a message beside the others, if it is to be handed over."""
+        named = await self._named(letter.arrival)
+        arrival = replace(named, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        if arrival.place is not None:
+            arrival = await self._presses.placed(arrival)
+        if arrival.quoted is not None and letter.quoted_reply is not None:
+            made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+            arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
+        if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
+            self._channel.stop_sending(arrival)
+        said = await self._presses.answering(item, letter, arrival)
+        taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
+        if taken is not None and taken.inbox_id is not None:
+            arrivals[taken.inbox_id] = taken
+
+    async def _give_up(self, item: InboxItem, letter: Letter) -> None:
+        """Leave an update that the program was killed over again and again, and tell its sender."""
+        log.error("update_given_up", update=item.update_id, killed=item.attempts)
+        with speaking(await self._runner.languages.of(letter.arrival)):
+            await self._channel.give_up(replace(letter.arrival, inbox_id=item.id))
 
     async def _edited(
         self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]

@@ -132,6 +132,7 @@ class Presses:
             text=button.text(),
             inbox_id=item.id,
             held=item.held,
+            attempts=item.attempts,
             replaces=letter.arrival.message_id if button.in_place else None,
         )
         try:

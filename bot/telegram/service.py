@@ -141,6 +141,8 @@ async def run_telegram(app: App) -> None:
             await intake.close()
             await door.close()
             await app.runner.close()
+            with contextlib.suppress(StoreError):
+                await mailbox.take_back_attempts()
             await channel.close()
             await outbox.close()
 

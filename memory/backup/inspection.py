@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory.errors import StoreError, explain
+from memory.errors import StoreError, empty, explain
 from memory.store.database import FUNCTIONS
 from memory.store.migrations import INDEXES, MIGRATIONS
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 PATIENCE = 10
 """Seconds to wait for a program that is writing."""
-RESTORE = "restore it from a backup; it is left as it is."
+RESTORE = "restore it from a backup with `mneme restore`; it is left as it is."
+
+
+LOOSE = "pages that belong to no table"
+_LOOSE_PAGES = re.compile(
+    r"(\*\*\* in database main \*\*\*\s*)?((Page \d+( is|:) never used|(Main f|F)reelist: .*)(\n|$))+$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,8 @@ def inspect_database(path: Path) -> DatabaseState:
     """Look at the database at `path`, also while others write to it. Never raises; takes seconds for a large one."""
     if not path.exists():
         return DatabaseState(exists=False)
+    if path.stat().st_size == 0:
+        return DatabaseState(exists=True, trouble=empty(path))
     try:
         with _reading(path) as connection:
             schema = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -70,19 +79,32 @@ def inspect_database(path: Path) -> DatabaseState:
 
 
 def damaged_tables(path: Path) -> list[str]:
-    """The tables of which a part can't be read, seldom any. Takes a second for each gigabyte or so.
+    """The tables of which a part can't be read, seldom any; LOOSE for pages that belong to none.
 
-    Raises StoreError where it can't even be told.
+    Takes a second for each gigabyte or so. Raises StoreError where it can't even be told.
     """
     try:
         with _reading(path) as connection:
-            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok":
+            verdicts = _verdicts(connection)
+            if verdicts == ["ok"]:
                 return []
+            if all(_LOOSE_PAGES.match(verdict) for verdict in verdicts):
+                return [LOOSE]
             tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
             damaged = [table for table in tables if not _is_whole(connection, table)]
     except sqlite3.Error as error:
         raise explain(error, path) from error
     return damaged or ["between its tables"]
+
+
+def _verdicts(connection: sqlite3.Connection) -> list[str]:
+    """What SQLite says of all pages; badly damaged ones end the look at them with an error."""
+    found: list[str] = []
+    try:
+        found.extend(str(row[0]) for row in connection.execute("PRAGMA quick_check"))
+    except sqlite3.DatabaseError as error:
+        found.append(str(error))
+    return found
 
 
 def _is_whole(connection: sqlite3.Connection, table: str) -> bool:

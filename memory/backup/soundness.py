@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.backup.inspection import RESTORE, damaged_tables
+from memory.backup.inspection import LOOSE, RESTORE, damaged_tables
 from memory.errors import StoreError
+from memory.store.index import DERIVED, is_derived, make_anew, renew
 from memory.store.migrations import INDEXES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiosqlite
+
     from memory.search.search import Search
     from memory.store.database import Database
 
@@ -19,16 +25,17 @@ log = structlog.get_logger(__name__)
 
 SMALL = 64_000_000
 """Bytes of a database that is looked at in a fraction of a second; a larger one is looked at beside the turns."""
-_INDEX = "search"
-"""The index and the tables that FTS5 keeps it in begin with this."""
+_TOLD_EACH = 0.1
+"""The share of the index after which the log tells how far it is."""
 
 
 class Soundness:
-    """Examines the database, and makes its index anew where only that is damaged: everything in it is derived."""
+    """Examines the database, and makes anew what is damaged and derived from the rest: indexes, vectors."""
 
     def __init__(self, database: Database, search: Search) -> None:
         self._database = database
         self._search = search
+        self._told = 0.0
 
     @property
     def is_quick(self) -> bool:
@@ -36,14 +43,25 @@ class Soundness:
         return self._database.path.stat().st_size <= SMALL
 
     async def examine(self) -> None:
-        """Raises StoreError where more than the index is damaged, or the index can't be mended."""
+        """Raises StoreError where more than what is derived is damaged, or that can't be mended."""
         path = self._database.path
         damaged = await asyncio.to_thread(damaged_tables, path)
-        if lost := [table for table in damaged if not table.startswith(_INDEX)]:
+        if lost := [table for table in damaged if table != LOOSE and not is_derived(table)]:
             raise StoreError(f"{path} is damaged ({', '.join(lost)}): {RESTORE}")
-        if damaged or not await self._index_is_whole():
+        if LOOSE in damaged:
+            await self._database.vacuum()
+        if others := sorted({table for table in damaged if table in DERIVED} - set(INDEXES)):
+            log.warning("derived_tables_damaged", tables=others, remedy="they are made anew")
+            await make_anew(self._database, partial(_renew_all, others))
+        if set(damaged) - {LOOSE, *others} or not await self._index_is_whole():
             log.warning("index_damaged", remedy="it is derived, and made anew")
-            await self._search.reindex()
+            await self._search.reindex(self._tell)
+            log.info("index_made_anew")
+
+    def _tell(self, share: float) -> None:
+        if share >= self._told + _TOLD_EACH:
+            self._told = share
+            log.info("index_in_the_making", done=f"{share:.0%}")
 
     async def _index_is_whole(self) -> bool:
         try:
@@ -54,3 +72,8 @@ class Soundness:
                 raise
             return False
         return True
+
+
+async def _renew_all(tables: Sequence[str], connection: aiosqlite.Connection, abandon: bool) -> None:
+    for table in tables:
+        await renew(connection, table, abandon=abandon)

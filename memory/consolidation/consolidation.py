@@ -109,6 +109,14 @@ class ConsolidationService:
         async with self._queue:
             return await self._run(conversation_id, None)
 
+    async def leave(self, conversation_id: int) -> None:
+        """Have what is due of a conversation stand in the history as it was said, and ask no model about it."""
+        job = await self._due.job(conversation_id)
+        if job is not None:
+            key = f"raw conversation {conversation_id} to {job.through}"
+            await self._history.append(job.owner, self._clock(), raw_fallback(job.messages), key)
+            await self._due.mark_done(conversation_id, job.through)
+
     async def first_try(self, conversation_id: int) -> Consolidated | None:
         """Consolidate what is due of a conversation, as far as that goes within the timeout.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from memory.files.markdown import append, locked, text_of
 from memory.messages import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -28,11 +29,19 @@ ENTRY_CHARACTERS = 4_000
 MATCH_SECONDS = 1.0
 """How long a search may take in all; a pattern that runs away is cut off."""
 LONGEST_PATTERN = 200
+MOST_REPETITIONS = 1_000
+"""What the counts in a pattern may multiply to: `regex` spells `a{1000}` out, so `a{9999999}` alone takes 2.7 GB."""
+SEARCHED_CHARACTERS = 10_000
+"""How much of an entry a pattern sees: people may write longer ones into the file."""
 SHOWN_CHARACTERS = 500
 _SHORTEST_TIMEOUT = 0.001
 """Enough for an entry and a pattern that is no trouble; zero is not allowed."""
 _MONTHS = "HISTORY-????-??.md"
 
+_ESCAPED = re.compile(r"\\[pPN]\{[\w =&:-]*\}|\\.", re.DOTALL)
+_GROUP = re.compile(r"\(\?(?!:|=|!|<=|<!|P?<\w|i\))|\(\*")
+"""Opens a group that calls itself, takes a time or a memory of its own, or lets blanks stand within a count."""
+_COUNT = re.compile(r"\{(\d{0,4})(?:,(\d{0,4}))?\}", re.ASCII)
 _HEADER = re.compile(r"^## (?P<at>\S+)$", re.MULTILINE)
 
 
@@ -51,21 +60,17 @@ class HistoryFiles:
         return await asyncio.to_thread(self._append, owner, at, text, key)
 
     async def search(self, owner: str, query: str, *, literal: bool, limit: int) -> list[str]:
-        """Entries in which `query` occurs, whatever its case, newest first, each cut short.
+        """Entries in which each word of `query` occurs, whatever its case, newest first, each cut short.
 
-        Raises MemoryRefused for a pattern that is none, is too long or takes too long.
+        literal: False takes the query for a regular expression. Raises MemoryRefused for one that is none, is too
+        long, repeats too much or takes too long.
         """
         if not query.strip() or len(query) > LONGEST_PATTERN:
             raise MemoryRefused(
                 _("A search in the history takes a text of 1 to {most} characters.", most=LONGEST_PATTERN)
             )
-        try:
-            pattern = regex.compile(regex.escape(query) if literal else query, regex.IGNORECASE)
-        except regex.error as error:
-            raise MemoryRefused(
-                _("{text!r} is no regular expression ({error}): search for it literally.", text=query, error=error)
-            ) from error
-        return await asyncio.to_thread(_matching, self._files.folder(owner), pattern, limit)
+        matches = _all_words(query) if literal else _regular_expression(query)
+        return await asyncio.to_thread(_matching, self._files.folder(owner), matches, limit)
 
     def _append(self, owner: str, at: datetime, text: str, key: str) -> bool:
         folder = self._files.folder(owner)
@@ -82,15 +87,59 @@ class HistoryFiles:
         return bool(missing)
 
 
-def _matching(folder: Path, pattern: regex.Pattern[str], limit: int) -> list[str]:
-    found: list[str] = []
+def _all_words(query: str) -> Callable[[str], bool]:
+    words = query.casefold().split()
+
+    def matches(entry: str) -> bool:
+        folded = entry.casefold()
+        return all(word in folded for word in words)
+
+    return matches
+
+
+def _regular_expression(query: str) -> Callable[[str], bool]:
+    """Raises MemoryRefused for what is none or would take too much; its result, for what takes too long."""
+    if not _is_bounded(query):
+        raise MemoryRefused(
+            _(
+                "That pattern is too large: use plain groups and repeat at most {most} times in all.",
+                most=MOST_REPETITIONS,
+            )
+        )
+    try:
+        # not kept in the library's cache: a model sends another one each time
+        pattern = regex.compile(query, regex.IGNORECASE, cache_pattern=False)
+    except regex.error as error:
+        raise MemoryRefused(
+            _("{text!r} is no regular expression ({error}): search for it literally.", text=query, error=error)
+        ) from error
     end = time.monotonic() + MATCH_SECONDS
-    for entry in _entries(folder):
+
+    def matches(entry: str) -> bool:
+        rest = max(end - time.monotonic(), _SHORTEST_TIMEOUT)
         try:
-            match = pattern.search(entry, timeout=max(end - time.monotonic(), _SHORTEST_TIMEOUT))
+            return pattern.search(entry, endpos=SEARCHED_CHARACTERS, timeout=rest) is not None
         except TimeoutError:
             raise MemoryRefused(_("That pattern takes too long: use a simpler one, or search literally.")) from None
-        if match is not None:
+
+    return matches
+
+
+def _is_bounded(pattern: str) -> bool:
+    """Whether a pattern is small once it is compiled, and can't fill the memory while it matches."""
+    plain = _ESCAPED.sub("", pattern)
+    counts = [max((int(count) for count in found.groups() if count), default=1) for found in _COUNT.finditer(plain)]
+    return (
+        _GROUP.search(plain) is None
+        and "{" not in _COUNT.sub("", plain)  # such as {e}: about this many errors
+        and math.prod(counts) <= MOST_REPETITIONS
+    )
+
+
+def _matching(folder: Path, matches: Callable[[str], bool], limit: int) -> list[str]:
+    found: list[str] = []
+    for entry in _entries(folder):
+        if matches(entry):
             found.append(entry[:SHOWN_CHARACTERS])
         if len(found) == limit:
             break

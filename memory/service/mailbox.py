@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ class Received:
     """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
 
     new_message: what no other message is called, where it brings one and is not about one that is known, as an edit is.
+    begins: work on it begins as soon as it is kept, so that this attempt is counted with it.
     """
 
     update_id: int
@@ -33,13 +35,15 @@ class Received:
     payload: str
     message_id: str | None = None
     new_message: str | None = None
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
     """An update that waits for its turn. held: it waits for the user's next message (/stop).
 
-    received_at: when it was kept here.
+    received_at: when it was kept here. attempts: how many runs of the program ended, and not in order, while it was
+    worked on.
     """
 
     id: int
@@ -48,6 +52,7 @@ class InboxItem:
     payload: str
     held: bool
     received_at: datetime
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class Mailbox:
         self._database = database
         self._channel = channel
         self._clock = clock
+        self._run = secrets.token_hex(8)
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
@@ -87,14 +93,16 @@ class Mailbox:
         """
         now = now_text(self._clock)
         rows = [
-            (self._channel, u.update_id, u.session_id, u.payload, u.message_id, u.new_message, now) for u in updates
+            (self._channel, u.update_id, u.session_id, u.payload, u.message_id, u.new_message, now)
+            + ((1, self._run) if u.begins else (0, None))
+            for u in updates
         ]
         if not rows:
             return
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(
-                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, new_message, received_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, new_message, received_at,"
+                " attempts, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 rows,
             )
 
@@ -113,9 +121,29 @@ class Mailbox:
                 r["payload"],
                 held=r["state"] == "held",
                 received_at=from_text(r["received_at"]),
+                attempts=r["attempts"] - (r["run"] == self._run),
             )
             for r in rows
         ]
+
+    async def count_attempt(self, ids: Iterable[int]) -> None:
+        """Work on updates begins: keep that, once in a run of the program, so that the next knows what ended it."""
+        these = json.dumps(list(ids))
+        uncounted = "id IN (SELECT value FROM json_each(?)) AND run IS NOT ?"
+        # asked first, since a read waits for no disk, and most were counted when they were kept
+        if await self._database.value(f"SELECT EXISTS (SELECT 1 FROM inbox WHERE {uncounted})", (these, self._run)):
+            await self._database.write(
+                f"UPDATE inbox SET attempts = attempts + 1, run = ? WHERE {uncounted}",
+                (self._run, these, self._run),
+                first=True,
+            )
+
+    async def take_back_attempts(self) -> None:
+        """The program ends in order: what it was at has not ended it."""
+        await self._database.write(
+            "UPDATE inbox SET attempts = attempts - 1, run = NULL WHERE channel = ? AND state <> 'done' AND run = ?",
+            (self._channel, self._run),
+        )
 
     async def said_before(self, item: InboxItem, message_id: str) -> str | None:
         """The payload of the newest other update about the message that `item` edits; None when there is none."""

@@ -8,13 +8,15 @@ import fcntl
 import itertools
 import os
 import sqlite3
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiosqlite
 
 from config.texts import _
 from memory.clock import now_text, system_clock
-from memory.errors import StoreError, explain, explained
+from memory.errors import StoreError, empty, explain, explained
 from memory.store.decay import decayed_score
 from memory.store.migrations import INDEXES, MIGRATIONS, Migration
 from memory.store.scope import scope_matches
@@ -25,7 +27,6 @@ from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from pathlib import Path
 
     from memory.clock import Clock
 
@@ -85,8 +86,9 @@ class Database:
         """
         connections: list[aiosqlite.Connection] = []
         try:
-            await asyncio.to_thread(_make_private, path)
+            await asyncio.to_thread(_make_folder, path)
             async with _opening_alone(path):
+                await asyncio.to_thread(_make_private, path)
                 connections.append(await _connect(path, clock, patience))
                 connections.append(await _connect(path, clock, patience))
                 database = cls(path, connections[0], connections[1], clock)
@@ -157,6 +159,11 @@ class Database:
                 raise  # it says something of the caller's data, and not of the database
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
+
+    async def vacuum(self) -> None:
+        """Write the file anew with what belongs to a table, and nothing else."""
+        async with self._writing():
+            await self._writer.execute("VACUUM")
 
     async def scrub(self, *, indexed: bool = True) -> None:
         """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format.
@@ -231,12 +238,24 @@ async def _version(connection: aiosqlite.Connection) -> int:
     return int(row[0])
 
 
-def _make_private(path: Path) -> None:
-    """Make the file before SQLite does, readable for its owner only."""
+def _make_folder(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder: move it away, or set another MNEME_DATA_DIR.")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file before SQLite does, readable for its owner only. One that is there must hold something."""
+    if not path.exists():
+        # whole at once: a start that is killed meanwhile must not leave what looks like a memory that was lost
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as made:
+            new = Path(made.name)
+        with contextlib.closing(sqlite3.connect(new)) as connection:
+            connection.execute("PRAGMA user_version = 0")
+            connection.execute("VACUUM")
+        new.rename(path)
+    elif path.stat().st_size == 0:
+        raise empty(path)
 
 
 def _keep_former(path: Path, version: int) -> None:

@@ -8,14 +8,22 @@ in the index too, `touching_conversation` stands around the write, in its transa
 from __future__ import annotations
 
 import contextlib
+import json
+import sqlite3
 from typing import TYPE_CHECKING
 
+from memory.errors import StoreError
 from memory.store.migrations import INDEXES, PART_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     import aiosqlite
+
+    from memory.store.database import Database
+
+    Progress = Callable[[float], None]
+    """Is told from time to time what share is done."""
 
 ROW = f"(rowid & {(1 << PART_BITS) - 1})"
 """The number of an entry or a message in a row of the index, whoever's it is."""
@@ -25,6 +33,19 @@ IN_PART = "rowid BETWEEN :first_row AND :last_row"
 _COLUMNS = "body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
 _LEAVE = f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM"
 _ENTER = f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM"
+
+_SHADOWS = ("_data", "_idx", "_content", "_docsize", "_config")
+"""What FTS5 adds to a table's name for those that it keeps it in."""
+DERIVED = (*INDEXES, "vectors", "endpoints", "published")
+"""Tables that hold nothing that can't be had again: damaged ones are dropped and made anew."""
+_SOURCES = (
+    ("search", "searchable_entries", "id"),
+    ("search", "searchable_messages", "id"),
+    ("search_parts", "searchable_parts", "row"),
+)
+"""What each index is made of, and what finds a row there at once."""
+_SLICE = 1_000
+"""Rows that enter an index between two tellings of how far it is."""
 
 _LAST_ROW = (1 << 63) - 1
 NEIGHBOURS = 2
@@ -78,10 +99,74 @@ async def rebuilding(connection: aiosqlite.Connection) -> AsyncIterator[None]:
     await rebuild(connection)
 
 
-async def rebuild(connection: aiosqlite.Connection) -> None:
-    """Make all indexes anew from what they index."""
+async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bool], Awaitable[None]]) -> None:
+    """Have derived tables made anew by `work`, which is told whether to abandon their pages: where those are damaged.
+
+    It begins from the start then, since SQLite writes nothing more in a transaction that has met a damaged page.
+    """
+    try:
+        async with database.transaction() as connection:
+            await work(connection, False)
+    except StoreError as error:
+        if type(error.__cause__) is not sqlite3.DatabaseError:  # such as a full disk
+            raise
+        async with database.transaction() as connection:
+            await work(connection, True)
+        await database.vacuum()
+
+
+async def rebuild(
+    connection: aiosqlite.Connection, progress: Progress = lambda _: None, *, abandon: bool = False
+) -> None:
+    """Make all indexes anew from what they index. abandon: see `renew`."""
     for index in INDEXES:
-        await connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")
+        await renew(connection, index, abandon=abandon)
+    # in the order of the rows: FTS5 writes a segment whenever a row is smaller than the one before
+    rows = {
+        view: [row[0] for row in await connection.execute_fetchall(f"SELECT {key} FROM {view} ORDER BY row")]
+        for _, view, key in _SOURCES
+    }
+    done, whole = 0, sum(map(len, rows.values()))
+    for index, view, key in _SOURCES:
+        columns = _COLUMNS if index == "search" else "owner, body"
+        for first in range(0, len(rows[view]), _SLICE):
+            some = rows[view][first : first + _SLICE]
+            await connection.execute(
+                f"INSERT INTO {index} (rowid, {columns}) SELECT row, {columns} FROM {view}"
+                f" WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY row",
+                (json.dumps(some),),
+            )
+            done += len(some)
+            progress(done / whole)
+
+
+async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool = False) -> None:
+    """Make a derived table anew, empty.
+
+    abandon: its pages can't be read, so they can't even be given back. Without its name nobody looks at them any more;
+    a VACUUM removes them.
+    """
+    made = list(
+        await connection.execute_fetchall(
+            "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY rowid", (table,)
+        )
+    )
+    if abandon:
+        named = json.dumps([f"{table}{end}" for end in ("", *_SHADOWS)])
+        await connection.execute("PRAGMA writable_schema = ON")
+        await connection.execute(
+            "DELETE FROM sqlite_schema WHERE tbl_name IN (SELECT value FROM json_each(?))", (named,)
+        )
+        await connection.execute("PRAGMA writable_schema = RESET")
+    else:
+        await connection.execute(f"DROP TABLE {table}")
+    for row in made:
+        await connection.execute(row[0])
+
+
+def is_derived(table: str) -> bool:
+    """Whether a table, or one that FTS5 keeps an index in, holds nothing that can't be had again."""
+    return table in DERIVED or any(table == f"{index}{end}" for index in INDEXES for end in _SHADOWS)
 
 
 async def _first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:

@@ -906,6 +906,13 @@ SNOWBALL: Migration = (
     """,
 )
 
+ATTEMPTS: Migration = (
+    # in how many runs of the program work on it was begun, and the last of these: what is not done then has ended them
+    "ALTER TABLE inbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE inbox ADD COLUMN run TEXT",
+    "CREATE TABLE job_attempts (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     SESSIONS_AND_LOG,
     ENTRIES,
@@ -945,4 +952,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     SPEAKERS,
     PROPOSALS,
     SNOWBALL,
+    ATTEMPTS,
 )

@@ -37,7 +37,9 @@ def require_sound(path: Path) -> None:
     with _opened(path) as connection:
         verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if verdict != "ok":
-        raise StoreError(f"{path} is damaged ({verdict}): restore it from a backup; it is left as it is.")
+        raise StoreError(
+            f"{path} is damaged ({verdict}): restore it from a backup with `mneme restore`; it is left as it is."
+        )
 
 
 def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:

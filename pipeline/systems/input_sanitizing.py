@@ -59,6 +59,7 @@ class InputSanitizing:
         turn.user_messages = _in_order(said)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
+        await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
         turn.notices += [QuietLine(gone)] if gone is not None else []
         understood, refused = sum(len(one.texts) for one in said), list[str]()

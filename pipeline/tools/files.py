@@ -75,7 +75,7 @@ def history_search_tool(history: HistoryFiles) -> Tool:
         query: str,
         regex: Annotated[bool, Field(description="query is a regular expression")] = False,
     ) -> str | Passage:
-        """Search the history of past conversations, newest first, for a word or a pattern."""
+        """Search the history of past conversations, newest first, for all words of a query, or for a pattern."""
         found = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
         if not found:
             return "nothing found"

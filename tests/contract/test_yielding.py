@@ -14,6 +14,7 @@ from bot.jobs.background import BackgroundConsolidation
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
+from memory.service.jobs import JobLog
 from memory.service.preferences import PreferenceStore
 from pipeline.endpoint.known_endpoint import Endpoint
 from pipeline.endpoint.openai_model import OpenAIModel
@@ -101,7 +102,7 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
 
     bench = Bench.over(database, clock, tmp_path / "memory", prompt)
     background = BackgroundConsolidation(
-        bench.service, bench.notices, Languages(PreferenceStore(database)), yielding.quiet
+        bench.service, bench.notices, Languages(PreferenceStore(database)), yielding.quiet, JobLog(database)
     )
     session = await bench.store.session()
     await bench.store.exchange(session, "I live in Kyiv.", "I see.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
+import regex
 
 from memory.errors import MemoryRefused
 from memory.files.history import ENTRY_CHARACTERS, LONGEST_PATTERN, SHOWN_CHARACTERS, HistoryFiles
@@ -166,6 +167,43 @@ async def test_a_literal_search_takes_no_pattern_and_a_pattern_is_one(history: H
 async def test_a_bad_pattern_is_refused_in_words(history: HistoryFiles, pattern: str) -> None:
     with pytest.raises(MemoryRefused, match="no regular expression"):
         await history.search(ANN, pattern, literal=False, limit=10)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a{9999999}",
+        "a{99999999999}",
+        "(?x)a{ 999 9999 }",
+        "(a{1000}){1000}",
+        "((((a{10}){10}){10}){10}){10}",
+        "(?R)|a(?R)b",
+        "(?:a|(?R)a)+",
+        "(?(DEFINE)(?<x>a|(?&x)(?&x)))(?&x)b",
+        "(?:hello){e}",
+    ],
+)
+async def test_a_pattern_that_would_fill_the_memory_is_refused_before_it_is_compiled(
+    history: HistoryFiles, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    monkeypatch.setattr(regex, "compile", None)
+    with pytest.raises(MemoryRefused, match="too large"):
+        await history.search(ANN, pattern, literal=False, limit=10)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\b12{1,3}\.5\b", r"(?i)(?:tea|cocoa) \{[^}]+\}", r"\p{L}{3}(?=!)", "(?<name>a)b+?"]
+)
+async def test_a_pattern_of_a_usual_size_is_none_too_large(history: HistoryFiles, pattern: str) -> None:
+    await history.append(ANN, NOON, "Tea {green} for 1222.5, abb, yes!", "a")
+    assert len(await history.search(ANN, pattern, literal=False, limit=10)) == 1
+
+
+async def test_the_words_of_a_search_may_stand_apart_and_in_any_order(history: HistoryFiles) -> None:
+    await history.append(ANN, NOON, "The boat in Hydra is called Aurora.", "a")
+    await history.append(ANN, NOON, "The boat is for sale.", "b")
+    assert len(await history.search(ANN, "aurora  BOAT", literal=True, limit=10)) == 1
+    assert await history.search(ANN, "aurora sale", literal=True, limit=10) == []
 
 
 @pytest.mark.parametrize("query", ["", "  ", "x" * (LONGEST_PATTERN + 1)])

@@ -13,15 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
+from bot.telegram import intake
+from memory.service.jobs import JobLog
+from tests.support.fakes import Person
 from tests.support.processes import running_bot
-from tests.support.servers.model import Holds, Says
+from tests.support.servers.model import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import labels, press
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from memory.store.database import Database
+    from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer
+    from tests.support.serving import Serve
 
 ANN = 1001
 ROOT = Path(__file__).parents[2]
@@ -58,6 +66,14 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
 
 def _called(telegram: BotApiServer, method: str, times: int) -> bool:
     return len(telegram.calls_to(method)) > times
+
+
+def _asked(model: ModelServer, times: int) -> bool:
+    return len(model.requests) >= times
+
+
+def _said(telegram: BotApiServer, text: str) -> bool:
+    return text in [message.text for message in telegram.sent(ANN)]
 
 
 async def test_killed_while_the_model_writes_the_answer_arrives_once_after_a_restart(
@@ -185,3 +201,119 @@ async def test_killed_in_a_private_talk_nothing_is_lost_in_it_and_no_word_of_it_
         await telegram.wait_for(lambda: telegram.polled)
         assert holding() == []
     assert [m.text for m in telegram.sent(ANN)].count("A quetzal is a bird.") == 1
+
+
+async def test_what_the_bot_is_killed_over_twice_is_given_up_at_the_third_start_and_the_next_is_answered(
+    run: Run, telegram: BotApiServer, model: ModelServer, tmp_path: Path
+) -> None:
+    model.script(Holds("This will never be"), Holds("This will never be"))
+    for number in range(2):
+        async with run():
+            if number == 0:
+                poison = telegram.user_says("the message that kills", chat_id=ANN)
+            await telegram.wait_for(partial(_asked, model, number + 1))
+            if number == 0:
+                telegram.user_says("an innocent one", chat_id=ANN)
+                await telegram.wait_for(lambda: not telegram.pending_update_ids)
+    async with run() as process:
+        await telegram.wait_for(lambda: "You said: an innocent one" in [m.text for m in telegram.sent(ANN)])
+        process.send_signal(signal.SIGTERM)
+        await process.wait()
+    (given_up,) = [message for message in telegram.sent(ANN) if "could not handle this message" in message.text]
+    assert given_up.reply_to_message_id == telegram.message_id_of(poison)
+    assert [request.said for request in model.requests] == [["the message that kills"]] * 2 + [["an innocent one"]]
+    assert "update_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+async def test_a_press_that_the_bot_was_killed_over_is_given_up_too(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve() as app:
+        telegram.user_says("/settings", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.sent(ANN))
+        button = labels(telegram)[0]
+    # in the middle of which two runs were killed
+    press(telegram, button)
+    async with serve() as app:
+        await telegram.wait_for(lambda: not telegram.pending_update_ids)
+        await app.database.write("UPDATE inbox SET attempts = 2, run = 'former', state = 'queued' WHERE id = 2")
+    async with serve() as app:
+        await telegram.wait_for(lambda: any("could not handle" in m.text for m in telegram.sent(ANN)))
+        assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
+
+
+async def test_an_orderly_end_in_the_middle_of_a_turn_counts_as_no_kill(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(*[Holds("wait")] * 4, Says("Here it is."))
+    telegram.user_says("A long question", chat_id=ANN)
+    for asked in range(1, 5):
+        async with serve():
+            await telegram.wait_for(partial(_asked, model, asked))
+    async with serve():
+        await telegram.wait_for(lambda: "Here it is." in [message.text for message in telegram.sent(ANN)])
+
+
+async def test_a_turn_that_is_begun_anew_in_the_same_run_was_not_killed(
+    serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one is whose answer could neither be kept nor shown."""
+    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    async with serve() as app:
+        for counted in ("hello", "again"):
+            telegram.user_says(counted, chat_id=ANN)
+            await telegram.wait_for(partial(_said, telegram, f"You said: {counted}"))
+        assert [row["attempts"] for row in await app.database.rows("SELECT attempts FROM inbox")] == [1, 1]
+        await app.database.write("UPDATE inbox SET state = 'queued' WHERE id = 1")
+        await telegram.wait_for(lambda: [m.text for m in telegram.sent(ANN)].count("You said: hello") == 2)
+        assert [row["attempts"] for row in await app.database.rows("SELECT attempts FROM inbox")] == [1, 1]
+
+
+async def test_messages_that_wait_behind_a_turn_are_counted_when_their_own_begins(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    model.script(Holds("wait"))
+    counts = "SELECT attempts FROM inbox ORDER BY id"
+    async with serve() as app:
+        telegram.user_says("first", chat_id=ANN)
+        await telegram.wait_for(partial(_asked, model, 1))
+        telegram.user_says("second", chat_id=ANN)
+        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 0]
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: not app.lanes.running(f"telegram:{ANN}"))
+        telegram.user_says("third", chat_id=ANN)
+        await telegram.wait_for(partial(_asked, model, 2))
+        await telegram.wait_for(partial(_said, telegram, "You said: third"))
+        assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 1, 1, 1]
+
+
+async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_its_owner_told(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.consolidation = lambda _: Fails(500)
+    async with start() as app:
+        person = Person(app)
+        await person.says("We sailed to Hydra in May")
+        await person.says("/new")
+        await app.database.write("INSERT OR REPLACE INTO job_attempts VALUES ('consolidation 1', 2)")
+    asked = len(model.consolidations)
+    with capture_logs() as logs:
+        async with start() as app:
+            await app.background.run_pending()
+            assert await app.background.due_of("console:local") == frozenset()
+            assert "twice I was killed" in await Person(app).says("Good morning")
+            assert await app.database.value("SELECT count(*) FROM job_attempts") == 0
+    assert len(model.consolidations) == asked
+    assert "consolidation_given_up" in [entry["event"] for entry in logs]
+    assert "Hydra" in (app.settings.mneme_data_dir / "memory/console:local/HISTORY.md").read_text(encoding="utf-8")
+
+
+async def test_a_job_that_fails_or_is_cancelled_was_not_killed(database: Database) -> None:
+    jobs = JobLog(database)
+    for error in (ValueError, asyncio.CancelledError, ValueError):
+        with contextlib.suppress(ValueError, asyncio.CancelledError):
+            async with jobs.attempt("work") as may:
+                assert may
+                # what a kill would leave
+                assert await database.value("SELECT count FROM job_attempts") == 1
+                raise error
+    assert await database.value("SELECT count(*) FROM job_attempts") == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from tests.conftest import OpenApp
+    from tests.e2e.conftest import WallClock
     from tests.support.servers.model import ModelServer
 
 OWNER = "console:local"
@@ -219,3 +220,20 @@ async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled
     async with start(memory_enabled=enabled) as app:
         app.begin_background_work()
         assert (app.schedule.next_run is not None) == enabled
+
+
+async def test_f35_the_scheduler_runs_its_job_although_the_clock_was_set_back(
+    schedule: WeeklySchedule, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.jobs.schedule.LOOK", 0.02)
+    schedule.start()
+    before = schedule.next_run
+    assert before is not None
+    wall_clock.forward(days=-30)
+    async with asyncio.timeout(20):
+        while schedule.next_run == before:
+            await asyncio.wait([asyncio.create_task(asyncio.sleep(0))])
+    after = schedule.next_run
+    await schedule.close()
+    assert after is not None
+    assert before - after in (timedelta(days=28), timedelta(days=35))

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
+from typer.testing import CliRunner
 
+from bot.cli.main import cli
 from memory.backup import soundness
+from memory.backup.inspection import LOOSE, damaged_tables, inspect_database
 from memory.errors import StoreError
+from memory.store.database import Database
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:
@@ -72,3 +76,103 @@ async def test_a_large_database_is_looked_at_beside_the_turns(
             while not (said := [entry for entry in logs if entry["event"] == "database_damaged"]):
                 await app.database.value("SELECT 1")
     assert "notices" in said[0]["reason"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["search_data", "search_idx", "search_docsize", "search_config", "search_parts_data", "vectors", "endpoints"],
+)
+async def test_pages_of_what_is_derived_are_made_anew_at_the_start(start: OpenApp, tmp_path: Path, table: str) -> None:
+    path = await lived(start, tmp_path)
+    spoil(path, table)
+    with capture_logs() as logs:
+        async with start() as app:
+            person = Person(app)
+            assert "Aurora" in await person.says("/recall boat")
+            assert "Hydra" in await person.says("/recall sailed")
+            await person.says("/remember the gate code is 4711")
+            assert "4711" in await person.says("/recall gate")
+    assert {"index_damaged", "derived_tables_damaged"} & {entry["event"] for entry in logs}
+    assert damaged_tables(path) == []
+    # whatever was left of it
+    async with start() as app:
+        assert "Aurora" in await Person(app).says("/recall boat")
+
+
+async def test_pages_that_belong_to_no_table_are_no_reason_to_refuse(start: OpenApp, tmp_path: Path) -> None:
+    """As a kill leaves them between the new index and the end of the mending."""
+    path = await lived(start, tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_schema WHERE tbl_name = 'published'")
+        connection.commit()
+    assert damaged_tables(path) == [LOOSE]
+    async with start() as app:
+        assert "Aurora" in await Person(app).says("/recall boat")
+    assert damaged_tables(path) == []
+
+
+async def test_reindex_mends_a_damaged_index_and_shows_how_far_it_is(start: OpenApp, tmp_path: Path) -> None:
+    path = await lived(start, tmp_path)
+    for table in ("search_data", "search_idx"):
+        spoil(path, table)
+    done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
+    assert (done.exit_code, done.stdout) == (0, "The search index was made anew.\n")
+    assert "Index" in done.stderr
+    assert damaged_tables(path) == []
+    found = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
+    assert "Aurora" in found.stdout
+
+
+async def test_a_damaged_start_names_backup_and_restore(start: OpenApp, tmp_path: Path) -> None:
+    spoil(await lived(start, tmp_path), "entries")
+    with pytest.raises(StoreError, match=r"^[^\n]*entries[^\n]*from a backup with `mneme restore`[^\n]*$"):
+        async with start():
+            pass
+
+
+@pytest.mark.parametrize(
+    ("at", "with_"),
+    [
+        (0, b"\xa5" * 100),
+        (0, b"\x00" * 100),
+        (0, b"Not SQLite."),
+        (16, b"\x00\x07"),
+        (18, b"\x09"),
+        (19, b"\x09"),
+        (44, b"\xff" * 4),
+        (56, b"\xff" * 4),
+        (60, b"\x7f\xff\xff\xff"),
+        (100, b"\xa5" * 8),
+    ],
+)
+async def test_a_header_that_is_damaged_is_said_in_one_sentence(
+    start: OpenApp, tmp_path: Path, at: int, with_: bytes
+) -> None:
+    path = await lived(start, tmp_path)
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(with_)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"^[^\n]*mneme\.db[^\n]*$"):
+        async with start():
+            pass
+    assert path.read_bytes() == before
+
+
+async def test_a_database_of_no_bytes_is_said_and_not_begun_anew(start: OpenApp, tmp_path: Path) -> None:
+    path = await lived(start, tmp_path)
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match=r"^[^\n]*is empty: [^\n]*backup with `mneme restore`[^\n]*$"):
+        async with start():
+            pass
+    assert path.stat().st_size == 0
+    state = inspect_database(path)
+    assert "is empty" in str(state.trouble)
+
+
+async def test_a_first_start_that_is_killed_leaves_no_empty_database(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        await Database.open(tmp_path / "data" / "mneme.db", (("no SQL",),))
+    database = await Database.open(tmp_path / "data" / "mneme.db")
+    await database.close()

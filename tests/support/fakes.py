@@ -66,6 +66,9 @@ class FakeChannel:
     def begins(self, arrival: Arrival) -> None:
         self.begun.append(arrival.text)
 
+    async def count_attempt(self, arrivals: list[Arrival]) -> None:
+        """Nothing keeps them."""
+
     async def hold(self, arrivals: list[Arrival]) -> None:
         self.held += [arrival.text for arrival in arrivals]
 
