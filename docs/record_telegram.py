@@ -20,7 +20,7 @@ from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import Settings
 from config.texts import LANGUAGES, _, speaking
-from docs.telegram_scenes import LEARNED, SCENES, Comes, Presses, Waits, Writes
+from docs.telegram_scenes import LEARNED, LOOK, SCENES, Comes, Presses, Waits, Writes
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
@@ -157,6 +157,7 @@ async def record(language: str) -> str:
         async with BotApiServer() as telegram, ModelServer() as model:
             clock = _Time()
             model.consolidation = lambda _request: Says(LEARNED[language])
+            model.second_look = lambda _request: Says(LOOK)
             telegram.register_chat(ANN)
             telegram.register_chat(BOB, name="Bob")
             async with _running(Path(folder), telegram, model, clock):

@@ -87,6 +87,8 @@ LEARNED = {
     ),
 }
 """What the model makes of the conversation when it ends: one fact with the words that it comes from, one without."""
+LOOK = '{"1": {"verdict": "follows", "message": 1}, "2": {"verdict": "unclear"}}'
+"""What it says of both when it is asked what follows from what was said."""
 
 SCENES = (
     Scene(

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from tests.support.fakes import Person
     from tests.support.servers.model import ModelServer
 
-CALL = '{"name": "memory_file", "arguments": {"action": "append", "text": "- Has a red bicycle"}}'
+CALL = (
+    '{"name": "memory_file", "arguments": {"action": "append", "text": "- Has a red bicycle", '
+    '"quote": "My bicycle is red"}}'
+)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def test_a_tool_answers_in_english_and_what_it_leaves_for_the_person_is_in
 ) -> None:
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     arguments = {"text": "party", "when": "2026-02-08T17:00"}
-    model.script(Calls((("reminder_set", arguments),)), Says("Fine."))
+    model.script(Calls((("reminder_set", arguments),), cites=False), Says("Fine."))
     said = await person.says("Remind me of that an hour before")
     assert said == "Fine.\n\n_Nicht alles schriebst du selbst. Am Sonntag, 8. Februar 2026, 17:00 erinnern an party?_"
     answer = str(model.requests[-1].last)
