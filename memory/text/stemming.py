@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import re
 import threading
+from typing import TYPE_CHECKING
 
-import snowballstemmer
+if TYPE_CHECKING:
+    import snowballstemmer
 
 SHORTEST_BEGINNING = 4
 """Letters that a word must keep for its beginning to be looked for."""
@@ -47,4 +49,6 @@ def _stemmed(word: str, language: str) -> str:
 
 @functools.cache
 def _stemmer(language: str) -> snowballstemmer.stemmer:
+    import snowballstemmer  # 14 ms, since it imports all its languages
+
     return snowballstemmer.stemmer(language)
