@@ -105,7 +105,9 @@ async def lived(path: Path, past: int) -> Contents:
         async with database.transaction() as connection:
             for number in range(1, past + 1):
                 for statement in WRITTEN.get(number, "SELECT 1").replace("NOW", NOW).split(";"):
-                    await connection.execute(VECTOR if "INTO vectors" in statement and past >= WITHOUT_SIGNS else statement)
+                    await connection.execute(
+                        VECTOR if "INTO vectors" in statement and past >= WITHOUT_SIGNS else statement
+                    )
         contents = await contents_of(database)
     finally:
         await database.close()  # an open one would keep the tests from ending
