@@ -41,6 +41,8 @@ CHATS = [1001, 1002, 1003, 1004, 1005]
 UNDOING, GROUP = 1006, -100500
 END = "so it is."
 """How each answer of the model ends: what is shown without it is the half of one."""
+GIVEN_UP = "I could not handle this message"
+"""What is said of a message that the program was killed over twice: it is in the log, and nothing was done for it."""
 PATIENCE = 180
 _SAID = re.compile(r"\b[mtru]\d+\b")
 
@@ -198,10 +200,12 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
     worked = collections.Counter[str]()
     for (content,) in _rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
         worked.update(_SAID.findall(str(content)))
-    shown, half = collections.Counter[str](), []
+    shown, half, given_up = collections.Counter[str](), [], set[str]()
     for chat in {*sent.marks.values()}:
         for message in telegram.sent(chat):
             shown.update(set(_SAID.findall(message.text)))
+            if GIVEN_UP in message.text:
+                given_up |= set(_SAID.findall(message.text))
             if message.text.startswith("I have read") and END not in message.text:
                 half.append(message.text)
     live = "SELECT content FROM entries WHERE deleted_at IS NULL AND kind <> 'archive'"
@@ -210,19 +214,20 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
         stands.update(_SAID.findall(str(content)))
     asked_for = [mark for mark in sent.marks if mark[0] in "mt"]
     noted = [mark for mark in sent.marks if mark[0] in "tr"]
-    remembered = [mark for mark in sent.marks if mark[0] == "u"]
+    remembered = [mark for mark in sent.marks if mark[0] == "u" and mark not in given_up]
     undone = len(remembered) - sum(stands[mark] for mark in remembered)
     wrong = {
         "messages that no turn has worked on": [m for m in asked_for if worked[m] == 0],
         "messages that two turns have worked on": [m for m in asked_for if worked[m] > 1],
         "messages without an answer in their chat": [m for m in sent.marks if shown[m] == 0 and m[0] != "u"],
         "halves of answers left in a chat": half,
-        "notes that are missing": [m for m in noted if stands[m] == 0],
+        "notes that are missing": [m for m in noted if stands[m] == 0 and m not in given_up],
         "notes that stand more than once": [m for m in noted if stands[m] > 1],
         "changes undone too many or too few": ["/undo"] * abs(undone - sent.undos),
     }
     print(f"sent: {len(sent.marks)} messages, {sent.undos} /undo, {sent.commands} other commands")
     print(f"answered: {sum(shown[m] > 0 for m in sent.marks)}; shown twice: {sum(shown[m] > 1 for m in asked_for)}")
+    print(f"given up at their third start, kept in the log and told so: {len(given_up)}")
     for what, which in wrong.items():
         print(f"{what}: {len(which)} {which[:5] if which else ''}")
     return sum(map(len, wrong.values()))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from config.texts import N_, _
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
@@ -66,6 +69,20 @@ class Arrival:
     def asker(self) -> str | None:
         """Who may press the buttons under the reply, where several people talk."""
         return self.speaker_id if self.speaker is not None else None
+
+
+GIVEN_UP = N_(
+    "I could not handle this message: twice I was killed while I worked on it. I go on with the next; send it again if "
+    "it was not its fault."
+)
+QUOTED_CHARACTERS = 80
+"""How much of a message is quoted to say which one was given up."""
+
+
+def given_up(arrivals: Iterable[Arrival]) -> str:
+    """What is said of arrivals that the program was killed over: why nothing comes of them, and which they are."""
+    words = " ".join(" ".join(arrival.text for arrival in arrivals)[:QUOTED_CHARACTERS].split())
+    return f"{_(GIVEN_UP)}\n> {words}" if words else _(GIVEN_UP)
 
 
 class Channel(Protocol):

@@ -21,6 +21,7 @@ from bot.telegram.rendering import Chunk, render
 from config.texts import N_, SOURCE, _, speaking
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
+from pipeline.arrival import given_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,10 +44,6 @@ TYPING_DELAY = 0.7
 
 GOODBYE_PATIENCE = 3.0
 """Seconds that a stop waits until those whose answers it broke off have been told."""
-_GIVEN_UP = N_(
-    "I could not handle this message: twice I was killed while I worked on it. I go on with the next; send it again if "
-    "it was not its fault."
-)
 _BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answer it when I am back.")
 
 
@@ -128,7 +125,7 @@ class TelegramChannel:
         """Answer an arrival that the program was killed over, and finish it."""
         await self._outbox.answer(
             arrival.address.session_id,
-            _(_GIVEN_UP),
+            given_up([arrival]),
             inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
             reply_to=arrival.message_id,
         )

@@ -334,7 +334,7 @@ class Intake:
         # who was let in then may have been shut out since
         if letter is None or not await self._door.admits(letter):
             await self._mailbox.done([item.id])
-        elif item.attempts >= MOST_ATTEMPTS:
+        elif item.attempts >= MOST_ATTEMPTS and _is_no_turn(letter):
             await self._give_up(item, letter)
         elif letter.press is not None:
             self._presses.take(item, letter)
@@ -429,3 +429,8 @@ def _sent(arrival: Arrival) -> set[str]:
 
 def _same_message(one: Arrival, other: Arrival) -> bool:
     return one.address == other.address and one.message_id == other.message_id
+
+
+def _is_no_turn(letter: Letter) -> bool:
+    """Whether no turn is made of a letter, which would record that it was given up."""
+    return letter.press is not None or letter.edited or bool(parse_command(letter.arrival.text)[0])

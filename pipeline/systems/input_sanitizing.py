@@ -11,6 +11,8 @@ from config.texts import _
 from memory.buttons import QuietLine
 from memory.errors import MnemeError
 from memory.messages import Message, Role
+from memory.service.jobs import MOST_ATTEMPTS
+from pipeline.arrival import given_up
 from pipeline.media.fetching import MediaUnreadable
 
 if TYPE_CHECKING:
@@ -30,6 +32,12 @@ _CONTROLS = re.compile(
     "\ufeff\ufff9-\ufffb]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class GivenUp(MnemeError):
+    """The program was killed again and again while it worked on a message."""
+
+    is_private = True
 
 
 class EmptyMessage(MnemeError):
@@ -52,13 +60,16 @@ class InputSanitizing:
     async def process(self, turn: Turn) -> None:
         """Turn what came in into the turn's user messages, and find the model that talks.
 
-        Raises EmptyMessage when nothing is left, and MediaUnreadable where there is only what can't be read.
+        Raises EmptyMessage when nothing is left, GivenUp for what the program was killed over, and MediaUnreadable
+        where there is only what can't be read.
         """
         said = [await self._said(turn, together) for together in _albums(turn.arrivals)]
         # before anything is fetched: it is kept, also where the turn is stopped meanwhile
         turn.user_messages = _in_order(said)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
+        if any(arrival.attempts >= MOST_ATTEMPTS for arrival in turn.arrivals):
+            raise GivenUp(given_up(turn.arrivals))  # the log keeps it, as it does each turn that fails
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
         turn.notices += [QuietLine(gone)] if gone is not None else []
