@@ -206,6 +206,7 @@ def _assemble(
     reader, sources = media_reader(settings, memory.media, budget, stack)
     tools = [*(_tools(memory) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
+    memory.forgetting.also(memory.turns.drop_owed)
     graph = _graph(settings, stack)
     if graph is not None:
         memory.forgetting.also(graph.forget)
@@ -246,6 +247,7 @@ def _assemble(
             Indexing(graph, meaning.wake),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
+        owe=memory.turns.owe,
     )
     lanes = Lanes(memory.sessions)
     memory_report = MemoryReport(
@@ -295,6 +297,7 @@ def _assemble(
             pipeline,
             memory.sessions,
             languages,
+            memory.turns,
             clock,
         ),
         background=background,

@@ -301,12 +301,18 @@ def reindex() -> None:
     """Make the search index anew."""
 
     async def work(shelf: Shelf) -> None:
-        with typer.progressbar(length=100, label="Index", file=sys.stderr) as bar:
-            await shelf.memory.search.reindex(lambda share: bar.update(int(share * 100) - bar.pos))
+        await shelf.memory.search.reindex(_show_progress)
+        if sys.stderr.isatty():
+            typer.echo(err=True)
         await shelf.memory.vectors.drop()
         typer.echo("The search index was made anew.")
 
     _with_shelf(work)
+
+
+def _show_progress(share: float) -> None:
+    if sys.stderr.isatty():
+        typer.echo(f"\r{share:4.0%}", nl=False, err=True)
 
 
 def migrate() -> None:

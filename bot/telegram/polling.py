@@ -12,6 +12,7 @@ from telegram.ext import ExtBot
 
 from bot.telegram.calls import Backoff, explained, token_is_refused
 from bot.telegram.updates import RawUpdate
+from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -94,9 +95,9 @@ class Poller:
             except TelegramError as error:
                 log.warning("polling_failed", reason=str(error))
                 await self._rest(backoff, str(error))
-            except Exception:
+            except Exception as error:
                 # a full disk, for one: the updates were not confirmed and come again
-                log.exception("receiving_failed")
+                log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
                 await self._rest(backoff, "what was received can't be kept")
             else:
                 self._pulse.succeeded()

@@ -112,13 +112,12 @@ async def test_pages_that_belong_to_no_table_are_no_reason_to_refuse(start: Open
     assert damaged_tables(path) == []
 
 
-async def test_reindex_mends_a_damaged_index_and_shows_how_far_it_is(start: OpenApp, tmp_path: Path) -> None:
+async def test_reindex_mends_a_damaged_index(start: OpenApp, tmp_path: Path) -> None:
     path = await lived(start, tmp_path)
     for table in ("search_data", "search_idx"):
         spoil(path, table)
     done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
     assert (done.exit_code, done.stdout) == (0, "The search index was made anew.\n")
-    assert "Index" in done.stderr
     assert damaged_tables(path) == []
     found = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
     assert "Aurora" in found.stdout
