@@ -140,7 +140,7 @@ async def test_f34_an_answer_whose_log_could_not_be_written_once_is_in_the_log_w
 
 
 async def _fails_once(app: App, commit: Commit, turn: FinishedTurn) -> int:
-    app.turns.commit = commit  # type: ignore[method-assign]
+    app.turns.commit = commit  # type: ignore[method-assign, assignment]
     async with unwritable(app):
         return await commit(turn)
 
