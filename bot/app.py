@@ -216,6 +216,7 @@ def _assemble(
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
+    memory.forgetting.also(memory.turns.drop_owed)
     graph = _graph(settings, stack)
     if graph is not None:
         memory.forgetting.also(graph.forget)
@@ -255,6 +256,7 @@ def _assemble(
             Indexing(graph, meaning.wake),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
+        owe=memory.turns.owe,
     )
     lanes = Lanes(memory.sessions)
     memory_report = MemoryReport(
@@ -304,6 +306,7 @@ def _assemble(
             pipeline,
             memory.sessions,
             languages,
+            memory.turns,
             clock,
         ),
         background=background,

@@ -137,8 +137,11 @@ class ReplyChannel(Protocol):
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, committed with the turn; None where the channel needs none. Ends the show."""
 
-    async def deliver_uncommitted(self, text: str) -> None:
-        """Show a reply that could not be committed; nothing else will ever send it. What it answers is finished."""
+    async def deliver_uncommitted(self, text: str) -> bool:
+        """Show a reply that could not be committed; nothing else will ever send it. Whether it has arrived.
+
+        What it answers is finished then.
+        """
 
     async def deliver(self, text: str) -> None:
         """Hand over the final reply, after the commit."""

@@ -18,6 +18,7 @@ from pipeline.places import Places
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from memory.log.turn_log import FinishedTurn
     from pipeline.turn import System, Turn
 
 log = structlog.get_logger(__name__)
@@ -28,14 +29,19 @@ class PipelineError(Exception):
 
 
 class Pipeline:
-    """The systems, each at its place. observe: is shown each turn when it has ended."""
+    """The systems, each at its place. observe: is shown each turn when it has ended.
+
+    owe: takes a turn that was answered and could not be committed.
+    """
 
     def __init__(
         self,
         systems: Iterable[System],
         order: Sequence[Place] = ORDER,
         observe: Callable[[Turn], None] | None = None,
+        owe: Callable[[FinishedTurn], None] | None = None,
     ) -> None:
+        self._owe = owe
         self._chain = _arranged(list(systems), order)
         self._observe = observe
         self.places = Places()
@@ -76,8 +82,12 @@ class Pipeline:
         await self._run_phase(turn, Phase.REPLY)
         if turn.committed_as is None:
             # a full disk, for one: the answer is still worth showing
-            said = [turn.reply, turn.failure or _unexpected(turn)]
-            await turn.channel.deliver_uncommitted("\n\n".join(dict.fromkeys(part for part in said if part)))
+            why = turn.failure or _unexpected(turn)
+            said = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
+            shown = await turn.channel.deliver_uncommitted("\n\n".join(part for part in said if part))
+            # of a private talk nothing is written once it may be over
+            if shown and turn.finished is not None and not turn.session.private and self._owe is not None:
+                self._owe(turn.finished)
 
     async def _run_phase(self, turn: Turn, phase: Phase) -> None:
         for place, system in self._chain:

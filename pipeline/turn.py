@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from memory.buttons import QuietLine
     from memory.log.sessions import Session, Transcript
-    from memory.log.turn_log import Outcome
+    from memory.log.turn_log import FinishedTurn, Outcome
     from memory.search.activation import Activated
     from pipeline.arrival import Arrival, ReplyChannel
     from pipeline.models.model import ChatModel
@@ -48,6 +48,7 @@ class Turn:
     failure: str | None = None  # the runner
     failure_logged: str | None = None  # the runner: the same, without what a person has sent
     reply: str = ""  # ReplyDelivery
+    finished: FinishedTurn | None = None  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
     timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
 

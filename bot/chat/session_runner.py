@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import structlog
 
 from bot.chat.commands import Answer, RunAgain, parse_command
 from config.texts import _, speaking
-from memory.errors import MnemeError
+from memory.errors import MnemeError, StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
 from pipeline.turn import Turn
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bot.chat.languages import Languages
     from memory.clock import Clock
     from memory.log.sessions import Session, SessionService
+    from memory.log.turn_log import TurnLog
     from pipeline.arrival import Arrival
     from pipeline.places import Places
     from pipeline.runner import Pipeline
@@ -45,8 +47,10 @@ class SessionRunner:
         pipeline: Pipeline,
         sessions: SessionService,
         languages: Languages,
+        turns: TurnLog,
         clock: Clock,
     ) -> None:
+        self._turns = turns
         self.lanes = lanes
         self._commands = commands
         self._pipeline = pipeline
@@ -100,6 +104,10 @@ class SessionRunner:
             with speaking(await self.languages.of(refused[0])):
                 text = _("{n} messages are waiting already: wait for an answer, or send /stop.", n=QUEUE_LIMIT)
             await refused[0].channel.say(refused[0], text)
+
+    async def write_owed(self) -> None:
+        """Write what was answered while it could not be written. Raises StoreError where it still can't be."""
+        await self._turns.write_owed()
 
     async def expect(self, arrivals: Sequence[Arrival]) -> None:
         """Get ready for arrivals of many sessions at once, of each the newest one."""
@@ -186,6 +194,8 @@ class SessionRunner:
     async def _work(self, lane: Lane, session: Session) -> None:
         try:
             while lane.ready:
+                with contextlib.suppress(StoreError):  # what comes next may go on from it, or end its conversation
+                    await self.write_owed()
                 try:
                     session = await self._next_step(lane, session)
                 except Exception:

@@ -103,9 +103,10 @@ class ConsoleChannel:
         """No outbox: the reply is on the screen as soon as it is delivered."""
         return None
 
-    async def deliver_uncommitted(self, text: str) -> None:
+    async def deliver_uncommitted(self, text: str) -> bool:
         """Show it like any other."""
         await self.deliver(text)
+        return True
 
     async def deliver(self, text: str) -> None:
         """Collect the final reply."""

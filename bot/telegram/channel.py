@@ -13,7 +13,7 @@ from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
-from bot.telegram.layout import laid_out
+from bot.telegram.layout import captioned, laid_out
 from bot.telegram.pace import Pace
 from bot.telegram.preview import Preview
 from bot.telegram.reactions import Reactions
@@ -24,11 +24,12 @@ from memory.log.turn_log import OutgoingReply
 from pipeline.arrival import given_up
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from telegram import Bot
 
     from bot.telegram.door import Door
+    from bot.telegram.layout import Part
     from bot.telegram.outbox import OutboxSender
     from memory.buttons import Keyboard
     from memory.messages import Document
@@ -87,17 +88,22 @@ class TelegramChannel:
         return _TelegramReply(self, arrivals, preview)
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
-        """Answer an arrival without a turn, through the outbox."""
-        await self._outbox.answer(
-            arrival.address.session_id,
-            text,
-            inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
-            reply_to=arrival.reply_to,
-            replaces=arrival.replaces,
-            keyboard=keyboard,
-            asker=arrival.asker,
-            document=document,
-        )
+        """Answer an arrival without a turn: through the outbox, or past it where that can't be written."""
+        try:
+            await self._outbox.answer(
+                arrival.address.session_id,
+                text,
+                inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
+                reply_to=arrival.reply_to,
+                replaces=arrival.replaces,
+                keyboard=keyboard,
+                asker=arrival.asker,
+                document=document,
+            )
+        except StoreError as error:
+            log.warning("answer_not_kept", reason=error.loggable)
+            parts = await laid_out(text) if document is None else await captioned(text, document)
+            await self.show_uncommitted([arrival], parts, arrival.replaces)
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """In a group its administrators and the owner; in a private chat whoever it is with."""
@@ -173,19 +179,30 @@ class TelegramChannel:
         """There is something in the outbox for the chat of an arrival."""
         self._outbox.kick(arrival.address.session_id)
 
-    async def show_uncommitted(self, arrivals: list[Arrival], text: str, preview_id: str | None) -> None:
-        """Send a text past the outbox; once it is confirmed its arrivals are answered."""
+    async def show_uncommitted(self, arrivals: list[Arrival], parts: Sequence[Part], preview_id: str | None) -> bool:
+        """Send a text past the outbox; once it is confirmed its arrivals are answered. Whether it is."""
         address, reply_to = arrivals[-1].address, arrivals[-1].reply_to
         try:
-            for number, part in enumerate(await laid_out(text)):
+            for number, part in enumerate(parts):
                 if number == 0 and preview_id is not None and isinstance(part, Chunk):
                     await edit_chunk(self._bot, address, preview_id, part)
                 else:
                     await send_part(self._bot, address, part, reply_to if number == 0 else None)
         except SendFailed as failure:
             log.warning("reply_not_shown", reason=failure.reason)
-            return
+            return False
         self.shown |= {a.inbox_id for a in arrivals if a.inbox_id is not None}
+        return True
+
+    async def keep_arrivals(self) -> None:
+        """Write down what was received and could not be, if it can be now: before a turn says that it is answered."""
+        with contextlib.suppress(StoreError):
+            await self._mailbox.keep()
+
+    def answered(self, arrivals: list[Arrival]) -> None:
+        """The reply to arrivals is in the outbox."""
+        self._mailbox.finished(a.inbox_id for a in arrivals if a.inbox_id is not None)
+        self.kick(arrivals[-1])
 
 
 def _broken_off(arrival: Arrival) -> Chunk:
@@ -215,16 +232,17 @@ class _TelegramReply:
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
         await self._preview.close()
+        await self._channel.keep_arrivals()
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
         return OutgoingReply(CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker)
 
-    async def deliver_uncommitted(self, text: str) -> None:
+    async def deliver_uncommitted(self, text: str) -> bool:
         """Send past the outbox, which can't be written."""
         await self._preview.close()
-        await self._channel.show_uncommitted(self._arrivals, text, self._preview.message_id)
+        return await self._channel.show_uncommitted(self._arrivals, await laid_out(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
         """The reply is in the outbox by now; send it."""
-        self._channel.kick(self._arrivals[-1])
+        self._channel.answered(self._arrivals)

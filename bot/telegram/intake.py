@@ -110,11 +110,12 @@ class Intake:
             await asyncio.gather(*tasks, return_exceptions=True)
         await self._presses.close()
         with contextlib.suppress(StoreError):
-            await self._finish_shown()
+            await self._write_what_is_owed()
 
     async def receive(self, updates: Sequence[RawUpdate]) -> None:
         """Keep the updates of those who may come in. When this returns they may be confirmed to Telegram.
 
+        Raises StoreError where they can't be kept: they are worked on, and have to come again until they are.
         Of strangers, and of talk among others, nothing is kept.
         """
         kept = []
@@ -126,9 +127,11 @@ class Intake:
                 continue
             if received is not None:
                 kept.append((update, received))
-        with self._runner.places.kept_clear():
-            await self._keep(kept)
-        self._arrived.set()
+        try:
+            with self._runner.places.kept_clear():
+                await self._keep(kept)
+        finally:
+            self._arrived.set()  # what can't be kept waits in memory
 
     async def _admitted(self, update: RawUpdate, read: Update, alone: Letter | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""
@@ -234,8 +237,9 @@ class Intake:
 
     async def _sweep(self) -> None:
         """Take whatever waits in the inbox and is in nobody's hands. What goes wrong here is tried again."""
+        with contextlib.suppress(StoreError):  # what can't be written yet keeps nobody from an answer
+            await self._write_what_is_owed()
         try:
-            await self._finish_shown()
             self._albums.let_go()
             # asked before the inbox is read: what is finished in between is then in neither
             in_hand = self._runner.in_hand() | self._presses.in_hand() | self._channel.shown
@@ -290,7 +294,10 @@ class Intake:
         except Exception:
             log.exception("arrivals_not_taken", session=arrivals[0].address.session_id)
 
-    async def _finish_shown(self) -> None:
+    async def _write_what_is_owed(self) -> None:
+        """Write what was received, said and answered while it could not be; what is finished is so last of all."""
+        await self._mailbox.keep()
+        await self._runner.write_owed()
         if shown := set(self._channel.shown):
             await self._mailbox.done(shown)
             self._channel.shown -= shown

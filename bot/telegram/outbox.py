@@ -14,6 +14,7 @@ from bot.telegram.keyboards import Markup, asking, markup_of, new_markup_of
 from bot.telegram.layout import captioned, laid_out
 from bot.telegram.rendering import Chunk
 from config.texts import speaking
+from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.turnstile import Turnstile
 
@@ -52,6 +53,8 @@ class OutboxSender:
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
         self._stopped: set[int] = set()
+        # by reply, what Telegram has confirmed so far: a disk that can't be written must not have it sent again
+        self._confirmed: dict[int, list[str]] = {}
         # the library's rate limiter takes calls in the order in which they come: with a thousand replies before it,
         # the answer to a /stop would wait for half a minute
         self._turnstile = Turnstile(AT_ONCE)
@@ -122,9 +125,9 @@ class OutboxSender:
                         self._sending[session_id] = item.id
                         if not await self._send(item, backoff):
                             return  # all of it waits in another session now
-                except Exception:
+                except Exception as error:
                     # a full disk keeps the outbox from being read or written; what it holds is not lost
-                    log.exception("outbox_failed", session=session_id)
+                    log.error("outbox_failed", session=session_id, exc_info=not isinstance(error, StoreError))
                     await backoff.wait()
                     continue
                 if session_id not in self._again:
@@ -137,27 +140,30 @@ class OutboxSender:
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply, or give it up; False where its group has another id and the reply waits there."""
         address = Address.of(item.session_id)
-        sent = list(item.message_ids)
+        sent = self._confirmed.setdefault(item.id, list(item.message_ids))
         with speaking(await self._languages.of_chat(address.owner)):
             parts = await self._parts(item)
         for number in range(len(parts)):
-            if number < len(item.message_ids):
+            if number < len(sent):
                 continue
             if number > 0 and item.id in self._stopped:
-                self._stopped.discard(item.id)
                 await self._mailbox.settle(item, tuple(sent), failure=STOPPED)
-                return True
+                self._stopped.discard(item.id)
+                break
             try:
                 sent.append(await self._insist(item, address, parts, number, backoff))
             except SendFailed as failure:
                 if failure.moved_to is not None and await self._moved(address, failure.moved_to):
+                    del self._confirmed[item.id]
                     return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self._mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
-                return True
+                break
             if number + 1 < len(parts):  # the last one is recorded with the end
                 await self._mailbox.chunk_sent(item, tuple(sent))
-        await self._mailbox.settle(item, tuple(sent))
+        else:
+            await self._mailbox.settle(item, tuple(sent))
+        del self._confirmed[item.id]
         return True
 
     async def _moved(self, address: Address, present: int) -> bool:

@@ -11,6 +11,8 @@ from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 from bot.telegram.calls import Backoff, explained, reason_of
 from bot.telegram.client import MOST_UPDATES, Unreadable, readable
 from bot.telegram.token import PAUSE_FOR_GOOD
+from bot.telegram.updates import RawUpdate
+from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -71,9 +73,9 @@ class Poller:
             except TelegramError as error:
                 self._token.failed_otherwise()
                 await self._rest_after(error, backoff)
-            except Exception:
+            except Exception as error:
                 # a full disk, for one: the updates were not confirmed and come again
-                log.exception("receiving_failed")
+                log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
                 await self._rest(backoff, "what was received can't be kept")
             else:
                 await self._token.accepted()

@@ -36,29 +36,32 @@ class DailyNotes:
         self._database = database
         self._files = files
         self._zone_of = zone_of
+        # turns whose note stands in the file, while the database can't be told so
+        self._noted: set[int] = set()
 
     async def settle(self, owner: str) -> None:
         """Write and take out whatever the turns of an owner are due, oldest first.
 
-        What the file system refuses is still due, and is told in one line of the log.
+        What a disk refuses is still due, and is told in one line of the log.
         """
         due = await self._database.rows(_UNSETTLED, (owner,))
         for (turn, outcome), rows in itertools.groupby(due, lambda row: (row["turn_id"], row["outcome"])):
             messages = [message_of(row) for row in rows]
             answered = outcome == "answered"
             try:
-                for note in exchange_notes(messages, self._zone_of(owner)):
+                for note in exchange_notes(messages, self._zone_of(owner)) if turn not in self._noted else ():
                     if answered:
                         await self._files.append_today(owner, messages[-1].created_at, note)
                         log.info(f"Appended memory entry ({len(note)} chars)")
                     else:
                         await self._files.take_out_note(owner, messages[-1].created_at, note)
+                self._noted.add(turn)
+                state = "written" if answered else None
+                await self._database.write("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
+                self._noted.discard(turn)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=in_english(error))
                 return
-            async with self._database.transaction() as connection:
-                state = "written" if answered else None
-                await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
 
     async def read(self, owner: str, now: datetime) -> Memory:
         """An owner's files as they belong into a prompt, the notes in step."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import structlog
+
 from memory.clock import Clock, now_text, to_text
+from memory.errors import StoreError
 from memory.log.sessions import message_of, open_conversation
 from memory.messages import Message, Role, storable
 from memory.search.activation import recorded
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.search.activation import Activated
     from memory.store.database import Database
+
+log = structlog.get_logger(__name__)
 
 
 class Outcome(StrEnum):
@@ -86,6 +92,30 @@ class TurnLog:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._owed: list[FinishedTurn] = []
+        self._writing = asyncio.Lock()
+
+    def owe(self, turn: FinishedTurn) -> None:
+        """A turn was answered and could not be committed: it is written as soon as it can be."""
+        self._owed.append(replace(turn, reply=None))
+
+    async def write_owed(self) -> None:
+        """Write what is owed, oldest first. Raises StoreError where that can't be yet."""
+        async with self._writing:
+            while self._owed:
+                turn = self._owed[0]
+                try:
+                    await self.commit(turn)
+                except StoreError:
+                    raise
+                except Exception:
+                    log.exception("exchange_not_kept", session=turn.session_id)
+                if self._owed and self._owed[0] is turn:
+                    del self._owed[0]
+
+    async def drop_owed(self) -> None:
+        """Write nothing of what is owed: it was forgotten."""
+        self._owed.clear()
 
     async def commit(self, turn: FinishedTurn) -> int:
         """Write a finished turn whole or not at all; its id."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock, from_text, now_text
+from memory.clock import Clock, from_text, now_text, to_text
+from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.service.buttons import Buttons
@@ -15,7 +17,7 @@ from memory.service.preferences import chat_of
 from memory.store.button_rows import AFTER_PLACE, ASKED, PLACED, place_buttons, placed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from memory.buttons import Keyboard, PlacedKeyboard
@@ -76,44 +78,128 @@ class OutboxItem:
     asks: str | None = None
 
 
+@dataclass(slots=True)
+class _Unkept:
+    """An update that could not be written down yet, with the row that it is to have."""
+
+    update: Received
+    item: InboxItem
+    state: str = "queued"
+
+
 class Mailbox:
-    """The mail of one channel."""
+    """The mail of one channel.
+
+    What can't be kept, as on a full disk, waits in memory and is worked on all the same. It is not confirmed to the
+    channel, which sends it again to a program that was killed meanwhile.
+    """
 
     def __init__(self, database: Database, channel: str, clock: Clock) -> None:
         self._database = database
         self._channel = channel
         self._clock = clock
         self._run = secrets.token_hex(8)
+        self._unkept: dict[int, _Unkept] = {}
+        self._keeping = asyncio.Lock()
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
         """Keep updates, each once: Telegram sends again what a crash kept from being confirmed.
 
         And each message once: a proxy, or a server that was set up anew, may send it under another update's number.
-        """
-        now = now_text(self._clock)
-        rows = [
-            (self._channel, u.update_id, u.session_id, u.payload, u.message_id, u.new_message, now)
-            + ((1, self._run) if u.begins else (0, None))
-            for u in updates
-        ]
-        if not rows:
-            return
-        async with self._database.transaction(first=True) as connection:
-            await connection.executemany(
-                "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, new_message, received_at,"
-                " attempts, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                rows,
-            )
 
-    async def waiting(self, but: Iterable[int] = ()) -> list[InboxItem]:
+        Raises StoreError where they can't be kept, and must not be confirmed: then they wait in memory.
+        """
+        new = list(updates)
+        if not new:
+            return
+        if self._unkept:
+            await self._hold_in_memory(new)
+            await self.keep()
+            return
+        now = now_text(self._clock)
+        try:
+            async with self._database.transaction(first=True) as connection:
+                await connection.executemany(
+                    "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, new_message, received_at,"
+                    " attempts, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    [(*self._columns(update), now, *self._attempt(update)) for update in new],
+                )
+        except StoreError:
+            await self._hold_in_memory(new)
+            raise
+
+    async def keep(self) -> None:
+        """Write down what waits in memory. Raises StoreError where that can't be yet."""
+        async with self._keeping:
+            written = [(one, one.state) for one in self._unkept.values()]
+            if not written:
+                return
+            async with self._database.transaction(first=True) as connection:
+                await connection.executemany(
+                    "INSERT INTO inbox (id, channel, update_id, session_id, payload, message_id, new_message,"
+                    " received_at, attempts, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    [
+                        (
+                            one.item.id,
+                            *self._columns(one.update),
+                            to_text(one.item.received_at),
+                            *self._attempt(one.update),
+                        )
+                        for one, _ in written
+                    ],
+                )
+                # by themselves: triggers see by a change of the state what was said in private
+                await connection.executemany(
+                    "UPDATE inbox SET state = ? WHERE id = ?",
+                    [(state, one.item.id) for one, state in written if state != "queued"],
+                )
+            for one, _ in written:
+                del self._unkept[one.update.update_id]
+        for one, state in written:
+            if one.state != state:  # meanwhile
+                await self._set_state([one.item.id], one.state)
+
+    async def _hold_in_memory(self, updates: Iterable[Received]) -> None:
+        new = [update for update in updates if update.update_id not in self._unkept]
+        known = await self._database.rows(
+            "SELECT update_id FROM inbox WHERE channel = ? AND update_id IN (SELECT value FROM json_each(?))",
+            (self._channel, json.dumps([update.update_id for update in new])),
+        )
+        last = int(await self._database.value("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'") or 0)
+        last = max([last, *(one.item.id for one in self._unkept.values())])
+        before = {row["update_id"] for row in known} | self._unkept.keys()
+        for number, update in enumerate((one for one in new if one.update_id not in before), last + 1):
+            item = InboxItem(
+                number, update.update_id, update.session_id, update.payload, held=False, received_at=self._clock()
+            )
+            self._unkept[update.update_id] = _Unkept(update, item)
+
+    def _columns(self, update: Received) -> tuple[object, ...]:
+        known = (self._channel, update.update_id, update.session_id, update.payload)
+        return (*known, update.message_id, update.new_message)
+
+    def _attempt(self, update: Received) -> tuple[object, ...]:
+        return (1, self._run) if update.begins else (0, None)
+
+    def finished(self, ids: Iterable[int]) -> None:
+        """What waits in memory is answered, and the log says so."""
+        self._set_in_memory(set(ids), "done")
+
+    def _set_in_memory(self, ids: set[int], state: str) -> None:
+        for one in self._unkept.values():
+            if one.item.id in ids and one.state != "done":
+                one.state = state
+                one.item = replace(one.item, held=state == "held")
+
+    async def waiting(self, but: Collection[int] = ()) -> list[InboxItem]:
         """Updates that no turn has finished, oldest first. but: without those of these ids."""
         rows = await self._database.rows(
             "SELECT * FROM inbox WHERE channel = ? AND state <> 'done'"
             " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
             (self._channel, json.dumps(list(but))),
         )
-        return [
+        kept = [
             InboxItem(
                 r["id"],
                 r["update_id"],
@@ -125,6 +211,9 @@ class Mailbox:
             )
             for r in rows
         ]
+        left_out = set(but)
+        unkept = [one.item for one in self._unkept.values() if one.state != "done" and one.item.id not in left_out]
+        return kept + unkept
 
     async def count_attempt(self, ids: Iterable[int]) -> None:
         """Work on updates begins: keep that, once in a run of the program, so that the next knows what ended it."""
@@ -156,6 +245,7 @@ class Mailbox:
 
     async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
         """Let a waiting update say what an edit of it says; the edit is finished with that."""
+        await self.keep()
         async with self._database.transaction() as connection:
             await connection.execute("UPDATE inbox SET payload = ? WHERE id = ?", (payload, original))
             await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
@@ -222,10 +312,14 @@ class Mailbox:
         await self._set_state(ids, "done")
 
     async def _set_state(self, ids: Iterable[int], state: str) -> None:
-        async with self._database.transaction(first=True) as connection:
-            await connection.executemany(
-                "UPDATE inbox SET state = ? WHERE id = ? AND state <> 'done'", [(state, i) for i in ids]
-            )
+        these = set(ids)
+        self._set_in_memory(these, state)
+        these -= {one.item.id for one in self._unkept.values()}
+        if these:
+            async with self._database.transaction(first=True) as connection:
+                await connection.executemany(
+                    "UPDATE inbox SET state = ? WHERE id = ? AND state <> 'done'", [(state, i) for i in these]
+                )
 
     async def answer(
         self,
@@ -245,6 +339,7 @@ class Mailbox:
         replaces: the message that it takes the place of. asker: who alone may press its buttons. unasked: it answers
         nobody, so it comes without a sound where the chat wants that.
         """
+        await self.keep()
         answered = [(i,) for i in inbox_ids]
         async with self._database.transaction(first=True) as connection:
             await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", answered)

@@ -41,22 +41,21 @@ class ReplyDelivery:
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.line for notice in waiting]
         turn.reply = _reply(turn)
-        turn.committed_as = await self._turns.commit(
-            FinishedTurn(
-                session_id=turn.session.id,
-                outcome=turn.outcome or Outcome.FAILED,
-                messages=[*turn.user_messages, *turn.produced],
-                started_at=turn.started_at,
-                failure=turn.failure,
-                replaces_turn=turn.replaces_turn,
-                written_entries=tuple(turn.written_entries),
-                activated=turn.activated,
-                told_notices=tuple(notice.id for notice in waiting),
-                inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
-                reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
-                noted=self._notes,
-            )
+        turn.finished = FinishedTurn(
+            session_id=turn.session.id,
+            outcome=turn.outcome or Outcome.FAILED,
+            messages=[*turn.user_messages, *turn.produced],
+            started_at=turn.started_at,
+            failure=turn.failure,
+            replaces_turn=turn.replaces_turn,
+            written_entries=tuple(turn.written_entries),
+            activated=turn.activated,
+            told_notices=tuple(notice.id for notice in waiting),
+            inbox_ids=tuple(a.inbox_id for a in turn.arrivals if a.inbox_id is not None),
+            reply=await turn.channel.outgoing(turn.reply, _keyboard(turn)),
+            noted=self._notes,
         )
+        turn.committed_as = await self._turns.commit(turn.finished)
         try:
             await turn.channel.deliver(turn.reply)
         except Exception:

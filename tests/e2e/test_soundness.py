@@ -16,6 +16,7 @@ from memory.backup import soundness
 from memory.backup.inspection import LOOSE, damaged_tables, inspect_database
 from memory.errors import StoreError
 from memory.store.database import Database
+from tests.support.damage import spoil
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:
@@ -36,16 +37,6 @@ async def lived(start: OpenApp, tmp_path: Path) -> Path:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
-
-
-def spoil(path: Path, table: str) -> None:
-    """Overwrite the first page of a table."""
-    with closing(sqlite3.connect(path)) as connection:
-        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
-    with path.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(b"\xa5" * size)
 
 
 @pytest.mark.parametrize("table", TABLES)

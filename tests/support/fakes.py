@@ -94,8 +94,9 @@ class FakeChannel:
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         return None
 
-    async def deliver_uncommitted(self, text: str) -> None:
+    async def deliver_uncommitted(self, text: str) -> bool:
         await self.deliver(text)
+        return True
 
     async def deliver(self, text: str) -> None:
         self.said.append(text)
