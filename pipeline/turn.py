@@ -33,6 +33,7 @@ class Turn:
     stop_requested: bool = False
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
+    given_up: bool = False  # InputSanitizing: the program was killed over it, so the log keeps it and no model sees it
     model: ChatModel | None = None  # InputSanitizing
     transcript: Transcript | None = None  # AutoCompaction; where that failed, ContextBuilding
     context: list[Message] = field(default_factory=list)  # ContextBuilding

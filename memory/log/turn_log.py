@@ -32,7 +32,11 @@ log = structlog.get_logger(__name__)
 
 
 class Outcome(StrEnum):
-    """How a turn ended. A retried one was run again: its messages stay in the log, unseen by the model."""
+    """How a turn ended.
+
+    A retried one was run again, or given up since the program was killed over it: its messages stay in the log, unseen
+    by the model.
+    """
 
     ANSWERED = "answered"
     STOPPED = "stopped"

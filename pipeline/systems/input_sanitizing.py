@@ -7,6 +7,8 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from config.texts import _
 from memory.buttons import QuietLine
 from memory.errors import MnemeError
@@ -32,6 +34,8 @@ _CONTROLS = re.compile(
     "\ufeff\ufff9-\ufffb]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
+
+log = structlog.get_logger(__name__)
 
 
 class GivenUp(MnemeError):
@@ -69,7 +73,9 @@ class InputSanitizing:
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
         if any(arrival.attempts >= MOST_ATTEMPTS for arrival in turn.arrivals):
-            raise GivenUp(given_up(turn.arrivals))  # the log keeps it, as it does each turn that fails
+            turn.given_up = True
+            log.error("message_given_up", updates=[arrival.inbox_id for arrival in turn.arrivals])
+            raise GivenUp(given_up(turn.arrivals))
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
         turn.notices += [QuietLine(gone)] if gone is not None else []

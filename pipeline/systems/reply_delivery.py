@@ -43,7 +43,7 @@ class ReplyDelivery:
         turn.reply = _reply(turn)
         turn.finished = FinishedTurn(
             session_id=turn.session.id,
-            outcome=turn.outcome or Outcome.FAILED,
+            outcome=Outcome.RETRIED if turn.given_up else turn.outcome or Outcome.FAILED,
             messages=[*turn.user_messages, *turn.produced],
             started_at=turn.started_at,
             failure=turn.failure,
@@ -75,6 +75,6 @@ def _reply(turn: Turn) -> str:
 
 def _keyboard(turn: Turn) -> Keyboard:
     rows = rows_of(turn.notices)
-    if turn.outcome is not Outcome.FAILED or not turn.user_messages:
+    if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}"),), *rows)

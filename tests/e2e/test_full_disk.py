@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.telegram import intake, polling
+from bot.telegram.calls import Backoff
 from memory.errors import StoreError
 from tests.support.processes import running_bot
 from tests.support.servers.model import Calls, Says
@@ -36,7 +37,7 @@ SESSION = f"telegram:{ANN}"
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be written is tried again soon."""
     monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
-    monkeypatch.setattr(polling, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(polling, "Backoff", lambda: Backoff(longest=0.05))
 
 
 @contextlib.asynccontextmanager

@@ -222,7 +222,7 @@ async def test_what_the_bot_is_killed_over_twice_is_given_up_at_the_third_start_
     (given_up,) = [message for message in telegram.sent(ANN) if "could not handle this message" in message.text]
     assert "the message that kills" in given_up.text
     assert [request.said for request in model.requests] == [["the message that kills"]] * 2 + [["an innocent one"]]
-    assert "update_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert "message_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
 async def test_a_press_that_the_bot_was_killed_over_is_given_up_too(serve: Serve, telegram: BotApiServer) -> None:
