@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 
+# an update that is known by its number or by its message is passed over; a row's own number must be free
+_INSERT = """
+    INSERT INTO inbox (id, channel, update_id, session_id, payload, message_id, new_message, received_at, attempts, run)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (channel, update_id) DO NOTHING
+    ON CONFLICT (channel, new_message) WHERE new_message IS NOT NULL DO NOTHING
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
     """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
@@ -117,14 +126,10 @@ class Mailbox:
             await self._hold_in_memory(new)
             await self.keep()
             return
-        now = now_text(self._clock)
+        now = self._clock()
         try:
             async with self._database.transaction(first=True) as connection:
-                await connection.executemany(
-                    "INSERT INTO inbox (channel, update_id, session_id, payload, message_id, new_message, received_at,"
-                    " attempts, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    [(*self._columns(update), now, *self._attempt(update)) for update in new],
-                )
+                await connection.executemany(_INSERT, [self._row(None, update, now) for update in new])
         except StoreError:
             await self._hold_in_memory(new)
             raise
@@ -137,17 +142,7 @@ class Mailbox:
                 return
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(
-                    "INSERT INTO inbox (id, channel, update_id, session_id, payload, message_id, new_message,"
-                    " received_at, attempts, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    [
-                        (
-                            one.item.id,
-                            *self._columns(one.update),
-                            to_text(one.item.received_at),
-                            *self._attempt(one.update),
-                        )
-                        for one, _ in written
-                    ],
+                    _INSERT, [self._row(one.item.id, one.update, one.item.received_at) for one, _ in written]
                 )
                 # by themselves: triggers see by a change of the state what was said in private
                 await connection.executemany(
@@ -175,12 +170,10 @@ class Mailbox:
             )
             self._unkept[update.update_id] = _Unkept(update, item)
 
-    def _columns(self, update: Received) -> tuple[object, ...]:
-        known = (self._channel, update.update_id, update.session_id, update.payload)
-        return (*known, update.message_id, update.new_message)
-
-    def _attempt(self, update: Received) -> tuple[object, ...]:
-        return (1, self._run) if update.begins else (0, None)
+    def _row(self, item_id: int | None, update: Received, received_at: datetime) -> tuple[object, ...]:
+        known = (item_id, self._channel, update.update_id, update.session_id, update.payload, update.message_id)
+        attempt = (1, self._run) if update.begins else (0, None)
+        return (*known, update.new_message, to_text(received_at), *attempt)
 
     def finished(self, ids: Iterable[int]) -> None:
         """What waits in memory is answered, and the log says so."""
