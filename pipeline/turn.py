@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from memory.facts.citation import borrowed_words, is_foreign
+from memory.facts.citation import MOST_BORROWED, foreign_words
 from memory.messages import Message, Provenance, Role, worst
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ class Turn:
         """What an answer is to be marked with: others' words that the turn brought in, or that stand in it."""
         if self.provenance.is_foreign:
             return self.provenance
-        own = [message.content for message in self.citable if not is_foreign(message)]
-        foreign = [message.content for message in self.citable if is_foreign(message)]
-        return Provenance.FOREIGN if len(borrowed_words(answer, own, foreign)) > 1 else None
+        return Provenance.FOREIGN if len(foreign_words(answer, self.citable)) > MOST_BORROWED else None
 
 
 class System(Protocol):

@@ -148,15 +148,6 @@ def candidates(text: str) -> tuple[str, ...]:
     return tuple(itertools.islice(found, _MOST_CANDIDATES))
 
 
-def is_one_wish(text: str) -> bool:
-    """Whether a message is nothing but one wish or rule, which is captured: nothing else but courtesies is in it."""
-    telling = [one for one in parsed(text) if _WORD.search(one.core)]
-    if len(telling) != 1 or len(text) > LONGEST_CAPTURE:
-        return False
-    capture = _captured(telling[0])
-    return capture is not None and capture.kind in _WISHES and len(capture.text) == len(telling[0].core.strip(_EDGES))
-
-
 def requested(text: str) -> Requested | None:
     """What one sentence of `text` asks to remember in so many words; None when none does, or it is a question."""
     rest = text

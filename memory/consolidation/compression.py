@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import N_, _, in_english
-from memory.errors import MemoryRefused, Postponed
+from config.texts import N_, _
+from memory.errors import MemoryRefused
+from memory.facts.second_look import answered
 from memory.messages import storable
 from memory.store.entry import Author, Operation
 
@@ -75,16 +75,9 @@ class Compression:
     async def _asked(self, memory: str, typed: Collection[str], deadline: float) -> str | None:
         kept = f"\n## Typed by the User\n{_TYPED}" + "\n".join(typed) if typed else ""
         task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * LEAST_KEPT))
-        try:
-            async with asyncio.timeout_at(deadline):
-                left = deadline - asyncio.get_running_loop().time()
-                completion = await self._prompt(f"{task}{kept}\n## Long-term Memory\n{memory}", left)
-        except Postponed:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever stops the model: the next consolidation tries again
-            log.warning("compression_failed", error=in_english(error) or type(error).__name__)
-            return None
-        return storable(completion.text) if completion.is_whole else None
+        prompt = f"{task}{kept}\n## Long-term Memory\n{memory}"
+        completion = await answered(self._prompt, prompt, deadline, "compression_failed")
+        return storable(completion.text) if completion is not None and completion.is_whole else None
 
     async def _written(self, owner: str, memory: str, text: str) -> bool:
         async with self._ledger.change(owner, Operation.COMPRESS, Author.CONSOLIDATION) as change:

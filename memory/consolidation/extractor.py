@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import in_english
 from memory.capture.capture import candidates
 from memory.consolidation.consolidation_answer import parse_answer
 from memory.consolidation.consolidation_prompt import ExtractionPrompt, consolidation_prompt
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
-from memory.errors import Postponed
-from memory.facts.second_look import always
+from memory.facts.second_look import always, answered
 from memory.facts.transcript import typed
 
 if TYPE_CHECKING:
@@ -88,13 +85,8 @@ class Extractor:
         prompt = ExtractionPrompt(part, memory, known, _candidates(part), self._clock(), self.zone_of(owner))
         selects = not await self.contract.is_reliable()
         text = selection_prompt(prompt) if selects else consolidation_prompt(prompt)
-        try:
-            async with asyncio.timeout_at(deadline):
-                completion = await self._prompt(text, deadline - asyncio.get_running_loop().time())
-        except Postponed:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever stops the model, the fallback takes its place
-            log.warning("consolidation_failed", error=in_english(error) or type(error).__name__)
+        completion = await answered(self._prompt, text, deadline, "consolidation_failed")
+        if completion is None:
             return None
         answer = parse_selection(completion, statements(part)) if selects else parse_answer(completion)
         if answer is None:

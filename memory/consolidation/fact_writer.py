@@ -53,10 +53,12 @@ class FactWriter:
 
     async def known(self, owner: str, facts: Sequence[Fact], part: Part, memory: str) -> list[Known]:
         """What the facts may replace or repeat: memories, and the lines of MEMORY.md that no memory has written."""
+        if not facts:
+            return []
         entries = await self._facts.related(owner, facts, part.messages[0].id or 0)
         written = {one.entry.line for one in entries if one.entry is not None}
         lines = [line for line in memory.splitlines() if line.startswith(("- ", "* ")) and line not in written]
-        return [*entries, *(Known(line) for line in lines)] if facts else []
+        return [*entries, *(Known(line) for line in lines)]
 
     async def forgetting(self, owner: str, forget: Sequence[Forget]) -> list[Forgetting]:
         """What is to be forgotten, in the words that it is known in."""

@@ -6,18 +6,19 @@ closed: what nobody has looked at waits unconfirmed.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.facts.citation import (
+    MOST_BORROWED,
     CitationStatus,
-    borrowed_words,
     find_source,
-    is_foreign,
-    is_typed,
+    foreign_words,
     same_words,
     status_of,
+    typed_source,
 )
 from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact, Refusal
 from memory.facts.second_look import Claim, Judgement
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from memory.facts.fact import Known
     from memory.facts.second_look import SecondLook, Verdict
     from memory.messages import Message
-
-MOST_BORROWED = 1
-"""Telling words of a cited fact that only a foreign text has and that may be chance, such as another form of a word."""
 
 LONGEST_SOURCE = 300
 """Characters of a message that are kept as the words that a fact was found in."""
@@ -63,7 +61,8 @@ class FactChecker:
 
         known: what the facts may replace or repeat. deadline: on the loop's clock. Raises Postponed.
         """
-        checked = [_cited(fact, excerpt, known) for fact in facts]
+        # an excerpt may hold a file of many pages, whose words are all compared
+        checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, known) for fact in facts])
         requests = [_request(one, excerpt) for one in forgetting]
         open_facts = [at for at, one in enumerate(checked) if one.doubt is None and one.refusal is None]
         open_requests = [at for at, claim in enumerate(requests) if claim is not None]
@@ -96,7 +95,9 @@ def _cited(fact: Fact, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
         case _:
             # nothing cited, or in no message's words: a look at all of them may find the one that says it
             checked = CheckedFact(fact)
-    borrowed = len(foreign_words(fact.text, excerpt, known))
+    everything = (*excerpt.before, *excerpt.messages)
+    own = [one.text for one in known] + [message.speaker for message in everything if message.speaker]
+    borrowed = len(foreign_words(fact.text, everything, own))
     if borrowed <= MOST_BORROWED and (borrowed == 0 or checked.number is not None):
         return checked
     if checked.number is None and borrowed > MOST_BORROWED:
@@ -104,23 +105,12 @@ def _cited(fact: Fact, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
     return replace(checked, doubt=Doubt.FOREIGN_WORDS)
 
 
-def foreign_words(text: str, excerpt: Excerpt, known: Sequence[Known] = ()) -> frozenset[str]:
-    """The telling words of `text` that only a foreign text in the excerpt has: no look talks those away."""
-    everything = (*excerpt.before, *excerpt.messages)
-    foreign = [one.content for one in everything if is_foreign(one)]
-    own = [*(one.content for one in everything if not is_foreign(one)), *(one.text for one in known)]
-    own += [one.speaker for one in everything if one.speaker]
-    return borrowed_words(text, own, foreign)
-
-
 def _request(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
     """The claim that the user asked to forget something, in words that they typed; None where they typed none such."""
-    source = find_source(forgetting.citation, excerpt.messages)
-    if source.status is not CitationStatus.VERIFIED or source.at is None:
+    at = typed_source(forgetting.citation, excerpt.messages)
+    if at is None:
         return None
-    if not is_typed(excerpt.messages[source.at]):
-        return None
-    return Claim(f"Forget: {forgetting.text}", number=source.at + 1, quote=forgetting.citation.quote)
+    return Claim(f"Forget: {forgetting.text}", number=at + 1, quote=forgetting.citation.quote)
 
 
 def _claim(checked: CheckedFact) -> Claim:

@@ -24,6 +24,8 @@ _ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 # numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
 _TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+MOST_BORROWED = 1
+"""Telling words that only a foreign text has and that may be chance, such as another form of a word."""
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
@@ -86,6 +88,12 @@ def find_source(citation: Citation, messages: Sequence[Message]) -> Source:
     return others[0] if others else Source(CitationStatus.NOT_FOUND)
 
 
+def typed_source(citation: Citation, messages: Sequence[Message]) -> int | None:
+    """The place of the message that a citation is from, if the user typed it; None otherwise."""
+    source = find_source(citation, messages)
+    return source.at if source.at is not None and is_typed(messages[source.at]) else None
+
+
 def status_of(messages: Sequence[Message], at: int) -> CitationStatus:
     """What a message is worth as a source. Whether an answer affirms what was said before it is a model's to judge."""
     message = messages[at]
@@ -107,13 +115,17 @@ def is_foreign(message: Message) -> bool:
     return message.provenance is not None and message.provenance.is_foreign
 
 
-def borrowed_words(text: str, own: Iterable[str], foreign: Iterable[str]) -> frozenset[str]:
-    """The telling words of `text` that stand in a foreign text and in none of `own`: they can come from there alone.
+def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
+    """The telling words of `text` that stand in a foreign message alone: no look at them talks those away.
 
-    Of a script without spaces they are pairs of characters.
+    own: what the program knows besides, such as names. Of a script without spaces the words are pairs of characters.
     """
-    others = _telling("\n".join(foreign))
-    return (_telling(text) & others) - _telling("\n".join(own)) if others else frozenset()
+    foreign = _telling("\n".join(message.content for message in messages if is_foreign(message)))
+    shared = _telling(text) & foreign if foreign else foreign
+    if not shared:
+        return shared
+    known = (*(message.content for message in messages if not is_foreign(message)), *own)
+    return shared - _telling("\n".join(known))
 
 
 def _telling(text: str) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING
@@ -71,24 +72,18 @@ class FactStore:
 
         Those of their subjects, those that share words with them, and what was captured since the first message.
         """
-        found: dict[int, Entry] = {}
         only = Filter(kinds=TYPED_KINDS, current=True)
+        alike: list[int] = []
         for fact in facts:
-            scores = await self._search.scores(f"{fact.subject} {fact.text}", owner, only, ALIKE)
-            rows = await self._database.rows(
-                f"{ENTRY_ROWS} WHERE (e.id IN ({', '.join(map(str, scores))}) OR e.subject = ?) AND {CURRENT}"
-                " AND e.deleted_at IS NULL AND o.name = ?",
-                (name_key(fact.subject), owner),
-            )
-            found |= {entry.id: entry for entry in map(entry_of, rows)}
+            alike += await self._search.scores(f"{fact.subject} {fact.text}", owner, only, ALIKE)
+        subjects = [name_key(fact.subject) for fact in facts]
         rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.author = ? AND e.source_message_id >= ? AND {CURRENT} AND e.deleted_at IS NULL"
-            " AND o.name = ?",
-            (Author.CAPTURE, first_message, owner),
+            f"{ENTRY_ROWS} WHERE (e.id IN (SELECT value FROM json_each(?)) OR e.subject IN (SELECT value FROM"
+            " json_each(?)) OR (e.author = ? AND e.source_message_id >= ?))"
+            f" AND {CURRENT} AND e.deleted_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?",
+            (json.dumps(alike), json.dumps(subjects), Author.CAPTURE, first_message, owner, MOST_KNOWN),
         )
-        found |= {entry.id: entry for entry in map(entry_of, rows)}
-        newest = sorted(found.values(), key=lambda entry: entry.id, reverse=True)[:MOST_KNOWN]
-        return [Known(entry.content, entry.subject, entry) for entry in newest]
+        return [Known(entry.content, entry.subject, entry) for entry in map(entry_of, rows)]
 
     async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
         """Store facts in one change of their own; see `learn_in`."""

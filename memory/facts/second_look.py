@@ -95,6 +95,18 @@ class Verdict:
     repeats: tuple[int, ...] = ()
 
 
+async def answered(ask: PromptFn, prompt: str, deadline: float, failed: str) -> Completion | None:
+    """The answer by `deadline`, on the loop's clock; None where the model failed, which is logged. Raises Postponed."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await ask(prompt, deadline - asyncio.get_running_loop().time())
+    except Postponed:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever stops the model: what asks goes on without it
+        log.warning(failed, error=in_english(error) or type(error).__name__)
+        return None
+
+
 async def always() -> bool:
     """What is so without being asked."""
     return True
@@ -121,13 +133,8 @@ class SecondLook:
         now = asyncio.get_running_loop().time()
         if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
             return {}
-        try:
-            async with asyncio.timeout_at(deadline):
-                completion = await self._ask(look_prompt(claims, excerpt, known), deadline - now)
-        except Postponed:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever stops the model: the claims wait for a later look
-            log.info("second_look_left_out", error=in_english(error) or type(error).__name__)
+        completion = await answered(self._ask, look_prompt(claims, excerpt, known), deadline, "second_look_left_out")
+        if completion is None:
             self._rests_until = asyncio.get_running_loop().time() + PAUSE
             return {}
         return parse_verdicts(completion.text, len(claims), len(known))

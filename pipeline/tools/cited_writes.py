@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from config.texts import _, speaking
 from memory.buttons import QuietLine, right_or_wrong
-from memory.facts.checker import MOST_BORROWED, Forgetting, foreign_words
-from memory.facts.citation import find_source, is_typed
+from memory.facts.checker import Forgetting
+from memory.facts.citation import MOST_BORROWED, foreign_words, typed_source
 from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact
 from memory.store.entry import Author, Kind, NewEntry
 
@@ -58,20 +58,20 @@ class CitedWrites:
 
     def cited(self, context: ToolContext, quote: str, text: str = "") -> Cited:
         """What a citation is worth by itself: enough for what stands in no prompt unasked, a note or a name."""
-        excerpt = self._excerpt(context)
-        source = find_source(Citation(None, quote), excerpt.messages) if quote.strip() else None
-        if source is None or source.at is None or not is_typed(excerpt.messages[source.at]):
+        at = typed_source(Citation(None, quote), context.messages)
+        if at is None:
             return Cited()
-        trusted = len(foreign_words(text, excerpt)) <= MOST_BORROWED
-        return Cited(quote, excerpt.messages[source.at].id, trusted)
+        speakers = [message.speaker for message in context.messages if message.speaker]
+        trusted = len(foreign_words(text, context.messages, speakers)) <= MOST_BORROWED
+        return Cited(quote, context.messages[at].id, trusted)
 
     async def check(
         self, context: ToolContext, text: str, quote: str, known: Sequence[Known] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
         """What is to stand in prompts unasked, with the verdict of a second look."""
-        fact = Fact("", text, kind, citation=Citation(None, quote))
-        cited = self.cited(context, quote)
-        if cited.quote is None:
+        citation = Citation(None, quote)
+        fact = Fact("", text, kind, citation=citation)
+        if typed_source(citation, context.messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         (checked,), _none = await self._checker.check([fact], self._excerpt(context), known, _deadline())
         return replace(checked, refusal=None, doubt=Doubt.NO_SOURCE) if checked.refusal is not None else checked
@@ -86,8 +86,7 @@ class CitedWrites:
         """Keep something that is not borne out, ask the user, and say so to the model."""
         new = replace(new, unconfirmed=doubt, author=Author.MODEL)
         entry = await self._entries.add(context.owner, new)
-        if new.source_message_id is None:
-            context.written.append(entry.id)
+        context.note_written(entry)
         if doubt is Doubt.NOT_CHECKED:
             return f"kept as {entry.name}, not confirmed yet: it is checked later, and holds from then on"
         with speaking(context.language):

@@ -38,8 +38,7 @@ class _Notes:
         if cited.quote is None:
             return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await self._entries.add(context.owner, new)
-        if entry.source_message_id is None:
-            context.written.append(entry.id)
+        context.note_written(entry)
         return f"saved the note {entry.name}: {entry.content}"
 
     async def note_write(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memory.buttons import QuietLine
     from memory.messages import Message, Provenance, ToolCall
     from memory.store.effects import Effects
+    from memory.store.entry import Entry
     from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
@@ -72,6 +73,11 @@ class ToolContext:
     private: bool = False
     model: ChatModel | None = None
     language: str = field(default_factory=spoken)
+
+    def note_written(self, entry: Entry) -> None:
+        """Have the commit say where an entry came from that names no message yet."""
+        if entry.source_message_id is None:
+            self.written.append(entry.id)
 
     @property
     def provenance(self) -> Provenance:

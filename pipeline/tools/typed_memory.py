@@ -65,8 +65,7 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
         instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
         if learned.known:
             return f"known already as {learned.entry.name}, now reinforced{instead}"
-        if message_id is None:
-            context.written.append(learned.entry.id)
+        context.note_written(learned.entry)
         return f"saved the {learned.entry.kind} {learned.entry.name}: {learned.entry.content}{instead}"
 
     return Tool(memory_learn, writes=True)
@@ -97,8 +96,7 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
         if cited.quote is None:
             return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
-        if entry.source_message_id is None:
-            context.written.append(entry.id)
+        context.note_written(entry)
         ended = f" Outcome: {entry.outcome}" if entry.outcome else ""
         return f"saved the episode {entry.name}: {entry.content}{ended}"
 

@@ -14,7 +14,6 @@ from memory.capture.capture import (
     LONGEST_CAPTURE,
     MOST_CAPTURES,
     captured,
-    is_one_wish,
     restated,
 )
 from memory.capture.classifier import CaptureKind
@@ -467,34 +466,6 @@ def test_no_part_of_a_statement_is_lost(said: str, words: list[str]) -> None:
 @pytest.mark.parametrize("text", ["May I eat nuts, with my allergy?", "would my bad knee survive a marathon?"])
 def test_what_only_asks_is_not_kept_at_once(text: str) -> None:
     assert captured(text) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Always use metric units",
-        "hey, always use metric units please!",
-        "Thanks! From now on call me Sasha.",
-        "bitte antworte immer auf Deutsch",
-    ],
-)
-def test_a_message_that_is_one_wish_is_known_for_it(text: str) -> None:
-    assert is_one_wish(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Always use metric units. My oven is small.",
-        "Always use metric units, and can you find me a recipe",
-        "I live in Cork",
-        "my sister always uses metric units",
-        "Thanks!",
-        "",
-    ],
-)
-def test_a_message_with_anything_else_in_it_is_not_one_wish(text: str) -> None:
-    assert not is_one_wish(text)
 
 
 def test_the_labelled_sentences_are_told_apart() -> None:
