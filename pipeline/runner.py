@@ -53,11 +53,12 @@ class Pipeline:
         Raises CancelledError only when the process shuts down; then nothing of the turn is committed.
         """
         with structlog.contextvars.bound_contextvars(turn=turn.id, session=turn.session.id):
-            await self._until_answer(turn)
-            # from here on the turn can't be stopped: it is committed whole
-            await self._reply(turn)
-            if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
-                await self._run_phase(turn, Phase.AFTER)
+            async with turn.resources:
+                await self._until_answer(turn)
+                # from here on the turn can't be stopped: it is committed whole
+                await self._reply(turn)
+                if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
+                    await self._run_phase(turn, Phase.AFTER)
             timings = {system: round(seconds * 1000, 1) for system, seconds in turn.timings.items()}
             log.info("turn_finished", outcome=str(turn.outcome), failure=turn.failure_logged, ms=timings)
             if self._observe is not None:

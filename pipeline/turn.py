@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,6 +53,7 @@ class Turn:
     finished: FinishedTurn | None = None  # ReplyDelivery
     committed_as: int | None = None  # ReplyDelivery
     timings: dict[str, float] = field(default_factory=dict)  # the runner: seconds by system
+    resources: AsyncExitStack = field(default_factory=AsyncExitStack)  # any: what the runner gives back at the end
 
     @property
     def talking(self) -> ChatModel:

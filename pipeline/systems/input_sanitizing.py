@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
 from dataclasses import dataclass, replace
@@ -60,6 +61,7 @@ class InputSanitizing:
     def __init__(self, media: MediaReader, models: ModelChoice) -> None:
         self._media = media
         self._models = models
+        self._suspects = asyncio.Lock()
 
     async def process(self, turn: Turn) -> None:
         """Turn what came in into the turn's user messages, and find the model that talks.
@@ -76,6 +78,9 @@ class InputSanitizing:
             turn.given_up = True
             log.error("message_given_up", updates=[arrival.inbox_id for arrival in turn.arrivals])
             raise GivenUp(given_up(turn.arrivals))
+        if any(arrival.attempts for arrival in turn.arrivals):
+            # it may be what killed the program: what was worked on beside it then must not be counted with it again
+            await turn.resources.enter_async_context(self._suspects)
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
         turn.notices += [QuietLine(gone)] if gone is not None else []

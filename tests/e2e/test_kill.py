@@ -54,7 +54,7 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
             "PYTHONPATH": str(ROOT),
             "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
             "TELEGRAM_API_URL": telegram.url,
-            "TELEGRAM_ALLOWED_IDS": str(ANN),
+            "TELEGRAM_ALLOWED_IDS": f"{ANN},{ANN + 1}",
             "OPENAI_BASE_URL": model.url,
             "LLM_MODEL": "scripted",
         }
@@ -223,6 +223,27 @@ async def test_what_the_bot_is_killed_over_twice_is_given_up_at_the_third_start_
     assert "the message that kills" in given_up.text
     assert [request.said for request in model.requests] == [["the message that kills"]] * 2 + [["an innocent one"]]
     assert "message_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+async def test_what_was_worked_on_beside_what_kills_the_bot_is_not_given_up_with_it(
+    run: Run, telegram: BotApiServer, model: ModelServer
+) -> None:
+    bob = ANN + 1
+    model.script(Holds("This will never be"), Holds("This neither"), Holds("This will never be"))
+    async with run():
+        telegram.user_says("the message that kills", chat_id=ANN)
+        await telegram.wait_for(partial(_asked, model, 1))
+        telegram.user_says("an innocent one", chat_id=bob)
+        await telegram.wait_for(partial(_asked, model, 2))
+    async with run():
+        # both were begun on when the bot was killed: now one waits for the other
+        await telegram.wait_for(partial(_asked, model, 3))
+    async with run() as process:
+        await telegram.wait_for(lambda: telegram.sent(ANN) and telegram.sent(bob))
+        process.send_signal(signal.SIGTERM)
+        await process.wait()
+    assert "could not handle this message" in telegram.sent(ANN)[0].text
+    assert [message.text for message in telegram.sent(bob)] == ["You said: an innocent one"]
 
 
 async def test_a_press_that_the_bot_was_killed_over_is_given_up_too(serve: Serve, telegram: BotApiServer) -> None:
