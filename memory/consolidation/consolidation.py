@@ -19,10 +19,10 @@ from memory.consolidation.fact_writer import Checked
 from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, halves, may_be_affirmed, parts
 from memory.errors import Postponed, StoreError
-from memory.facts.citation import same_words
 from memory.facts.fact import Excerpt, Fact
 from memory.messages import Role
 from memory.store.entry import Kind
+from memory.text.overlap import same_words
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from memory.consolidation.consolidation_prompt import speakers
 from memory.consolidation.outcome import Consolidated
 from memory.errors import MemoryRefused
 from memory.facts.checker import Forgetting
-from memory.facts.citation import same_words
 from memory.facts.fact import Known
 from memory.ledger.page import appending, format_line, replacing
 from memory.messages import storable
 from memory.store.entry import Author, Operation
+from memory.text.overlap import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,18 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
-from memory.facts.citation import (
-    MOST_BORROWED,
-    CitationStatus,
-    find_source,
-    foreign_words,
-    same_words,
-    status_of,
-    typed_source,
-)
+from memory.facts.citation import MOST_BORROWED, CitationStatus, find_source, foreign_words, status_of, typed_source
 from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact, Refusal
 from memory.facts.second_look import Claim, Judgement
 from memory.messages import Role
+from memory.text.overlap import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
-import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memory.messages import Provenance, Role
+from memory.text.overlap import comparable, is_quoted_from, is_unspaced
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -18,15 +17,8 @@ if TYPE_CHECKING:
     from memory.facts.fact import Citation
     from memory.messages import Message
 
-_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{3,}|…)\]?)\s*")
-_APOSTROPHES = re.compile("['’‘ʼ`´]")
-_ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
-_TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
 MOST_BORROWED = 1
 """Telling words that only a foreign text has and that may be chance, such as another form of a word."""
-_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
 class CitationStatus(StrEnum):
@@ -44,31 +36,6 @@ class Source:
 
     status: CitationStatus
     at: int | None = None
-
-
-def comparable(text: str) -> list[str]:
-    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
-    apart = _ELIDED.sub(r"\1 ", text)
-    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", apart).casefold().replace("ё", "е"))
-    return _TOKEN.findall(plain)
-
-
-def same_words(one: str, other: str) -> bool:
-    """Whether two texts are the same but for case, width, spaces and punctuation."""
-    return comparable(one) == comparable(other)
-
-
-def is_quoted_from(quote: str, text: str) -> bool:
-    """Whether `quote` stands in `text` word for word; what it leaves out by an ellipsis may be anything."""
-    words = comparable(text)
-    parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
-    start = 0
-    for part in parts:
-        found = _find(part, words, start)
-        if found is None:
-            return False
-        start = found + len(part)
-    return bool(parts)
 
 
 def find_source(citation: Citation, messages: Sequence[Message]) -> Source:
@@ -131,9 +98,7 @@ def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = (
 def _telling(text: str) -> frozenset[str]:
     words = comparable(text)
     pairs = (
-        first + second
-        for first, second in itertools.pairwise(words)
-        if _UNSPACED_CHARACTER.match(first) and _UNSPACED_CHARACTER.match(second)
+        first + second for first, second in itertools.pairwise(words) if is_unspaced(first) and is_unspaced(second)
     )
     return frozenset(itertools.chain((w for w in words if len(w) > 1 and w not in STOP_WORDS), pairs))
 
@@ -145,8 +110,3 @@ def _nearest_first(named: int | None, count: int) -> Iterator[int]:
         return
     yield named
     yield from sorted((at for at in range(count) if at != named), key=lambda at: abs(at - named))
-
-
-def _find(part: list[str], words: list[str], start: int) -> int | None:
-    places = (at for at, word in itertools.islice(enumerate(words), start, None) if word == part[0])
-    return next((at for at in places if words[at : at + len(part)] == part), None)

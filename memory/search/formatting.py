@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Passage, Provenance, Role, worst
-from memory.text.overlap import says_whole, wording
+from memory.text.overlap import is_quoted_from, wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -223,13 +223,13 @@ class AlreadyInPrompt:
         return AlreadyInPrompt(self.lines, self.sentences | said, self.turns)
 
     def says(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
-        """Whether all of a memory is said: by its line of MEMORY.md, by sentences, or in the turn that it is from."""
+        """Whether all of a memory is said: by its line of MEMORY.md, by sentences, or word for word in its own turn."""
         if (line or format_line(content)) in self.lines:
             return True
         meant = _sentences(content)
         if wording(content) in self.sentences or (meant and meant <= self.sentences):
             return True
-        return turn is not None and turn in self.turns and says_whole(self.turns[turn], content)
+        return turn is not None and turn in self.turns and is_quoted_from(content, self.turns[turn])
 
 
 def _sentences(text: str) -> frozenset[str]:

@@ -1,18 +1,18 @@
 """How two texts compare, word by word: whether they say the same, how much of one stands in the other.
 
-`wording` is for the same words, `says_whole` for all of a text in another, `stems` and `share` for what speaks of the
-same.
+`wording` and `same_words` are for the same words, `is_quoted_from` for a text that stands in another, `stems` and
+`share` for what speaks of the same.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
+import unicodedata
 
 from memory.text.naming import name_key, telling_words
 from memory.text.words import query_stems
 
-LONGEST_SUBJECT = 4
-"""Words of a subject in front of a short fact."""
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
 _NEGATION = re.compile(
@@ -62,17 +62,45 @@ def negations(text: str) -> int:
     return len(_NEGATION.findall(text))
 
 
-def says_whole(line: str, fact: str) -> bool:
-    """Whether `line` says all of `fact`: its telling words, whole, and its numbers, with as many negations."""
-    said, meant = _whole_words(line), _whole_words(value_of(fact))
-    return meant <= said and negations(line) == negations(fact)
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{3,}|…)\]?)\s*")
+_APOSTROPHES = re.compile("['’‘ʼ`´]")
+_ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
+_TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
-def _whole_words(text: str) -> set[str]:
-    return set(telling_words(text, 200)) | set(numbers(text)) or {text.strip()}
+def comparable(text: str) -> list[str]:
+    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
+    apart = _ELIDED.sub(r"\1 ", text)
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", apart).casefold().replace("ё", "е"))
+    return _TOKEN.findall(plain)
 
 
-def value_of(fact: str) -> str:
-    """What a short fact says without the subject in front of it: `Kyiv` of `home city: Kyiv`."""
-    subject, _, value = fact.partition(": ")
-    return value if value and len(subject.split()) <= LONGEST_SUBJECT else fact
+def same_words(one: str, other: str) -> bool:
+    """Whether two texts are the same but for case, width, spaces and punctuation."""
+    return comparable(one) == comparable(other)
+
+
+def is_quoted_from(quote: str, text: str) -> bool:
+    """Whether `quote` stands in `text` word for word; what it leaves out by an ellipsis may be anything."""
+    words = comparable(text)
+    parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
+    start = 0
+    for part in parts:
+        found = _find(part, words, start)
+        if found is None:
+            return False
+        start = found + len(part)
+    return bool(parts)
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character is of a script that is written without spaces."""
+    return _UNSPACED_CHARACTER.match(character) is not None
+
+
+def _find(part: list[str], words: list[str], start: int) -> int | None:
+    places = (at for at, word in itertools.islice(enumerate(words), start, None) if word == part[0])
+    return next((at for at in places if words[at : at + len(part)] == part), None)
