@@ -46,7 +46,7 @@ BEFORE = (0.85, 0.6, 0.45)
 """What a word of the question counts one, two and three messages before."""
 LEAST_TEXTS = 200
 """As many texts are taken for known where there are fewer: a small memory does not tell how rare a word is."""
-_MOST_NAMES, _MOST_SELVES = 4, 5
+_MOST_NAMES = 4
 _WORD = re.compile(r"[^\W_]+")
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
 """Words inside a sentence with a capital, and what is quoted."""
@@ -60,7 +60,7 @@ class Features:
 
     fit: the index's score, by the best one's. coverage: how much of the question stands in it or shortly before.
     surroundings: the best fit at most four messages away. speaker: it was said by the one that the question names.
-    speaks_of_self: that one says "I" in it. names: for a question after a person, place or choice, the names in it.
+    names: for a question after a person, place or choice, the names in it.
     times: for a question after a time, words for times in it. follows_question, is_question: the message before, or it
     itself, asks. length_before: the logarithm of the words in the message before. Where vectors are compared also
     (memory/search/vector_search.py): meaning and bare_meaning: how near it is to the question with and without names.
@@ -71,7 +71,6 @@ class Features:
     coverage: float = 0.0
     surroundings: float = 0.0
     speaker: float = 0.0
-    speaks_of_self: float = 0.0
     names: float = 0.0
     times: float = 0.0
     follows_question: float = 0.0
@@ -139,13 +138,11 @@ class Question:
             )
         said_before = next((row["content"] for row in self._said_before[hit.id]), "")
         by_meant = hit.source == self._speaker
-        selves = sum(word in ASKER for word in _words(hit.content)) if by_meant else 0
         return Features(
             fit,
             self._coverage(hit),
             max((self._fits[True, one] for one in self._around.near(hit.id)), default=0.0) / self._best_fit,
             speaker=float(by_meant),
-            speaks_of_self=min(_MOST_SELVES, selves) / _MOST_SELVES,
             names=min(_MOST_NAMES, len(_NAME.findall(hit.content))) / _MOST_NAMES if self._asks_name else 0.0,
             times=float(self._asks_time and _tells_time(hit.content)),
             follows_question=float(_asks(said_before)),

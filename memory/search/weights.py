@@ -3,16 +3,15 @@
 from memory.search.features import Features
 
 RANKING = Features(
-    fit=3.20,
-    coverage=3.78,
-    surroundings=2.35,
-    speaker=2.18,
-    speaks_of_self=0.53,
-    names=2.86,
-    times=1.79,
-    follows_question=0.57,
-    is_question=-0.49,
-    length_before=-0.23,
+    fit=3.24,
+    coverage=3.85,
+    surroundings=2.27,
+    speaker=2.37,
+    names=2.91,
+    times=1.86,
+    follows_question=0.59,
+    is_question=-0.53,
+    length_before=-0.25,
     meaning=0.00,
     bare_meaning=0.00,
     meaning_nearby=0.00,
@@ -22,7 +21,6 @@ WITH_VECTORS = Features(
     coverage=4.07,
     surroundings=1.39,
     speaker=2.21,
-    speaks_of_self=0.48,
     names=2.73,
     times=1.70,
     follows_question=0.38,
@@ -34,7 +32,8 @@ WITH_VECTORS = Features(
 )
 ORIGINS = {
     "RANKING": (
-        "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions; forms: group; private, I and you."
+        "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions; forms: group; private, I"
+        " and you."
     ),
     "WITH_VECTORS": (
         "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions with vectors of bge-"
