@@ -32,8 +32,7 @@ WITH_VECTORS = Features(
 )
 ORIGINS = {
     "RANKING": (
-        "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions; forms: group; private, I"
-        " and you."
+        "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions; forms: group; private, I and you."
     ),
     "WITH_VECTORS": (
         "Fitted on 5 dialogues in LoCoMo's format (locomo-dev.json), 1520 questions with vectors of bge-"
