@@ -1,4 +1,4 @@
-"""`mneme doctor` as a process of its own, in broken installations: it says what docs/troubleshooting.md says of each."""
+"""`mneme doctor` as a process of its own, in broken installations: what it says stands in docs/troubleshooting.md."""
 
 from __future__ import annotations
 
