@@ -1,4 +1,4 @@
-"""`mneme doctor` as a process of its own, in broken installations: it says what the README's table says of each."""
+"""`mneme doctor` as a process of its own, in broken installations: what it says stands in docs/troubleshooting.md."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| (.+?) \| ([\w ]+): (ok|note|warning|failed) \| (.+?) \|$", README, re.MULTILINE)
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (.+?) \| ([\w ]+): (ok|note|warning|failed) \| (.+?) \|$", PAGE, re.MULTILINE)
 KEY = "sk-a-key-that-nobody-may-see-0123456789"
 
 

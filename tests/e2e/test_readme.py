@@ -1,4 +1,4 @@
-"""The README is true: its commands run, its tables name what there is."""
+"""The README and the pages for users are true: their commands run, their tables name what there is."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("using", "memory", "settings", "troubleshooting")
+FOR_USERS = "\n".join([README, *((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in PAGES)])
 COMMANDS = [
     line.removeprefix("$ ")
-    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for block in re.findall(r"```console\n(.*?)```", FOR_USERS, flags=re.DOTALL)
     for line in block.splitlines()
 ]
 SERVES_OR_ASKS = ("mneme run", "mneme setup", "git clone")
 
 
-async def test_the_commands_of_the_readme_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
+async def test_the_commands_of_the_readme_and_the_pages_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
     mneme = [
         command for command in COMMANDS if "bin/mneme" in command and not any(s in command for s in SERVES_OR_ASKS)
     ]
-    assert len(mneme) >= 8
+    assert len(mneme) >= 16
     for command in mneme:
         arguments = shlex.split(command)[1:]
         process = await asyncio.create_subprocess_exec(
@@ -60,14 +62,14 @@ async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
     assert await process.wait() == 0
 
 
-async def test_the_slash_commands_of_the_readme_are_the_ones_there_are(app: App) -> None:
-    named = set(re.findall(r"`/([a-z]+)", README))
+async def test_the_slash_commands_of_the_pages_are_the_ones_there_are(app: App) -> None:
+    named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
     assert named - {"start", "help"} == set(app.commands) - {"start", "help"}
 
 
-def test_the_settings_that_the_readme_names_exist() -> None:
-    named = set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z_]+)`", README))
-    assert named
+def test_the_settings_that_the_pages_name_exist() -> None:
+    named = set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z_]+)`", FOR_USERS))
+    assert len(named) > 30
     assert named <= set(setting_names())
 
 

@@ -1,78 +1,68 @@
-"""Documents by themselves: whatever is in a file, it is read whole, in parts, or refused in one sentence."""
+"""The documents name files, folders, modules and tests that there are."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from pipeline.media import documents
-from pipeline.media.documents import PART_CHARACTERS, DocumentReader
-from pipeline.media.fetching import MediaUnreadable
-from tests.support.papers import endless, pdf
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t"), min_size=1)
-"""Texts as editors write them."""
-
-
-@given(TEXTS.map(lambda text: f"x{text}x"), st.integers(1, 400))
-@settings(max_examples=60)
-async def test_the_parts_of_a_text_are_the_text_and_none_is_too_long(text: str, times: int) -> None:
-    whole = "\n".join([text] * times)
-    document = await DocumentReader().read("a.txt", whole.encode())
-    assert "".join(part.text for part in document.parts) == whole
-    assert all(len(part.text) <= PART_CHARACTERS for part in document.parts)
-
-
-async def test_parts_say_which_lines_they_are() -> None:
-    lines = [f"This is line {number} of the book" for number in range(1, 401)]
-    document = await DocumentReader().read("book.txt", "\n".join(lines).encode())
-    assert document.about == "400 lines"
-    for part in document.parts:
-        _, first, _, last = part.label.split()
-        assert part.text.splitlines() == lines[int(first) - 1 : int(last)]
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+FAILURES = "docs/failures.md"
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
+    if path.name != "CHANGELOG.md"  # tells of what there was
+)
+QUOTED = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)#\s]+)")
+PROJECT = re.compile(r"(?:bot|pipeline|memory|config|tests|docs|deploy|benchmarks)/[\w./*-]*")
+"""A path from the root of the project."""
+TEST = re.compile(r"((?:tests/)?(?:unit|contract|e2e)/test_\w+\.py)(?:::(test_\w+))?")
+"""A test, from the root or, in the table of failures, from tests/."""
+MODULE = re.compile(r"python -m ((?:benchmarks|tests|docs)\.[\w.]+)")
+OF_USERS = re.compile(r"memory/OWNER/|deploy/docker/backups")
+"""What is made where Mneme runs: files of the data directory, backups of the container."""
 
 
-@given(st.binary(max_size=3_000))
-@example(b"\xfe\xff")
-@settings(max_examples=100)
-async def test_any_bytes_are_read_or_refused_in_a_sentence(content: bytes) -> None:
-    try:
-        document = await DocumentReader().read("a.bin", content.replace(b"%PDF-", b""))
-    except MediaUnreadable:
-        return
-    assert document.parts
-    assert all(part.text for part in document.parts)
+def names_in(document: str) -> list[str]:
+    """What a document names in backticks."""
+    return QUOTED.findall((ROOT / document).read_text(encoding="utf-8"))
 
 
-@given(st.integers(0, 900), st.binary(max_size=40))
-@settings(max_examples=12)
-async def test_a_pdf_that_was_spoilt_anywhere_is_read_or_refused(at: int, spoilt: bytes) -> None:
-    whole = pdf("The first page", "The second page")
-    content = whole[: 10 + at] + spoilt + whole[10 + at + len(spoilt) :]
-    try:
-        document = await DocumentReader().read("a.pdf", content)
-    except MediaUnreadable:
-        return
-    assert document.parts
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_that_a_document_names_is_there(document: str) -> None:
+    named = [name for name in names_in(document) if PROJECT.fullmatch(name) and not OF_USERS.match(name)]
+    missing = [name for name in named if not any(ROOT.glob(name.rstrip("/")))]
+    assert not missing
 
 
-async def test_a_pdf_that_takes_too_long_is_given_up_and_its_process_ends() -> None:
-    with pytest.raises(MediaUnreadable, match="took longer than 0 seconds to read"):
-        await DocumentReader(seconds=0).read("a.pdf", pdf("The first page"))
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    links = [link for link in LINK.findall(text) if "://" not in link]
+    missing = [link for link in links if not ((ROOT / document).parent / link).exists()]
+    assert not missing
 
 
-async def test_a_hostile_pdf_is_refused_within_its_limits() -> None:
-    with pytest.raises(MediaUnreadable):
-        await DocumentReader(seconds=5).read("a.pdf", endless())
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_test_that_a_document_names_is_there(document: str) -> None:
+    for file, test in (found.groups() for name in names_in(document) if (found := TEST.fullmatch(name))):
+        path = TESTS / file.removeprefix("tests/")
+        assert path.exists(), file
+        assert not test or re.search(rf"def {test}\(", path.read_text(encoding="utf-8")), f"{file}::{test}"
 
 
-async def test_a_long_page_and_a_long_book_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MOST_PAGES", 2)
-    page = "\n".join(["A sentence that goes on about nothing in particular."] * 80)
-    document = await DocumentReader().read("a.pdf", pdf(page, "second", "third"))
-    assert document.about == "3 pages, of which I read 2"
-    assert [part.label for part in document.parts] == ["page 1, 1 of 2", "page 1, 2 of 2", "page 2"]
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 100)
-    document = await DocumentReader().read("a.txt", b"word\n" * 50)
-    assert document.about == "50 lines, of which I read 20"
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_module_that_a_document_runs_is_there(document: str) -> None:
+    for module in MODULE.findall((ROOT / document).read_text(encoding="utf-8")):
+        assert (ROOT / f"{module.rstrip('.').replace('.', '/')}.py").exists(), module
+
+
+def test_the_table_of_failures_is_complete() -> None:
+    table = (ROOT / FAILURES).read_text(encoding="utf-8")
+    assert len([name for name in names_in(FAILURES) if TEST.fullmatch(name)]) > 60
+    numbers = re.findall(r"^\| ([FD])(\d+) \|", table, re.MULTILINE)
+    assert {int(number) for kind, number in numbers if kind == "F"} >= set(range(1, 31))
+    assert {int(number) for kind, number in numbers if kind == "D"} >= set(range(1, 31))
