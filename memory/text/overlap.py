@@ -1,19 +1,13 @@
-"""How two texts compare, word by word: whether they say the same, how much of one stands in the other.
-
-`wording` is for the same words, `says_whole` for all of a text in another, `stems` and `share` for what speaks of the
-same.
-"""
+"""Whether two texts are the same words (`wording`), and whether one says all of the other (`says_whole`)."""
 
 from __future__ import annotations
 
 import re
 
 from memory.text.naming import name_key, telling_words
-from memory.text.words import query_stems
 
 LONGEST_SUBJECT = 4
 """Words of a subject in front of a short fact."""
-_DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|don['’]?t|doesn['’]?t|isn['’]?t|won['’]?t|can['’]?t|without|"
@@ -23,33 +17,12 @@ _NEGATION = re.compile(
 )
 """Words that turn around what is said."""
 _AT_THE_END = " .!?…。！？"
-# Киев, Киева, Києві: the stems that the index has of such names are not the same
-_NAME_IN_OV = re.compile("\\b([\u0400-\u04ff]{2,})[оеєиії]в(?:[аіуеы]|ом|им)?\\b")
-_ENDINGS_IN_OV = ("ов", "ова", "ева", "єва")
 
 
 def wording(text: str) -> str:
     """What two texts in the same words have in common: case, width, spaces and how they end don't count."""
     key = name_key(text)
     return key.rstrip(_AT_THE_END) or key
-
-
-def stems(text: str) -> set[str]:
-    """The beginnings of the telling words of `text`, and its numbers: what many corrections are about."""
-    text = _NAME_IN_OV.sub(r"\1", text.lower())
-    return set(query_stems(" ".join([*telling_words(text, 100), *_DIGITS.findall(text)]) or text))
-
-
-def share(text: str, said: set[str]) -> float:
-    """The part of the stems of `text` that are among the stems in `said`; 0 for a text without any."""
-    telling = stems(text)
-    return len(telling & said) / len(telling) if telling else 0.0
-
-
-def with_forms(words: str) -> str:
-    """`words` with such forms of the names in them as the index may hold."""
-    roots = _NAME_IN_OV.findall(words.lower())
-    return " ".join([words, *(f"{root}{ending}" for root in roots for ending in _ENDINGS_IN_OV)])
 
 
 def numbers(text: str) -> list[str]:
