@@ -1,24 +1,26 @@
 """Whether a sentence states something lasting, and of what kind, as learned from labelled sentences.
 
-A linear model over hashed features (memory/text/linear.py): each feature of a text adds what its bucket counts.
-benchmarks/fit_capture.py fits it. The file of weights is read once, when first asked.
+A linear model over hashed features, in pure Python: each feature of a text adds what its bucket counts, and a group of
+many features as much as one of few. benchmarks/fit_capture.py fits it. The file of weights, of eight bits each, is read
+once, when first asked.
 """
 
 from __future__ import annotations
 
+import array
 import functools
+import json
 import math
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.capture.features import features
-from memory.text.linear import counted, hashed, read
 
 if TYPE_CHECKING:
-    import array
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 WEIGHTS = Path(__file__).with_name("classifier.weights")
 """A line of JSON (Header), then the packed weights: those of the judgement, then each kind's."""
@@ -66,7 +68,7 @@ class StatementClassifier:
 
     def score(self, text: str) -> float:
         """The log-odds that `text`, one sentence with what it quotes masked, states something lasting."""
-        return self.header.bias + self.header.step * counted(buckets(text), self.weights)
+        return self.header.bias + self.header.step * _counted(buckets(text), self.weights)
 
     def is_sure(self, text: str) -> bool:
         """Whether what `text` states is to be kept at once."""
@@ -81,7 +83,7 @@ class StatementClassifier:
         scores = list(self.header.kind_bias)
         groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in buckets(text)]
         for number, weights in enumerate(self.kind_weights):
-            scores[number] += self.header.kind_step * counted(groups, weights)
+            scores[number] += self.header.kind_step * _counted(groups, weights)
         most = max(scores)
         likely = 1 / sum(math.exp(score - most) for score in scores)
         kinds = list(CaptureKind)
@@ -89,14 +91,20 @@ class StatementClassifier:
 
 
 def buckets(text: str) -> list[set[int]]:
-    """Where the features of `text` are counted, by their groups."""
-    return hashed(features(text), BUCKETS)
+    """Where the features of `text` are counted, by their groups; the same on every machine."""
+    return [{zlib.crc32(one.encode("utf-8", "replace")) & (BUCKETS - 1) for one in group} for group in features(text)]
+
+
+def _counted(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
+    """What the features in these buckets add up to, in units of the weights."""
+    return sum(sum(map(weights.__getitem__, group)) / math.sqrt(len(group)) for group in groups if group)
 
 
 @functools.cache
 def classifier() -> StatementClassifier:
     """The classifier that comes with Mneme."""
-    header, unpacked = read(WEIGHTS)
+    line, _, packed = WEIGHTS.read_bytes().partition(b"\n")
+    header, unpacked = json.loads(line), array.array("b", zlib.decompress(packed))
     if len(unpacked) != BUCKETS + len(CaptureKind) * KIND_BUCKETS:
         raise ValueError(f"{WEIGHTS.name} holds {len(unpacked)} weights: fit it anew (benchmarks/fit_capture.py).")
     starts = range(BUCKETS, len(unpacked), KIND_BUCKETS)

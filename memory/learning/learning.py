@@ -23,7 +23,7 @@ from memory.store.entry import (
 )
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
-from memory.text.overlap import wording
+from memory.text.naming import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Passage, Provenance, Role, worst
-from memory.text.overlap import says_whole, wording
+from memory.text.naming import says_whole, wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
