@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,6 @@ from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, labelled
 from benchmarks.fitting import fitted, least, packed, rarity, table
 from memory.capture.capture import parsed, requested
 from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, buckets
-from memory.text.linear import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -174,7 +175,7 @@ def packed_from(judged: Fitted, kinds: Floats, messages: int, thresholds: Mappin
         kind_step=float(kind_step),
         kind_bias=[round(float(one[-1]), 4) for one in kinds],
     )
-    return written(asdict(header), units)
+    return json.dumps(asdict(header)).encode() + b"\n" + zlib.compress(units, 9)
 
 
 def _print_by(messages: list[Message], found: NDArray[np.bool_], name: Callable[[Labelled], str]) -> None:

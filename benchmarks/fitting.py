@@ -1,4 +1,4 @@
-"""Fitting linear models over hashed signs (memory/text/linear.py): logistic regression with Adam's steps."""
+"""Fitting linear models over hashed signs (memory/capture/classifier.py): logistic regression with Adam's steps."""
 
 from __future__ import annotations
 

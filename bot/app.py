@@ -247,7 +247,17 @@ def _assemble(
     pipeline = Pipeline(
         [
             InputSanitizing(reader, models),
-            AutoCapture(memory.ledger, memory.long_term, memory.learning, enabled=enabled, tells=tells),
+            AutoCapture(
+                memory.ledger,
+                memory.long_term,
+                memory.learning,
+                memory.facts,
+                checker,
+                memory.sessions,
+                memory.zone_of,
+                enabled=enabled,
+                tells=tells,
+            ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
             ToolLoop(toolbox, turn_limits, recall_only, clock),

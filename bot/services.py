@@ -16,8 +16,7 @@ from memory.facts.fact_store import FactStore
 from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
-from memory.learning.learning import Learning
-from memory.learning.procedures import Procedures
+from memory.learning.learning import Learning, Procedures
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger

@@ -13,9 +13,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.plain_secrets import named_in, plain_secrets
-from config.secret_sentences import QUALITIES
-from config.secret_words import ANY_LINK, LANGUAGES, NEVER_IN_SEEDS, SEED_CUES, SEED_NAMES
+from config.announced_secrets import announced
+from config.secret_words import NEVER_IN_SEEDS, SEED_CUES, SEED_NAMES
 from config.texts import N_
 
 if TYPE_CHECKING:
@@ -112,39 +111,6 @@ _IN_LINES = re.compile(
 )
 """What follows the name of a secret in a line of a log: in a header, a setting, a parameter of a URL."""
 
-_NAMES = re.compile("|".join(f"(?:{language.names})" for language in LANGUAGES))
-_CUES = tuple({cue for language in LANGUAGES for cue in language.cues.split()})
-_OPEN, _SHUT = "\\\\{0,2}[\"'`“„«‘「『]", "\\\\{0,2}[\"'`”“»’」』]"
-_NO_SECRET = rf"(?!(?:{_OPEN})?(?:\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
-"""A mask, or what stands where a secret will: a placeholder, a variable, nothing."""
-
-
-def _telling(group: str) -> str:
-    """What no sentence would say: a word with a digit, or with a sign inside that is no punctuation."""
-    sign = r"(?=\S{0,100}?(?:\d|[@#$%^&*+=~<>|/\\]|[!?]\S))"
-    return rf"{_OPEN}?{_NO_SECRET}{sign}(?P<{group}>\S{{4,}})"
-
-
-_GIVEN = (
-    rf"\s*(?:[:=]|:=|=>|->|→)\s*{_OPEN}{_NO_SECRET}(?P<quoted>[^\n\"'`”»」』\\]{{3,100}})(?={_SHUT})"
-    rf"|\s*(?:=|:=|=>|->|→)\s*{_OPEN}?{_NO_SECRET}(?P<set>[^\s\"'&;]{{4,}})"
-    # a single word behind a colon
-    rf"|\s*:\s*{_NO_SECRET}(?P<alone>[^\s.,;!?]{{6,}}[\"'`.]?)\s*$"
-    rf"|\s*[:-]\s*{_telling('listed')}"
-)
-
-
-def _following(links: str, *, direct: bool) -> re.Pattern[str]:
-    """What may follow the name of a secret: some words (`for the router`), what stands for `is`, and the secret."""
-    link = rf"\s*(?:{ANY_LINK}|{links or 'is'})?\s*" if direct else rf"\s+(?:{ANY_LINK}|{links or 'is'})\s+"
-    return re.compile(
-        rf"[\\\"'`*\]]*(?:[ ]+[^\W\d]+){{0,4}}?(?:{_GIVEN}|{link}{_telling('told')})", re.IGNORECASE | re.MULTILINE
-    )
-
-
-_ANNOUNCING = [
-    (language, re.compile(language.names), _following(language.links, direct=language.direct)) for language in LANGUAGES
-]
 _SEED = re.compile(
     rf"(?:{SEED_NAMES})"
     # \n: a line break in JSON
@@ -226,27 +192,13 @@ def _secrets(text: str) -> Iterator[_Found]:
     """All secrets of a plain text. They may overlap; of those that do, the one that comes first says what it is."""
     small = _small(text)
     yield from _shapes(text, small)
-    for name in named_in(small, _NAMES, _CUES):
-        yield from _announced_at(name.start(), small, text)
-    yield from (_Found(start, end, N_("a password")) for start, end in plain_secrets(small))
+    yield from (_Found(start, end, N_("a password")) for start, end in announced(text, small))
 
 
 def _small(text: str) -> str:
     """`text` in small letters, each where it stood: the Turkish İ would become two."""
     small = text.lower()
     return small if len(small) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-
-
-def _announced_at(start: int, small: str, text: str) -> Iterator[_Found]:
-    """The secret behind a name that stands at `start`, in whichever language it is one."""
-    inside = start > 0 and text[start - 1].isalnum()
-    for language, names, following in _ANNOUNCING:
-        name = None if inside and language.whole else names.match(small, start)
-        said = following.match(text, name.end()) if name is not None else None
-        # a single word behind a colon can be what the password is like: `Password: required`
-        if said is not None and (said["alone"] or "").strip(".\"'`").lower() not in QUALITIES:
-            yield _Found(*said.span(said.lastgroup or 0), N_("a password"))
-            return
 
 
 def _shapes(text: str, small: str) -> Iterator[_Found]:

@@ -79,6 +79,11 @@ class Captured:
     is_answer: bool = False
     """Whether it takes back what was said or understood before: "no, I prefer coffee"."""
 
+    @property
+    def may_replace(self) -> bool:
+        """Whether it may take the place of something that is known."""
+        return self.is_change or self.is_answer or self.kind is CaptureKind.CORRECTION
+
 
 @dataclass(frozen=True, slots=True)
 class Requested:

@@ -1,24 +1,27 @@
 """Whether a sentence states something lasting, and of what kind, as learned from labelled sentences.
 
-A linear model over hashed features (memory/text/linear.py): each feature of a text adds what its bucket counts.
-benchmarks/fit_capture.py fits it. The file of weights is read once, when first asked.
+A linear model over hashed features, in pure Python: each feature of a text adds what its bucket counts, and a group of
+many features as much as one of few. benchmarks/fit_capture.py fits it. The file of weights, of eight bits each, is read
+once, when first asked.
 """
 
 from __future__ import annotations
 
+import array
 import functools
+import itertools
+import json
 import math
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory.capture.features import features
-from memory.text.linear import counted, hashed, read
+from memory.text.classes import ASKS, MASK, STOPS, classes, pieces_of
 
 if TYPE_CHECKING:
-    import array
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 WEIGHTS = Path(__file__).with_name("classifier.weights")
 """A line of JSON (Header), then the packed weights: those of the judgement, then each kind's."""
@@ -26,6 +29,10 @@ BUCKETS = 1 << 17
 KIND_BUCKETS = 1 << 13
 """A power of two less than BUCKETS, so that one hash serves both."""
 SURE_OF_KIND = 0.5
+_LONGEST_READ = 600
+"""Characters that are read of one text."""
+_NOTHING: frozenset[str] = frozenset()
+_OTHER = ("_",)
 
 
 class CaptureKind(StrEnum):
@@ -66,7 +73,7 @@ class StatementClassifier:
 
     def score(self, text: str) -> float:
         """The log-odds that `text`, one sentence with what it quotes masked, states something lasting."""
-        return self.header.bias + self.header.step * counted(buckets(text), self.weights)
+        return self.header.bias + self.header.step * _counted(buckets(text), self.weights)
 
     def is_sure(self, text: str) -> bool:
         """Whether what `text` states is to be kept at once."""
@@ -81,7 +88,7 @@ class StatementClassifier:
         scores = list(self.header.kind_bias)
         groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in buckets(text)]
         for number, weights in enumerate(self.kind_weights):
-            scores[number] += self.header.kind_step * counted(groups, weights)
+            scores[number] += self.header.kind_step * _counted(groups, weights)
         most = max(scores)
         likely = 1 / sum(math.exp(score - most) for score in scores)
         kinds = list(CaptureKind)
@@ -89,17 +96,93 @@ class StatementClassifier:
 
 
 def buckets(text: str) -> list[set[int]]:
-    """Where the features of `text` are counted, by their groups."""
-    return hashed(features(text), BUCKETS)
+    """Where the features of `text` are counted, by their groups; the same on every machine."""
+    return [{zlib.crc32(one.encode("utf-8", "replace")) & (BUCKETS - 1) for one in group} for group in features(text)]
+
+
+def _counted(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
+    """What the features in these buckets add up to, in units of the weights."""
+    return sum(sum(map(weights.__getitem__, group)) / math.sqrt(len(group)) for group in groups if group)
 
 
 @functools.cache
 def classifier() -> StatementClassifier:
     """The classifier that comes with Mneme."""
-    header, unpacked = read(WEIGHTS)
+    line, _, packed = WEIGHTS.read_bytes().partition(b"\n")
+    header, unpacked = json.loads(line), array.array("b", zlib.decompress(packed))
     if len(unpacked) != BUCKETS + len(CaptureKind) * KIND_BUCKETS:
         raise ValueError(f"{WEIGHTS.name} holds {len(unpacked)} weights: fit it anew (benchmarks/fit_capture.py).")
     starts = range(BUCKETS, len(unpacked), KIND_BUCKETS)
     return StatementClassifier(
         Header(**header), unpacked[:BUCKETS], [unpacked[start : start + KIND_BUCKETS] for start in starts]
     )
+
+
+def features(text: str) -> tuple[list[str], ...]:
+    """The features of `text` in groups that count alike: words, parts of words, classes, their order."""
+    pieces = pieces_of(text[:_LONGEST_READ])
+    row = [*classes(pieces)]
+    return [*_words(pieces)], [*_parts(pieces)], [*_present(row)], [*_order(row)]
+
+
+def _words(pieces: list[str]) -> Iterator[str]:
+    """Words, neighbours and those with one or two between; a clause's first and last words by their place."""
+    words: list[str] = []
+    for piece in pieces:
+        words += piece if "\u3400" <= piece[0] <= "\u9fff" else [_folded(piece)]
+    for size in (1, 2, 3):
+        for at in range(len(words) - size + 1):
+            yield "w" + " ".join(words[at : at + size])
+    for apart in (2, 3):
+        for at in range(len(words) - apart):
+            yield f"s{words[at]} {words[at + apart]}"
+    for is_gap, group in itertools.groupby(words, lambda word: word in STOPS or word in ASKS):
+        if not is_gap:
+            clause = list(group)
+            for size in (1, 2, 3):
+                yield "^" + " ".join(clause[:size])
+            yield "$" + " ".join(clause[-2:])
+
+
+def _folded(piece: str) -> str:
+    return "0" if piece.isdigit() else MASK if piece[0] == MASK else piece.casefold()
+
+
+def _parts(pieces: list[str]) -> Iterator[str]:
+    for piece in pieces:
+        if "\u3400" <= piece[0] <= "\u9fff":
+            word, longest = piece, 4
+        elif piece[0].isalpha():
+            word, longest = f" {piece.casefold()} ", 5
+        else:
+            continue
+        for size in range(2, longest + 1):
+            for at in range(len(word) - size + 1):
+                yield "c" + word[at : at + size]
+
+
+def _present(row: list[frozenset[str]]) -> Iterator[str]:
+    """Which classes there are, and pairs of them."""
+    present = sorted(frozenset().union(*row) - {"|"})
+    yield from ("k" + name for name in present)
+    yield from (f"p{one}+{other}" for one, other in itertools.combinations(present, 2))
+
+
+def _order(row: list[frozenset[str]]) -> Iterator[str]:
+    """How classes follow each other, and with which a clause begins."""
+    is_start = True
+    following = [*row[1:], _NOTHING, _NOTHING]
+    for one, second, third in zip(row, following, following[1:], strict=False):
+        if "|" in one or "?" in one:
+            is_start = True
+        elif is_start:
+            is_start = False
+            yield from ("^" + name for name in one)
+            yield from _joined("^^", one, second)
+            yield from _joined("^^^", one, second, third)
+        yield from _joined("b", one, second)
+        yield from (f"g{a} * {b}" for a in one for b in third)
+
+
+def _joined(mark: str, *places: frozenset[str]) -> Iterator[str]:
+    return (mark + " ".join(names) for names in itertools.product(*(place or _OTHER for place in places)))

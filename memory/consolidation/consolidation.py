@@ -22,7 +22,7 @@ from memory.errors import Postponed, StoreError
 from memory.facts.fact import Excerpt, Fact
 from memory.messages import Role
 from memory.store.entry import Kind
-from memory.text.overlap import same_words
+from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from memory.facts.fact import Known
 from memory.ledger.page import appending, format_line, replacing
 from memory.messages import storable
 from memory.store.entry import Author, Operation
-from memory.text.overlap import same_words
+from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from memory.facts.citation import MOST_BORROWED, CitationStatus, find_source, fo
 from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact, Refusal
 from memory.facts.second_look import Claim, Judgement
 from memory.messages import Role
-from memory.text.overlap import same_words
+from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

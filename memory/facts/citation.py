@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memory.messages import Provenance, Role
-from memory.text.overlap import comparable, is_quoted_from, is_unspaced
+from memory.text.same_words import comparable, is_quoted_from, is_unspaced
 from memory.text.words import STOP_WORDS
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Operation
 from memory.store.entry_rows import CURRENT, ENTRY_ROWS, entry_of, usable_content, usable_name
 from memory.text.naming import name_key
-from memory.text.overlap import same_words
+from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

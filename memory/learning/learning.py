@@ -1,45 +1,41 @@
-"""Typed memories (S4): a new one is written, a known one reinforced, a corrected one superseded."""
+"""Typed memories (S4): what is new is written, what is known reinforced, what is corrected superseded; workflows."""
 
 from __future__ import annotations
 
-import itertools
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from config.texts import _
-from memory.capture.capture import restated
 from memory.errors import MemoryRefused
 from memory.facts.fact_store import Learned
+from memory.messages import storable
 from memory.search.search import Filter
-from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Author, Entry, Kind, Operation, Priority, default_priority
+from memory.store.entry import (
+    PRIORITY_RANK,
+    TYPED_KINDS,
+    Author,
+    Entry,
+    Kind,
+    NewEntry,
+    Operation,
+    Priority,
+    default_priority,
+)
 from memory.store.entry_rows import ENTRY_ROWS, entry_of, usable_content
 from memory.store.scope import usable_scope
-from memory.text.naming import telling_words
-from memory.text.overlap import share, stems, with_forms, wording
-from memory.text.people import names_in, people_in
+from memory.text.naming import wording
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
     from memory.search.search import Search
     from memory.store.database import Database
-    from memory.store.entry import NewEntry
 
 ALIKE = 10
-"""Memories that are looked at for one that says the same, or that is corrected."""
-SHORTEST_SHARE = 1 / 3
-"""The part of a memory's telling words that what corrects it must share, where it does not name the wrong ones."""
-CLEARLY = 1.5
-"""How many times better the memory that is corrected fits than the next one."""
-
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-# a word, or a character where words are not parted
-_PIECE = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W\u3040-\u30ff\u3400-\u9fff]+")
-_SHORTEST_FRAME = 2
-"""Pieces at the beginning that two sentences share where one says otherwise what the other says: "I prefer"."""
-_LONGEST_END = 5
-"""Pieces in which they may then differ."""
+"""Memories that are looked at for one in the same words."""
+MOST_STEPS = 50
 
 
 class Learning:
@@ -82,61 +78,15 @@ class Learning:
         async with self._ledger.change(owner, Operation.LEARN, Author.USER) as change:
             return await change.reinforce(known)
 
-    async def reinforce_changed(self, owner: str, corrects: str, becomes: str) -> Entry | None:
-        """What this change has made of a memory before, reinforced: it is told once more. None when it is new."""
-        ids = await self._search.scores(corrects, owner, Filter(kinds=TYPED_KINDS), ALIKE)
-        rows = await self._database.rows(
-            f"{ENTRY_ROWS} WHERE e.superseded_by IS NOT NULL AND e.id IN ({', '.join(map(str, ids))})"
-        )
-        for said in (restated(row["content"], corrects, becomes) for row in rows):
-            if said is not None and (known := await self.reinforce_known(owner, said)) is not None:
-                return known
-        return None
-
-    async def corrected_by(
-        self, owner: str, text: str, corrects: str | None, *, of_oneself: bool = False, speaker: str | None = None
-    ) -> Entry | None:
-        """The memory that `text` corrects; None unless it is clear which one.
-
-        corrects: the words that are wrong. of_oneself: who says that they moved does not say so of their mother, nor,
-        with several `speaker`s in a group, of another one.
-        """
-        alike = await self._alike(owner, f"{with_forms(corrects or '')} {text}")
-        if corrects:
-            wrong = stems(corrects)
-            alike = [entry for entry in alike if wrong and wrong.issubset(stems(entry.content))]
-        if of_oneself:
-            alike = [entry for entry in alike if not _is_of_another(entry, text, corrects or "", speaker)]
-        said = stems(text)
-        shares = sorted(((share(entry.content, said), entry.id, entry) for entry in alike), reverse=True)
-        if not shares or shares[0][0] < _shortest_share(shares[0][2].content):
-            return None
-        if not corrects and len(said & stems(shares[0][2].content)) < 2:
-            return None
-        return shares[0][2] if len(shares) == 1 or shares[0][0] >= CLEARLY * shares[1][0] else None
-
-    async def said_otherwise(self, owner: str, text: str, speaker: str | None = None) -> Entry | None:
-        """The memory that says the same of something else: "I prefer tea" for "I prefer coffee".
-
-        None unless it is the only one. speaker: who says so in a group.
-        """
-        said = f"{speaker}: {text}" if speaker else text
-        alike = [entry for entry in await self._alike(owner, text) if _is_said_alike(entry.content, said)]
-        return alike[0] if len(alike) == 1 else None
-
     async def _known(self, owner: str, new: NewEntry) -> Entry | None:
         saying = await self._saying(owner, new.content)
         return next((e for e in saying if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
     async def _saying(self, owner: str, content: str) -> list[Entry]:
-        alike = await self._alike(owner, content, archived=None)
-        return [entry for entry in alike if wording(entry.content) == wording(content)]
-
-    async def _alike(self, owner: str, text: str, *, archived: bool | None = False) -> list[Entry]:
-        """The typed memories that still hold and that speak of the same."""
-        only = Filter(kinds=TYPED_KINDS, archived=archived, current=True)
-        ids = ", ".join(map(str, await self._search.scores(text, owner, only, ALIKE)))
-        return [entry_of(row) for row in await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids})")]
+        """The typed memories that hold in just these words, archived ones too."""
+        ids = await self._search.scores(content, owner, Filter(kinds=TYPED_KINDS, archived=None, current=True), ALIKE)
+        rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({', '.join(map(str, ids))})")
+        return [entry for entry in map(entry_of, rows) if wording(entry.content) == wording(content)]
 
 
 async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learned:
@@ -165,29 +115,56 @@ async def _replaceable(change: Change, name: str) -> Entry:
     return former
 
 
-def _is_of_another(entry: Entry, text: str, corrects: str, speaker: str | None) -> bool:
-    """Whether a memory speaks of somebody else than the one who says `text`, as far as its words tell."""
-    if not people_in(f"{entry.subject} {entry.content}") <= people_in(text):
-        return True
-    if entry.author == Author.CAPTURE and not entry.subject:
-        return speaker is not None and not entry.content.startswith(f"{speaker}: ")
-    named = names_in(entry.content.replace(corrects, " ")) - names_in(text) - names_in(speaker or "")
-    # in a private chat the user's own name may stand there; what is known of others has them as its subject
-    is_of_user = speaker is None and entry.subject is not None
-    return any(name in (entry.subject or "") for name in named) if is_of_user else bool(named)
+class Procedures:
+    """Saves workflows and records how they went; each can be undone."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def save(
+        self, owner: str, name: str, task: str, steps: Sequence[str], author: Author, *, success: bool | None = None
+    ) -> Entry:
+        """Write a workflow, or its new steps; what is known of its successes stays. Raises MemoryRefused.
+
+        success: how a run of it went, recorded in the same change; None: there was none.
+        """
+        plain, content = _plain(steps), workflow_text(task, steps)
+        async with self._ledger.change(owner, Operation.LEARN, author) as change:
+            known = await change.holder(name)
+            if known is None:
+                entry = await change.add(NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(plain)))
+            elif known.kind != Kind.WORKFLOW:
+                raise MemoryRefused(f"The name {name!r} is taken by a {known.kind}: choose another.")
+            else:
+                _refuse_superseded(known)
+                entry = await change.renew(await change.rewrite(known, content, steps=plain))
+            return entry if success is None else await change.record_run(entry, success=success)
+
+    async def record(self, owner: str, name: str, author: Author, *, success: bool) -> Entry:
+        """Count a run of a workflow; a run is a use, and makes it stronger. Raises MemoryRefused for an unknown one."""
+        async with self._ledger.change(owner, Operation.RECORD, author) as change:
+            entry = await change.find(name)
+            if entry.kind != Kind.WORKFLOW:
+                raise MemoryRefused(f"{entry.name} is a {entry.kind} and no workflow: save its steps first.")
+            _refuse_superseded(entry)
+            return await change.record_run(entry, success=success)
 
 
-def _is_said_alike(known: str, said: str) -> bool:
-    """Whether two sentences are one but for the few words at their ends, and what they share tells something."""
-    before, after = (_PIECE.findall(text.casefold()) for text in (known, said))
-    shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
-    longest = max(len(before), len(after)) - shared
-    if shared < _SHORTEST_FRAME or not 0 < longest <= _LONGEST_END:
-        return False
-    # a character is no word: two of them say little
-    return shared > _SHORTEST_FRAME if _UNSPACED.search(after[0]) else bool(telling_words(" ".join(after[:shared]), 1))
+def workflow_text(task: str, steps: Sequence[str]) -> str:
+    """A workflow in one text. Raises MemoryRefused for too few or too many steps."""
+    numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_plain(steps), 1))
+    return f"{task.strip()}: {numbered}" if task.strip() else numbered
 
 
-def _shortest_share(content: str) -> float:
-    # without spaces each pair of characters counts, also those that two words make where they meet
-    return SHORTEST_SHARE / 2 if _UNSPACED.search(content) else SHORTEST_SHARE
+def _plain(steps: Sequence[str]) -> list[str]:
+    plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
+    if not plain:
+        raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
+    if len(plain) > MOST_STEPS:
+        raise MemoryRefused(f"A workflow has at most {MOST_STEPS} steps, and this one has {len(plain)}: split it.")
+    return plain
+
+
+def _refuse_superseded(entry: Entry) -> None:
+    if entry.superseded_by is not None:
+        raise MemoryRefused(f"{entry.name} was superseded: use the workflow that took its place.")

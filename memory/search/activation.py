@@ -22,7 +22,7 @@ from memory.search.ranking import by_features
 from memory.search.search import MEMORIES, NOTHING, Found, key_of
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
-from memory.text.overlap import wording
+from memory.text.naming import wording
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

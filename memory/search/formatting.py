@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Passage, Provenance, Role, worst
-from memory.text.overlap import is_quoted_from, wording
+from memory.text.naming import wording
+from memory.text.same_words import is_quoted_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

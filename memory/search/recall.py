@@ -14,7 +14,7 @@ from memory.search.questions import asked_in, asks
 from memory.search.ranking import Ranker, RankingRequest, neighbourhood
 from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
 from memory.store.entry import TYPED_KINDS
-from memory.text.overlap import wording
+from memory.text.naming import wording
 from memory.text.sought import QueryTerms
 from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
 

@@ -1,1 +1,1 @@
-"""Words, names, people, tokens and overlap: what is known of texts by themselves."""
+"""Words, names and tokens: what is known of texts by themselves."""

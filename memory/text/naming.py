@@ -1,4 +1,4 @@
-"""Names of entries: how they are compared, and how one is made from a text."""
+"""Names and wordings: when two are the same, and how a name is made from a text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ _COMMON = STOP_WORDS | frozenset(
 )
 """Words that don't say what a text is about."""
 LONGEST_WORD = 24
+_AT_THE_END = " .!?…。！？"
+_NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,:]\d+)*")
+_SUBJECT = re.compile(r"(?:\S+ ){0,3}\S*: (?=.)")
+"""What stands in front of a short fact: `home city: Kyiv`."""
 
 
 def plain_name(name: str) -> str:
@@ -28,6 +32,21 @@ def plain_name(name: str) -> str:
 def name_key(name: str) -> str:
     """What two names that are the same have in common: case, width and spaces don't count."""
     return " ".join(unicodedata.normalize("NFKC", plain_name(name)).casefold().split())
+
+
+def wording(text: str) -> str:
+    """What two texts in the same words have in common: case, width, spaces and how they end don't count."""
+    key = name_key(text)
+    return key.rstrip(_AT_THE_END) or key
+
+
+def says_whole(line: str, fact: str) -> bool:
+    """Whether `line` has all telling words and numbers of `fact`, but for those of a subject in front of it."""
+    return _whole_words(fact[found.end() :] if (found := _SUBJECT.match(fact)) else fact) <= _whole_words(line)
+
+
+def _whole_words(text: str) -> set[str]:
+    return {*telling_words(text, 200), *_NUMBER.findall(text)} or {text.strip()}
 
 
 def telling_words(text: str, most: int) -> list[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from memory.search.vectors import EmbedderError
-from memory.text.languages import Language, language_of
+from memory.text.words import is_english
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +178,7 @@ class LocalEmbedder:
 
     def reads(self, text: str) -> bool:
         """Whether a text is English, or nothing tells what it is."""
-        return reads_english(text)
+        return is_english(text)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """One after the other."""
@@ -187,12 +187,6 @@ class LocalEmbedder:
             answer = await self._models.ask({"embed": text[:_LONGEST]})
             vectors.append(array.array("f", base64.b64decode(answer["vector"])))
         return vectors
-
-
-def reads_english(text: str) -> bool:
-    """Whether a text is English, as far as its commonest words and its letters tell."""
-    language = language_of(text)
-    return language is Language.ENGLISH or (language is Language.OTHER and text.isascii())
 
 
 def _ignored(asked: asyncio.Task[dict[str, Any]]) -> None:

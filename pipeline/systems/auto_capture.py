@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ from memory.buttons import QuietLine, edit_button, undo_button
 from memory.capture.capture import captured, requested, restated
 from memory.capture.classifier import CaptureKind
 from memory.errors import MemoryRefused
+from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
 from memory.ledger.page import appending
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
@@ -18,24 +21,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memory.capture.capture import Captured
-    from memory.facts.fact_store import Learned
+    from memory.clock import ZoneOf
+    from memory.facts.checker import FactChecker
+    from memory.facts.fact_store import FactStore, Learned
     from memory.files.long_term import LongTermMemory
     from memory.learning.learning import Learning
     from memory.ledger.change import Change
     from memory.ledger.ledger import Ledger
+    from memory.log.sessions import Session, SessionService
     from memory.messages import Message
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 
+    _Plan = tuple[NewEntry, list[Entry]]
+    """The memory that a capture becomes, and those that it takes the place of."""
+
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """A capture as the memory that it becomes, and what it takes the place of."""
-
-    new: NewEntry
-    former: Entry | None
+_NO_MESSAGE = sys.maxsize
+"""Later than all that was captured, so that only what is alike is looked at."""
+LOOK_SECONDS = 10.0
+"""How long a turn waits for the look that says what a correction takes the place of."""
+BEFORE = 10
+"""Messages of the conversation that the look sees before the correction, for what "no" answers."""
 
 
 @dataclass(slots=True)
@@ -53,8 +62,8 @@ class AutoCapture:
     """Captures from the words that the user typed; forwarded and attached text never writes memory.
 
     An explicit request goes to MEMORY.md. What else is stated becomes memories; a correction takes the place of what
-    it corrects where that is clear. All of one message is one change of memory, which one undo takes back. tells:
-    whether a session is told of what nobody asked for.
+    a second look by a model says that it corrects. All of one message is one change of memory, which one undo takes
+    back. tells: whether a session is told of what nobody asked for.
     """
 
     name = "AutoCapture"
@@ -64,6 +73,10 @@ class AutoCapture:
         ledger: Ledger,
         memory: LongTermMemory,
         learning: Learning,
+        facts: FactStore,
+        checker: FactChecker,
+        sessions: SessionService,
+        zone_of: ZoneOf,
         *,
         enabled: bool,
         tells: Callable[[str], bool],
@@ -71,6 +84,10 @@ class AutoCapture:
         self._ledger = ledger
         self._memory = memory
         self._learning = learning
+        self._facts = facts
+        self._checker = checker
+        self._sessions = sessions
+        self._zone_of = zone_of
         self._enabled = enabled
         self._tells = tells
 
@@ -85,18 +102,19 @@ class AutoCapture:
             return
         tells = self._tells(turn.session.id)
         for message in typed:
-            kept = await self._keep(turn.session.owner, message)
+            kept = await self._keep(turn.session, message)
             turn.written_entries += [one.entry.id for one in kept.learned if not one.known]
             turn.notices += _notices(kept, tells=tells)
 
-    async def _keep(self, owner: str, message: Message) -> _Kept:
+    async def _keep(self, session: Session, message: Message) -> _Kept:
         """Write what one message asks to remember and what it states, as one change."""
+        owner = session.owner
         request = requested(message.content)
         found = captured(message.content if request is None else request.besides)
         note = await self._new_note(owner, request.what) if request is not None else None
-        planned = [plan for one in found if (plan := await self._planned(owner, one, message.speaker)) is not None]
+        plans = [plan for one in found if (plan := await self._plan(session, message, one)) is not None]
         kept = _Kept()
-        if note is None and not planned:
+        if note is None and not plans:
             return kept
         async with self._ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
@@ -105,7 +123,7 @@ class AutoCapture:
                     kept.note = note
                 except MemoryRefused as error:
                     kept.note_refused = str(error)
-            await self._learn(change, owner, planned, kept)
+            await self._learn(change, owner, plans, kept)
         kept.change = change.number
         if not change.is_written and kept.note is not None:
             await self._note_again(owner, kept)
@@ -123,39 +141,44 @@ class AutoCapture:
         except MemoryRefused as error:
             kept.note, kept.note_refused = None, str(error)
 
-    async def _learn(self, change: Change, owner: str, planned: Sequence[_Planned], kept: _Kept) -> None:
-        for plan in planned:
-            gone = {one.superseded.id for one in kept.learned if one.superseded is not None}
-            former = plan.former if plan.former is not None and plan.former.id not in gone else None
+    async def _learn(self, change: Change, owner: str, plans: Sequence[_Plan], kept: _Kept) -> None:
+        for new, replaces in plans:
+            # two sentences of a message may replace the same
+            holding = [one for one in replaces if await change.is_current(one)]
             try:
-                learned = await self._learning.learn_in(change, owner, plan.new, former.name if former else None)
+                learned = await self._learning.learn_in(change, owner, new, holding[0].name if holding else None)
             except MemoryRefused as error:
                 kept.refusals.append(str(error))
-            else:
-                kept.learned.append(learned)
+                continue
+            kept.learned.append(learned)
+            for other in holding[1:]:
+                if other.id != learned.entry.id:
+                    await change.supersede_by_known(other, learned.entry)
 
-    async def _planned(self, owner: str, found: Captured, speaker: str | None) -> _Planned | None:
-        """What a capture is to become; None where it is a correction that has been made before."""
-        is_correcting = found.is_change or found.kind is CaptureKind.CORRECTION
-        if is_correcting and await self._is_told_again(owner, found):
+    async def _plan(self, session: Session, message: Message, found: Captured) -> _Plan | None:
+        """What a capture is to become, and what it takes the place of; None where it is known."""
+        if not found.may_replace:
+            return _made_of(found, None, message.speaker), []
+        if await self._learning.reinforce_known(session.owner, found.text) is not None:
             return None
-        former = None
-        if is_correcting:
-            former = await self._learning.corrected_by(
-                owner, found.text, found.corrects, of_oneself=found.is_change, speaker=speaker
-            )
-        if former is None and found.is_answer:
-            named = speaker if _is_of_the_speaker(found) else None
-            former = await self._learning.said_otherwise(owner, found.text, named)
-        return _Planned(_made_of(found, former, speaker), former)
+        look = await self._look(session, message, found)
+        replaces = [known.entry for known in look.replaces if known.entry is not None]
+        if look.repeats and not replaces:
+            await self._learning.reinforce_known(session.owner, look.repeats[0].text)
+            return None
+        return _made_of(found, replaces[0] if replaces else None, message.speaker), replaces
 
-    async def _is_told_again(self, owner: str, found: Captured) -> bool:
-        """Whether a correction has been made before; what it made of the memory is reinforced."""
-        if await self._learning.reinforce_known(owner, found.text) is not None:
-            return True
-        if not found.corrects or not found.becomes:
-            return False
-        return await self._learning.reinforce_changed(owner, found.corrects, found.becomes) is not None
+    async def _look(self, session: Session, message: Message, found: Captured) -> CheckedFact:
+        """What a model says that a correction replaces or repeats: nothing where it is unsure, or does not answer."""
+        fact = Fact("", found.text, Kind.FACT, citation=Citation(None, found.text), person=message.speaker)
+        known = await self._facts.related(session.owner, [fact], _NO_MESSAGE)
+        if not known:
+            return CheckedFact(fact)
+        before = (await self._sessions.transcript(session.id)).messages[-BEFORE:]
+        excerpt = Excerpt([message], self._zone_of(session.id), before)
+        deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
+        (checked,), _none = await self._checker.check([fact], excerpt, known, deadline)
+        return checked if checked.doubt is None else CheckedFact(fact)
 
 
 def _notices(kept: _Kept, *, tells: bool) -> list[QuietLine]:

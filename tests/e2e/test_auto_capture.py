@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,11 +18,12 @@ from tests.support.servers.model import Fails, Holds, Says
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bot.app import App
     from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, ModelServer
+    from tests.support.servers.model import ChatRequest, ModelServer, Reply
 
 
 def what_of(text: str) -> str | None:
@@ -470,24 +472,68 @@ async def test_what_is_taken_back_in_the_same_words_takes_the_place_of_what_was_
     assert [content for content, _, _ in await memories(app)] == [first]
 
 
-async def test_what_is_taken_back_leaves_other_memories_as_they_are(app: App, person: Person) -> None:
-    for said in ("I prefer tea", "I prefer window seats", "no, I prefer coffee"):
+def verdict(known: str, of: str = "replaces", judgement: str = "follows") -> Callable[[ChatRequest], Says]:
+    """A look that says of a claim, beside its judgement, that it replaces or repeats the memory with those words."""
+
+    def answer(chat: ChatRequest) -> Says:
+        number = re.search(rf"^(K\d+)\. .*{re.escape(known)}", str(chat.messages[0]["content"]), re.MULTILINE)
+        assert number is not None
+        return Says(json.dumps({"1": {"verdict": judgement, of: [number[1]]}}))
+
+    return answer
+
+
+async def test_what_is_taken_back_leaves_other_memories_as_they_are(
+    app: App, person: Person, model: ModelServer
+) -> None:
+    for said in ("I prefer tea", "I prefer window seats"):
         await person.says(said)
-    assert [content for content, _, _ in await memories(app)] == [
-        "I prefer tea",
-        "I prefer window seats",
-        "I prefer coffee",
-    ]
+    assert model.second_looks == []  # nobody is asked about what corrects nothing
+    model.second_look = verdict("I prefer tea")
+    await person.says("no, I prefer coffee")
+    assert [content for content, _, _ in await memories(app)] == ["I prefer window seats", "I prefer coffee"]
 
 
-async def test_a_change_that_is_told_again_is_known(app: App, person: Person) -> None:
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda _: Fails(500),
+        lambda _: Says("I can't say."),
+        lambda _: Says('{"1": {"verdict": "follows"}}'),
+        verdict("Kyiv", judgement="unclear"),
+    ],
+    ids=["out of reach", "no verdict", "replaces nothing", "unclear"],
+)
+async def test_where_no_look_says_what_a_correction_replaces_both_stay(
+    app: App, person: Person, model: ModelServer, look: Callable[[ChatRequest], Reply]
+) -> None:
+    await learn(app, "Ann lives in Kyiv.", "Ann's home")
+    model.second_look = look
+    said = "I moved from Kyiv to Lviv"
+    assert await person.says(said) == f"You said: {said}\n\n_Noted as a fact: {said} (/undo takes it back)_"
+    assert [content for content, _, _ in await memories(app)] == ["Ann lives in Kyiv.", said]
+
+
+async def test_a_correction_may_take_the_place_of_several_and_one_undo_brings_all_back(
+    app: App, person: Person
+) -> None:
+    await learn(app, "The user lives in Kyiv.", "home city")
+    await learn(app, "Home is a flat in Kyiv.", "flat")
+    await person.says("I moved from Kyiv to Lviv")
+    assert len(await memories(app)) == 1
+    await person.says("/undo")
+    assert len(await memories(app)) == 2
+
+
+async def test_a_change_that_is_told_again_is_known(app: App, person: Person, model: ModelServer) -> None:
     await learn(app, "The user lives in Kyiv.", "home city")
     assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
+    model.second_look = verdict("Lviv", of="same")
     assert await person.says("I moved from Kyiv to Lviv") == "You said: I moved from Kyiv to Lviv"
     assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+    model.second_look = verdict("Lviv")
     assert "(was: The user lives in Lviv.;" in await person.says("I moved from Lviv to Kyiv")
-    assert "(was: The user lives in Kyiv.;" in await person.says("I moved from Kyiv to Lviv")
-    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+    assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
 
 
 async def test_a_change_is_shown_by_recall_with_both_dates_and_the_prompt_holds_the_new_only(

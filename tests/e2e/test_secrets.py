@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.logs import configure_logging, redact
-from config.secret_sentences import SENTENCES, Sentences
+from config.secret_words import LANGUAGES, Language
 from config.secrets import secret_in, without_secrets
 from memory.custody.portable import Portable
 from memory.errors import StoreError
@@ -104,14 +104,15 @@ def test_a_sentence_about_passwords_may_be_kept(text: str) -> None:
     assert secret_in(text) is None
 
 
-@pytest.mark.parametrize("language", SENTENCES, ids=lambda language: language.names[:12])
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.names[:12])
 @given(st.data())
 @settings(max_examples=60)
 def test_in_each_name_of_a_secret_stands_a_cue_by_which_it_is_found_fast(
-    language: Sentences, data: st.DataObject
+    language: Language, data: st.DataObject
 ) -> None:
-    name = data.draw(st.from_regex(rf"(?:{language.names}|{language.codes})"))
-    assert any(cue in name for cue in language.cues)
+    names = "|".join(filter(None, (language.names, language.keys, language.codes)))
+    name = data.draw(st.from_regex(rf"(?:{names})"))
+    assert any(cue in name for cue in language.cues.split())
 
 
 async def test_a_password_in_plain_words_is_neither_remembered_nor_captured(app: App, person: Person) -> None:

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.capture.capture import captured
-from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, buckets, classifier
-from memory.capture.features import features
+from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, buckets, classifier, features
 from memory.text.classes import WORD_CLASSES
 
 LARGEST = 300_000

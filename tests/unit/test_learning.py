@@ -224,72 +224,6 @@ async def test_owners_are_kept_apart(learning: Learning, store: Store) -> None:
     with pytest.raises(MemoryRefused, match="Nothing is called"):
         await learning.learn("telegram:3", NewEntry("x y", kind=Kind.FACT), mine.name)
     assert (await store.entries.get(ANN, mine.name)).reinforcement_count == 1
-    assert await learning.corrected_by("telegram:3", "I moved from Kyiv to Lviv", "Kyiv") is None
-
-
-@pytest.mark.parametrize(
-    ("known", "said", "corrects"),
-    [
-        ("The user lives in Kyiv.", "I moved from Kyiv to Lviv", "Kyiv"),
-        ("The user's home city is Kyiv", "I live in Lviv now, not in Kyiv", "Kyiv"),
-        ("Пользователь живёт в Киеве", "Я переехал из Киева во Львов", "Киева"),
-        ("город: Киев", "Я переехал из Киева во Львов", "Киева"),
-        ("Пользователь живёт в Киеве", "не Киев, а Львов", "Киев"),
-        ("Живе в місті Київ", "Я переїхала з Києва до Львова", "Києва"),
-        ("Живе у Києві", "Не Київ, а Львів", "Київ"),
-        ("Сестру зовут Ольга", "Не Ольгу, а Анну", "Ольгу"),
-        ("用户住在北京", "我从北京搬到了上海", "北京"),
-        ("Flight on 14 March", "Not on the 14 but on the 15", "14"),
-        ("The project began in 2023", "Not 2023 but 2024", "2023"),
-        ("The sister's name is Olha", "Actually, my sister's name is Olga", None),
-    ],
-)
-async def test_the_memory_that_is_corrected_is_found(
-    learning: Learning, known: str, said: str, corrects: str | None
-) -> None:
-    meant = await learn(learning, known)
-    await learn(learning, "The boat is painted blue")
-    await learn(learning, "用户喜欢绿茶")
-    await learn(learning, "У пользователя два кота")
-    found = await learning.corrected_by(ANN, said, corrects)
-    assert found is not None
-    assert found.id == meant.id
-
-
-@pytest.mark.parametrize(
-    ("known", "said", "corrects"),
-    [
-        (["The user lives in Kyiv.", "The user works in Kyiv."], "I moved from Kyiv to Lviv", "Kyiv"),
-        (["The user lives in Odesa."], "I moved from Kyiv to Lviv", "Kyiv"),
-        (["Kyiv has a metro with three lines and fifty two stations"], "I moved from Kyiv to Lviv", "Kyiv"),
-        (["The boat is painted blue"], "Actually, it's Olga", None),
-        (["The sister's name is Olha", "The brother's name is Ivan"], "Actually, the name is Olga", None),
-        (["用户住在北京", "用户在北京上班"], "我从北京搬到了上海", "北京"),
-        (["用户的妹妹和她的丈夫住在北京"], "我从北京搬到了上海", "北京"),
-        (["The user lives in Kyiv."], "", ""),
-        (["The user lives in Kyiv."], "!!!", "???"),
-    ],
-)
-async def test_nothing_is_corrected_where_it_is_not_clear_what(
-    learning: Learning, known: list[str], said: str, corrects: str | None
-) -> None:
-    for content in known:
-        await learn(learning, content)
-    assert await learning.corrected_by(ANN, said, corrects) is None
-
-
-async def test_what_no_longer_holds_is_not_corrected_again(
-    learning: Learning, store: Store, database: Database
-) -> None:
-    home = await learn(learning, "The user lives in Kyiv.")
-    await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
-    assert await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv") is None
-    office = await learn(learning, "The user works in Kyiv.")
-    async with database.transaction() as connection:
-        await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", (office.id,))
-    assert await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv") is None
-    await store.entries.add(ANN, NewEntry("The user lives in Kyiv."))
-    assert await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv") is None
 
 
 @pytest.mark.parametrize("written", [MOST_REINFORCED - 1, MOST_REINFORCED, 2**62, 2**63 - 1, -5, 0])
@@ -389,33 +323,6 @@ async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning:
     assert (learned.entry.kind, learned.entry.priority) == (Kind.PREFERENCE, "high")
     lesser = NewEntry("French is fine", kind=Kind.PREFERENCE, priority=Priority.NORMAL)
     assert (await learning.learn(ANN, lesser, replaces="language")).entry.priority == "normal"
-
-
-@pytest.mark.parametrize(
-    ("known", "subject", "meant"),
-    [
-        ("The user lives in Kyiv.", "home city", True),
-        ("Olena lives in Kyiv", "home city", True),
-        ("Lives in Kyiv", None, True),
-        ("The user's mother lives in Kyiv.", "mother's home", False),
-        ("Ann lives in Kyiv", "Ann's home city", False),
-        ("Ann lives in Kyiv", None, False),
-        ("Моя сестра живёт в Kyiv", None, False),
-    ],
-)
-async def test_who_moves_moves_nobody_else(
-    learning: Learning, store: Store, known: str, subject: str | None, *, meant: bool
-) -> None:
-    await store.entries.add(ANN, NewEntry(known, kind=Kind.FACT, subject=subject, author=Author.CONSOLIDATION))
-    found = await learning.corrected_by(ANN, "I moved from Kyiv to Lviv", "Kyiv", of_oneself=True)
-    assert (found is not None) == meant
-
-
-async def test_in_a_group_nobody_corrects_what_another_one_said(learning: Learning, store: Store) -> None:
-    await store.entries.add(ANN, NewEntry("Ann: I moved to Kyiv.", kind=Kind.FACT, author=Author.CAPTURE))
-    said = "I moved from Kyiv to Lviv"
-    assert await learning.corrected_by(ANN, said, "Kyiv", of_oneself=True, speaker="Bob") is None
-    assert await learning.corrected_by(ANN, said, "Kyiv", of_oneself=True, speaker="Ann") is not None
 
 
 async def test_what_was_archived_comes_back_when_it_is_said_again(learning: Learning, database: Database) -> None:

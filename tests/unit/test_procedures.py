@@ -10,8 +10,7 @@ import pytest
 from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
-from memory.learning.learning import Learning
-from memory.learning.procedures import MOST_STEPS, Procedures
+from memory.learning.learning import MOST_STEPS, Learning, Procedures
 from memory.ledger.changes import ChangeLog
 from memory.search.search import Search
 from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry

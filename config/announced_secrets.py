@@ -1,7 +1,8 @@
-"""Secrets in plain words: `my password is sunshine`, `Mein Passwort: Apfel Birne`, `мой пин-код 4711`.
+"""Secrets that words announce: `api_key = x7...`, `my password is sunshine`, `Mein Passwort: Apfel Birne`.
 
-No shape tells such a secret, only the sentence does. So it is read as one: a name of secrets, what it is for, what
-stands for `is`, and then either words that say something of the password (`too short`, `in the safe`) or the password.
+A name of secrets stands there, what it is for, and what stands for `is`. What follows is a secret where no sentence
+would say it (`hunter2`, "quoted"), in any language; in plain words no shape tells it, only the sentence does: there
+stand either words that say something of the password (`too short`, `in the safe`) or the password.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.secret_sentences import HAN_LIGHT, LIGHT, QUALITIES, SENTENCES, Sentences
+from config.secret_words import ANY_LINK, HAN_LIGHT, LANGUAGES, LIGHT, QUALITIES, Language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,17 +29,47 @@ _HAN_VALUE = re.compile("[\u3400-\u9fff]{1,12}|[!#-&*-+/-9=@-Z^-z~-]{3,}")
 _FEW = re.compile(r"\d{1,2}\W?")
 
 
-class _Rule(NamedTuple):
-    """How a language's sentences are read."""
+_OPEN, _SHUT = "\\\\{0,2}[\"'`“„«‘「『]", "\\\\{0,2}[\"'`”“»’」』]"
+_NO_SECRET = rf"(?!(?:{_OPEN})?(?:\[secret\]|[<{{*]|\$[{{(]|%[({{s]|(?:none|null|nil|true|false|undefined)\b))"
+"""A mask, or what stands where a secret will: a placeholder, a variable, nothing."""
 
-    words: Sentences
+
+def _sign(group: str) -> str:
+    """What no sentence would say: a word with a digit, or with a sign inside that is no punctuation."""
+    sign = r"(?=\S{0,100}?(?:\d|[@#$%^&*+=~<>|/\\]|[!?]\S))"
+    return rf"{_OPEN}?{_NO_SECRET}{sign}(?P<{group}>\S{{4,}})"
+
+
+_GIVEN = (
+    rf"\s*(?:[:=]|:=|=>|->|→)\s*{_OPEN}{_NO_SECRET}(?P<quoted>[^\n\"'`”»」』\\]{{3,100}})(?={_SHUT})"
+    rf"|\s*(?:=|:=|=>|->|→)\s*{_OPEN}?{_NO_SECRET}(?P<set>[^\s\"'&;]{{4,}})"
+    # a single word behind a colon
+    rf"|\s*:\s*{_NO_SECRET}(?P<alone>[^\s.,;!?]{{6,}}[\"'`.]?)\s*$"
+    rf"|\s*[:-]\s*{_sign('listed')}"
+)
+
+
+def _following(links: str, *, direct: bool) -> re.Pattern[str]:
+    """What may follow the name of a secret: some words (`for the router`), what stands for `is`, and the secret."""
+    link = rf"\s*(?:{ANY_LINK}|{links or 'is'})?\s*" if direct else rf"\s+(?:{ANY_LINK}|{links or 'is'})\s+"
+    return re.compile(
+        rf"[\\\"'`*\]]*(?:[ ]+[^\W\d]+){{0,4}}?(?:{_GIVEN}|{link}{_sign('told')})", re.IGNORECASE | re.MULTILINE
+    )
+
+
+class _Rule(NamedTuple):
+    """How a language's sentences are read. telling: what may follow a name where no sentence would say it."""
+
+    words: Language
+    any_names: re.Pattern[str]
+    telling: re.Pattern[str]
     names: re.Pattern[str]
     codes: re.Pattern[str]
     before_value: re.Pattern[str]
     before_digits: re.Pattern[str]
 
 
-def _rule(words: Sentences) -> _Rule:
+def _rule(words: Language) -> _Rule:
     # letters before a name are allowed, as in `Routerpasswort`, and none behind it, as in `password's` or `Passwörter`
     end = "" if words.is_han else r"(?![^\W_]|['’-][^\W_])"
     tie = rf"(?:[ ]+(?:{words.ties})(?:[ ]+[^\W_][\w-]*){{1,3}}?)?" if words.ties else ""
@@ -46,8 +77,11 @@ def _rule(words: Sentences) -> _Rule:
     if words.is_han:
         link = rf"(?P<link>\s*(?:{words.links}|[:：=])\s*)"
     bare = r"|(?P<bare>[ ]+)" if words.mine else ""
+    keys = f"|{words.keys}" if words.keys else ""
     return _Rule(
         words,
+        re.compile(rf"(?:{words.names}{keys})"),
+        _following(words.links, direct=words.direct),
         re.compile(rf"(?:{words.names}){end}"),
         re.compile(rf"(?:(?<![^\W_]){words.codes}){end}" if not words.is_han else words.codes),
         re.compile(rf"{tie}(?:{link}{bare})", re.IGNORECASE),
@@ -55,11 +89,11 @@ def _rule(words: Sentences) -> _Rule:
     )
 
 
-_RULES = [_rule(words) for words in SENTENCES]
-_CUES = frozenset(cue for words in SENTENCES for cue in words.cues)
+_RULES = [_rule(words) for words in LANGUAGES]
+_CUES = {cue: None for words in LANGUAGES for cue in words.cues.split()}
 
 
-def named_in(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iterator[re.Match[str]]:
+def _named_in(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iterator[re.Match[str]]:
     """Where one of `names` stands in a text. cues: one of them stands in each name.
 
     Cues are found far faster than an alternation is tried at each character, which so is tried near them only.
@@ -82,22 +116,39 @@ def _places(cue: str, small: str) -> Iterator[int]:
         at = small.find(cue, at + len(cue))
 
 
-def plain_secrets(small: str) -> Iterator[tuple[int, int]]:
-    """Where in a text in small letters secrets stand that are told in plain words; they may overlap."""
+def announced(text: str, small: str) -> Iterator[tuple[int, int]]:
+    """Where in a text secrets stand that words announce; they may overlap. small: the same in small letters."""
     here = {cue for cue in _CUES if cue in small}
     for rule in _RULES:
-        cues = here.intersection(rule.words.cues)
-        for name in named_in(small, rule.codes, cues):
-            found = rule.before_digits.match(small, name.end())
-            if found is not None:
-                yield found.span("digits")
-        for name in named_in(small, rule.names, cues):
-            found = rule.before_value.match(small, name.end())
-            if found is None:
-                continue
-            span = _han_value(rule, small, found.end()) if rule.words.is_han else _value(rule, small, name, found)
-            if span is not None:
-                yield span
+        cues = here.intersection(rule.words.cues.split())
+        if cues:
+            yield from _telling(rule, text, small, cues)
+            if rule.words.codes:
+                yield from _plain(rule, small, cues)
+
+
+def _telling(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """What no sentence would say."""
+    for name in _named_in(small, rule.any_names, cues):
+        said = rule.telling.match(text, name.end())
+        # a single word behind a colon can be what the password is like: `Password: required`
+        if said is not None and (said["alone"] or "").strip(".\"'`").lower() not in QUALITIES:
+            yield said.span(said.lastgroup or 0)
+
+
+def _plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Digits and plain words, in small letters."""
+    for name in _named_in(small, rule.codes, cues):
+        found = rule.before_digits.match(small, name.end())
+        if found is not None:
+            yield found.span("digits")
+    for name in _named_in(small, rule.names, cues):
+        found = rule.before_value.match(small, name.end())
+        if found is None:
+            continue
+        span = _han_value(rule, small, found.end()) if rule.words.is_han else _value(rule, small, name, found)
+        if span is not None:
+            yield span
 
 
 def _value(rule: _Rule, small: str, name: re.Match[str], found: re.Match[str]) -> tuple[int, int] | None:

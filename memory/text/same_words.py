@@ -1,0 +1,50 @@
+"""Whether two texts are in the same words, and whether one stands in the other word for word."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{3,}|…)\]?)\s*")
+_APOSTROPHES = re.compile("['’‘ʼ`´]")
+_ELIDED = re.compile(r"\b([cdjlmnst]|qu)['’](?=\w)", re.IGNORECASE)
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+# numbers whole; the characters of scripts without spaces one by one, since models quote from the middle of a run
+_TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+
+
+def comparable(text: str) -> list[str]:
+    """The words and numbers of `text` without what does not matter: case, width, spaces, quotation marks, dashes."""
+    apart = _ELIDED.sub(r"\1 ", text)
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", apart).casefold().replace("ё", "е"))
+    return _TOKEN.findall(plain)
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two texts are the same but for case, width, spaces and punctuation."""
+    return comparable(one) == comparable(other)
+
+
+def is_quoted_from(quote: str, text: str) -> bool:
+    """Whether `quote` stands in `text` word for word; what it leaves out by an ellipsis may be anything."""
+    words = comparable(text)
+    parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
+    start = 0
+    for part in parts:
+        found = _find(part, words, start)
+        if found is None:
+            return False
+        start = found + len(part)
+    return bool(parts)
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character is of a script that is written without spaces."""
+    return _UNSPACED_CHARACTER.match(character) is not None
+
+
+def _find(part: list[str], words: list[str], start: int) -> int | None:
+    places = (at for at, word in itertools.islice(enumerate(words), start, None) if word == part[0])
+    return next((at for at in places if words[at : at + len(part)] == part), None)
