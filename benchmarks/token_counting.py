@@ -16,11 +16,11 @@ from config.models import load_catalogue
 from memory.clock import system_clock
 from memory.messages import Message, Role
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.known_endpoint import Endpoint
-from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
+from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
+from pipeline.models.openai_model import OpenAIModel
 
 ROUNDS = 3
 """How often the teaching texts are shown: a conversation reports usage at every turn."""

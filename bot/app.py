@@ -62,10 +62,8 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.text.tokens import TokenCounter
 from pipeline.lightrag import LightRag
-from pipeline.models.choice import ModelChoice
-from pipeline.models.consolidator import ModelConsolidator
-from pipeline.models.routing import Meter, ModelRouter
-from pipeline.models.summarizer import ModelSummarizer
+from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
+from pipeline.models.routing import Meter, ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import without_memory

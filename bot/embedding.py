@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from config.settings import Settings
     from memory.search.vectors import Embedder
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from pydantic import HttpUrl, SecretStr

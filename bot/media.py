@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.endpoints import endpoint_at
-from pipeline.endpoint.transcription import Transcriber
 from pipeline.media.fetching import MediaSources
 from pipeline.media.reading import MediaReader
+from pipeline.media.transcription import Transcriber
 
 if TYPE_CHECKING:
     import contextlib
 
     from config.settings import Settings
     from memory.media.media import MediaStore
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
     from pipeline.prompt.budget import BudgetOf
 
 

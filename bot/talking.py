@@ -11,12 +11,12 @@ from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError
 from memory.consolidation.extractor import Contract
-from pipeline.endpoint.known_endpoint import Endpoint, Keeping, KnownEndpoint
-from pipeline.endpoint.openai_model import Defaults, OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path
 from pipeline.local.prompt_state import PromptState
+from pipeline.models.endpoint import Endpoint, EndpointCacheConfig, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
+from pipeline.models.openai_model import Defaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models
 from pipeline.models.yielding import YieldingModel
 from pipeline.prompt.prompts import STYLES, PromptStyle
@@ -73,8 +73,8 @@ def models_of(
     async def connect() -> Endpoint:
         return endpoint_of(settings)
 
-    keeping = Keeping(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
-    known: dict[str, KnownEndpoint] = {}
+    keeping = EndpointCacheConfig(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+    known: dict[str, EndpointCapabilities] = {}
 
     def model(name: str, tier: Tier) -> OpenAIModel:
         window = catalogue.window(name)
@@ -82,7 +82,7 @@ def models_of(
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
         defaults = Defaults(catalogue.tier(tier).temperature)
         # one for all parts of a model: what is refused to one is not said by another
-        facts = known.setdefault(name, KnownEndpoint(name, keeping))
+        facts = known.setdefault(name, EndpointCapabilities(name, keeping))
         made = OpenAIModel(
             name,
             window,

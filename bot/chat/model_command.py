@@ -13,8 +13,8 @@ from memory.buttons import Button
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.service.usage import PriceOf
-    from pipeline.models.choice import ModelChoice
     from pipeline.models.model import ChatModel
+    from pipeline.models.routing import ModelChoice
 
 DEFAULT = "default"
 

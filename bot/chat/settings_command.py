@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memory.clock import Clock, ZoneOf
     from memory.log.sessions import Session
     from memory.service.preferences import NoticesOf, PreferenceStore
-    from pipeline.models.choice import ModelChoice
+    from pipeline.models.routing import ModelChoice
 
 BUTTONS_PER_ROW = 2
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}

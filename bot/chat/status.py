@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session, SessionService
     from memory.search.activation import Activation, ActivationLog
     from memory.service.usage import Spent, UsageLog
-    from pipeline.models.choice import ModelChoice
+    from pipeline.models.routing import ModelChoice
     from pipeline.prompt.prompt_builder import PromptBuilder
 
 CENT = 0.01

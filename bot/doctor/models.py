@@ -17,18 +17,18 @@ from memory.errors import StoreError
 from memory.search.vectors import EmbedderError, Vectors
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
-from pipeline.endpoint.probe import probe
-from pipeline.endpoint.wire import Part
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present, weights_path
 from pipeline.models.model import ModelError
+from pipeline.models.probe import probe
+from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.doctor.finding import Patient
     from config.models import ModelCatalogue
-    from pipeline.endpoint.probe import Probed
+    from pipeline.models.probe import Probed
 
 BUSY_PATIENCE = 0.5
 """Seconds to wait for another program that writes: what is found is then not kept for the bot, which finds it anew."""

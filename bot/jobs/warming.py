@@ -7,7 +7,7 @@ import gc
 from functools import cache
 
 from memory.capture.capture import captured
-from pipeline.endpoint.client import load_sdk
+from pipeline.models.client import load_sdk
 
 _GREETING = "Hello."
 """Has the phrases of the languages in Latin letters read; those of others are read at their first word."""

@@ -19,10 +19,10 @@ from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
-from pipeline.endpoint.endpoint_models import check_model, listed_models
-from pipeline.endpoint.known_endpoint import Endpoint, Keeping
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
+from pipeline.models.endpoint import Endpoint, EndpointCacheConfig
 from pipeline.models.model import ModelError
+from pipeline.models.probe import check_model, listed_models
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +131,9 @@ async def _check(chosen: Chosen, settings: Settings) -> ModelWindow:
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
     try:
         assumed = load_catalogue().window(chosen.model)
-        keeping = Keeping(EndpointStore(database, system_clock), system_clock, asks=settings.llm_context_tokens is None)
+        keeping = EndpointCacheConfig(
+            EndpointStore(database, system_clock), system_clock, asks=settings.llm_context_tokens is None
+        )
         return await check_model(chosen.endpoint, chosen.model, assumed, settings.llm_timeout, keeping)
     finally:
         await database.close()

@@ -9,8 +9,8 @@ import structlog
 
 from config.secrets import without_secrets
 from memory.search.vectors import EmbedderError
-from pipeline.endpoint.client import client_of
-from pipeline.endpoint.model_errors import loggable
+from pipeline.models.client import client_of
+from pipeline.models.errors import loggable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import openai
 
     from memory.search.vectors import Vector
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
 

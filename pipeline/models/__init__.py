@@ -1,1 +1,1 @@
-"""What a model is to the pipeline, and which one answers."""
+"""Models: what one is to the pipeline, how it is reached at an OpenAI-compatible endpoint, and which one answers."""

@@ -1,20 +1,25 @@
-"""Which model answers: by tier, with a fallback, within the day's token limit; every call is metered."""
+"""Which model answers: by tier, with a fallback, within the day's token limit, as it was chosen in a chat."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from config.texts import ngettext
+from config.texts import _, ngettext
+from memory.errors import StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
 from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from config.models import ModelWindow
+    from memory.service.preferences import PreferenceStore
     from memory.text.tokens import TokenCounter
     from pipeline.models.model import ModelAnswer, ModelRequest, OnText
 
@@ -209,3 +214,43 @@ class _ChosenModel:
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`, as the router does."""
         return await self._router.complete_with(self._model, request, on_text)
+
+
+class ModelChoice:
+    """The models that can talk, by name, the usual one first; and which one each chat has chosen.
+
+    A chat is an `Address.owner`, whatever its topic.
+    """
+
+    def __init__(self, usual: ChatModel, others: Iterable[ChatModel], preferences: PreferenceStore) -> None:
+        self.usual = usual
+        self.models: Mapping[str, ChatModel] = {model.name: model for model in (usual, *others)}
+        self._preferences = preferences
+
+    async def of(self, chat: str) -> ChatModel:
+        """The model that talks in a chat."""
+        return self.models.get(await self._chosen(chat) or "", self.usual)
+
+    async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
+        """The model that talks in a turn, and what is said, once, where the chosen one is not configured any more."""
+        gone = await self._chosen(chat)
+        if gone is None or gone in self.models:
+            return await self.of(chat), None
+        with contextlib.suppress(StoreError):  # such as a full disk: then it is said again
+            await self.choose(chat, None)
+        return self.usual, _(
+            "The model {gone}, which was chosen here, is not configured any more: I talk with {usual} again.",
+            gone=gone,
+            usual=self.usual.name,
+        )
+
+    async def choose(self, chat: str, name: str | None) -> None:
+        """Keep which model is to talk in a chat; None: the usual one. Raises StoreError."""
+        await self._preferences.change(chat, model=name)
+
+    async def _chosen(self, chat: str) -> str | None:
+        try:
+            return (await self._preferences.get(chat)).model
+        except StoreError as error:  # a choice that can't be read keeps nobody from an answer
+            log.warning("model_choice_not_read", reason=str(error))
+            return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.arrival import Arrival
     from pipeline.media.reading import Brought, MediaReader
-    from pipeline.models.choice import ModelChoice
+    from pipeline.models.routing import ModelChoice
     from pipeline.turn import Turn
 
 LONGEST_MESSAGE = 1_000_000

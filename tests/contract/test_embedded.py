@@ -22,13 +22,13 @@ from openai.types.chat import (
 
 from config.models import LocalModel, load_catalogue
 from memory.messages import Message, Role
-from pipeline.endpoint.known_endpoint import Endpoint
-from pipeline.endpoint.openai_model import OpenAIModel
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.engine import EmbeddedModelError
 from pipeline.local.model_files import pull
 from pipeline.local.prompt_state import PromptState
+from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError, ModelRequest
+from pipeline.models.openai_model import OpenAIModel
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.

@@ -12,12 +12,11 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.messages import Completion
 from memory.service.usage import UsageLog
 from memory.text.tokens import TokenCounter
-from pipeline.endpoint.known_endpoint import Endpoint
-from pipeline.endpoint.openai_model import OpenAIModel
-from pipeline.models.consolidator import ModelConsolidator
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import Finish, ModelError, ModelRequest
+from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.routing import ModelRouter, Models
-from pipeline.models.summarizer import ModelSummarizer
 from tests.support.consolidating import answered
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Hangs, Holds, Says, Streams

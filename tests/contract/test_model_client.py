@@ -13,10 +13,10 @@ import pytest
 
 from config.models import ModelWindow
 from memory.messages import Completion, Message, Role, ToolCall
-from pipeline.endpoint.known_endpoint import Endpoint
-from pipeline.endpoint.openai_model import Defaults, OpenAIModel
-from pipeline.models.consolidator import ModelConsolidator
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.memory_prompts import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
+from pipeline.models.openai_model import Defaults, OpenAIModel
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, ShowsPage, Streams
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memory.messages import Image, Message, Role, ToolCall
-from pipeline.endpoint.wire import Part, body
 from pipeline.models.model import ModelRequest
+from pipeline.models.request_body import Part, body
 from tests.support.servers.model import pictures_of
 from tests.support.talk import NOON
 

@@ -16,9 +16,9 @@ from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
 from memory.service.jobs import JobLog
 from memory.service.preferences import PreferenceStore
-from pipeline.endpoint.known_endpoint import Endpoint
-from pipeline.endpoint.openai_model import OpenAIModel
+from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
+from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.yielding import YieldingModel
 from tests.support.consolidating import Bench, answered
 from tests.support.fakes import Person

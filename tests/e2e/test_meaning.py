@@ -21,7 +21,7 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.search.vectors import Embedding, Vectors
 from pipeline.embedding.endpoint_embedder import EndpointEmbedder
-from pipeline.endpoint.known_endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint
 from tests.support.fakes import Person
 from tests.support.figures import figures
 from tests.support.servers.embedder import Fault

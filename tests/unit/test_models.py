@@ -134,3 +134,11 @@ def test_a_catalogue_whose_default_local_model_is_unknown_is_refused(tmp_path: P
     path.write_text(json.dumps(changed))
     with pytest.raises(CatalogueError, match=catalogue.default_local):
         load_catalogue(path)
+
+
+def test_the_packaged_list_knows_who_sees_and_leaves_open_what_it_does_not_know() -> None:
+    catalogue = load_catalogue()
+    assert catalogue.sees("gpt-4o-mini")
+    assert catalogue.sees("openrouter/google/gemini-2.5-pro")
+    assert catalogue.sees("gpt-3.5-turbo") is None
+    assert catalogue.sees(catalogue.default_local) is False

@@ -192,11 +192,6 @@ class ChatRequest:
         return [picture for message in self.messages for picture in pictures_of(message)]
 
     @property
-    def is_sight_test(self) -> bool:
-        """Whether it asks only whether the model sees."""
-        return "What colour is this picture?" in text_of(self.messages[-1])
-
-    @property
     def is_consolidation(self) -> bool:
         """Whether it asks what of a conversation is to be kept."""
         return "memory consolidation agent" in str(self.messages[0]["content"])
@@ -243,12 +238,11 @@ class ModelServer:
     Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`; and so are
     second looks, in `second_looks`, answered by `second_look`: as they come everything follows.
 
-    window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result, or
-    a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
-    pictures; if not, they are refused. sight: what it says when only that is asked. spoken: what it hears in a
-    recording; None: it can't hear. thinking: seconds before an answer begins; pace: between two pieces of it. `pages`
-    are what it answers besides chat completions: targets and their JSON; `visited` is what was asked. `embedder` makes
-    vectors.
+    window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result,
+    or a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
+    pictures; if not, they are refused. spoken: what it hears in a recording; None: it can't hear. thinking: seconds
+    before an answer begins; pace: between two pieces of it. `pages` are what it answers besides chat completions:
+    targets and their JSON; `visited` is what was asked. `embedder` makes vectors.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -260,11 +254,9 @@ class ModelServer:
         self.second_look: Callable[[ChatRequest], Reply] = lambda chat: Says(
             agreement(str(chat.messages[0]["content"]))
         )
-        self.sight_tests: list[ChatRequest] = []
         self.recordings: list[tuple[str, bytes]] = []
         self.keys: set[str] = set()
         self.sees = False
-        self.sight: Reply | None = None
         self.spoken: str | None = None
         self.refused: list[str] = []
         self.refuses: tuple[Refuses, ...] = ()
@@ -308,10 +300,6 @@ class ModelServer:
         if not request.target.endswith("/chat/completions"):
             return await self._besides_chat(request)
         chat = ChatRequest(json.loads(request.body), request.body)
-        if chat.is_sight_test:
-            self.sight_tests.append(chat)
-            seen = self.sight or Says("It is orange." if self.sees else "I can't see pictures.")
-            return Streamed(self._watched(chat, seen))
         self._kept(chat).append(chat)
         self._changed.set()
         refusal = self._refusal_of(chat)

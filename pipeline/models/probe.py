@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 from memory.clock import system_clock
 from memory.facts.self_test import passes_self_test
 from memory.messages import Completion, Message, Role
-from pipeline.endpoint.known_endpoint import Keeping, KnownEndpoint
-from pipeline.endpoint.openai_model import OpenAIModel
-from pipeline.endpoint.wire import Part
+from pipeline.models.client import client_of
+from pipeline.models.endpoint import EndpointCacheConfig, EndpointCapabilities
 from pipeline.models.model import Finish, ModelRequest, ToolSpec
+from pipeline.models.openai_model import OpenAIModel
+from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
     from config.models import ModelWindow
     from memory.service.endpoints import EndpointStore
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
 
+LISTING_SECONDS = 10.0
+CHECK_TOKENS = 16
+"""How long the answer of a model may get that is only to show that it answers."""
 TOKENS = 64
 """How long the answers may get that are only to show that the model answers."""
 NOTE_TOOL = ToolSpec(
@@ -51,7 +55,7 @@ async def probe(
     async def connect() -> Endpoint:
         return endpoint
 
-    known = KnownEndpoint(name, Keeping(kept, system_clock, asks=asks, afresh=True))
+    known = EndpointCapabilities(name, EndpointCacheConfig(kept, system_clock, asks=asks, afresh=True))
     model = OpenAIModel(name, assumed, connect, timeout=patience, known=known)
     began = time.monotonic()
     try:
@@ -98,3 +102,41 @@ def _talking() -> ModelRequest:
 def _as_json() -> ModelRequest:
     asked = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
     return ModelRequest([asked], max_output_tokens=TOKENS, temperature=0.0, json=True, purpose="probe")
+
+
+async def listed_models(endpoint: Endpoint) -> list[str] | None:
+    """The names of an endpoint's models as `/v1/models` has them; None where it does not say."""
+    import openai
+
+    async with client_of(endpoint, seconds=LISTING_SECONDS, retries=0, connecting=LISTING_SECONDS) as client:
+        try:
+            page = await client.models.list()
+        except (openai.OpenAIError, ValueError):
+            return None
+    # nothing checks what arrives, and Ollama says null where it has no model
+    names = (getattr(model, "id", None) for model in getattr(page, "data", None) or ())
+    return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None
+
+
+async def check_model(
+    endpoint: Endpoint, name: str, window: ModelWindow, patience: float, keeping: EndpointCacheConfig
+) -> ModelWindow:
+    """Have a model say something within `patience` seconds; how much it reads and writes, as far as is known.
+
+    What is found out about the endpoint is kept. Raises ModelError, in one sentence, when the model says nothing.
+    """
+
+    async def connect() -> Endpoint:
+        return endpoint
+
+    known = EndpointCapabilities(name, keeping)
+    model = OpenAIModel(name, window, connect, timeout=patience, known=known)
+    hello = Message(Role.USER, "Say hello.", system_clock())
+    try:
+        await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
+        if not await looks_well(model, patience):
+            await known.learn_refused(frozenset({Part.SECOND_LOOK}))
+        await model.get_to_know()
+        return model.window
+    finally:
+        await model.close()

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import N_, _
-from pipeline.endpoint.client import client_of
-from pipeline.endpoint.model_errors import loggable
 from pipeline.media.fetching import MediaUnreadable
+from pipeline.models.client import client_of
+from pipeline.models.errors import loggable
 
 if TYPE_CHECKING:
     import openai
 
     from memory.media.media import Media
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import math
 from typing import TYPE_CHECKING
 
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
     import httpx
     import openai
 
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
 
 CONNECTING = 5.0
 """Seconds that a connection may take where nothing else is said."""
@@ -44,3 +49,20 @@ def client_of(
         # newer SDKs bring an httpx of their own
         http_client=openai.DefaultAsyncHttpxClient(verify=tls_context(), **pool),  # type: ignore[arg-type]
     )
+
+
+@contextlib.asynccontextmanager
+async def idle_timeout(silence: float, seconds: float | None) -> AsyncIterator[Callable[[], None]]:
+    """Raises TimeoutError in a block that takes longer than `seconds`, or hears nothing for `silence` seconds.
+
+    The block calls what it is given whenever it has heard something.
+    """
+    now = asyncio.get_running_loop().time
+    end = math.inf if seconds is None else now() + seconds
+    async with asyncio.timeout_at(min(now() + silence, end)) as limit:
+
+        def keep_alive() -> None:
+            if not limit.expired():  # the block is on its way out then
+                limit.reschedule(min(now() + silence, end))
+
+        yield keep_alive

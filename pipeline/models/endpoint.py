@@ -14,8 +14,8 @@ from config.secrets import without_shapes
 from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.service.endpoints import EndpointFacts
-from pipeline.endpoint.endpoint_window import ask_window
-from pipeline.endpoint.wire import Part
+from pipeline.models.endpoint_window import ask_window
+from pipeline.models.request_body import Part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -55,7 +55,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class EndpointCacheConfig:
     """Where and how facts are kept; store None: nowhere. asks: whether the endpoint is asked how much its models read.
 
     afresh: what is kept from before is not believed.
@@ -67,10 +67,10 @@ class Keeping:
     afresh: bool = False
 
 
-class KnownEndpoint:
+class EndpointCapabilities:
     """The facts about one model at its endpoint. Without `keeping` they last as long as the process."""
 
-    def __init__(self, model: str, keeping: Keeping | None = None) -> None:
+    def __init__(self, model: str, keeping: EndpointCacheConfig | None = None) -> None:
         self._model = model
         self._keeping = keeping
         self._url: str | None = None
@@ -135,6 +135,8 @@ class KnownEndpoint:
         )
         facts = (said.context_tokens, said.output_tokens, asked_at)
         await self._keep(lambda store, url: store.learn_window(url, self._model, *facts))
+        if said.blind and Part.IMAGES not in self.refused:
+            await self.learn_refused(frozenset({Part.IMAGES}))
 
     async def _keep(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:
         if self._keeping is None or self._keeping.store is None or self._url is None:

@@ -5,25 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import httpx
 import structlog
 
 from config.handles import connections
-from config.texts import _
-from pipeline.endpoint.answer_stream import AnswerStream
-from pipeline.endpoint.client import client_of
-from pipeline.endpoint.known_endpoint import KnownEndpoint
-from pipeline.endpoint.model_errors import explained, loggable
-from pipeline.endpoint.patience import patiently
-from pipeline.endpoint.refusals import send_what_is_accepted
-from pipeline.endpoint.sending import Begun, Refusal, Sending
-from pipeline.endpoint.sight import names_the_colour, sight_test
-from pipeline.endpoint.waiting import reading, while_loading
-from pipeline.endpoint.wire import Part
-from pipeline.endpoint.written_calls import with_written_calls
+from config.texts import _, ngettext
+from memory.text.tokens import TokenCounter
+from pipeline.models.answer_stream import AnswerStream, with_written_calls
+from pipeline.models.client import client_of, idle_timeout
+from pipeline.models.endpoint import EndpointCapabilities
+from pipeline.models.errors import explained, loggable
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
+from pipeline.models.request_body import Part
+from pipeline.models.sending import ChatRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,8 +27,9 @@ if TYPE_CHECKING:
     import openai
 
     from config.models import ModelWindow
-    from pipeline.endpoint.known_endpoint import Endpoint
+    from pipeline.models.endpoint import Endpoint
     from pipeline.models.model import OnText, OnWait
+    from pipeline.models.sending import ResponseStream
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +37,10 @@ MOST_REQUESTS = 1000
 """Connections to one model at most, where the system has handles for them."""
 RETRIES = 2
 """Retries of the SDK for 429, 5xx and lost connections, with backoff and respect for Retry-After."""
+AT_ONCE = 0.3
+"""Seconds; an endpoint that takes longer to be had is one that is being loaded, and the person is told."""
+
+Awaited = TypeVar("Awaited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class OpenAIModel:
     """One model of one endpoint. `connect` is asked for the endpoint at each call, so it may start on demand.
 
     What the endpoint refuses in a request is left out from then on, and with `known`, after a restart as well.
-    sees: whether the model is known to see pictures; None: it is asked to name the colour of one when it matters.
+    sees: whether the model is known to see pictures; None: its endpoint says, or refuses the first one.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class OpenAIModel:
         *,
         timeout: float,
         defaults: Defaults = Defaults(),  # frozen
-        known: KnownEndpoint | None = None,
+        known: EndpointCapabilities | None = None,
         sees: bool | None = None,
     ) -> None:
         self.name = name
@@ -74,9 +75,8 @@ class OpenAIModel:
         self._connect = connect
         self._timeout = timeout
         self._defaults = defaults
-        self._known = known or KnownEndpoint(name)
+        self._known = known or EndpointCapabilities(name)
         self._sees = sees
-        self._looking = asyncio.Lock()
         self._client: openai.AsyncOpenAI | None = None
         self._endpoint: Endpoint | None = None
 
@@ -92,69 +92,44 @@ class OpenAIModel:
 
     async def looks_reliably(self) -> bool:
         """Whether its second look has not failed the self-test; True where nobody has tested it."""
-        with contextlib.suppress(ModelError):  # who can't be reached gives no look anyhow
-            await self._known.recall(await self._connect())
+        await self._recall()
         return Part.SECOND_LOOK not in self._known.refused
 
     async def sees(self) -> bool:
-        """Whether pictures may be sent to it. What it shows when it is asked is kept as what its endpoint refuses."""
-        if self._may_see:
-            with contextlib.suppress(ModelError):
-                await self._open(None)  # what is kept of the endpoint is read
-            async with self._looking:  # the photos of an album ask together
-                if self._sees is None and self._may_see:
-                    await self._look()
-        return self._may_see
-
-    @property
-    def _may_see(self) -> bool:
-        """Whether nothing speaks against it: where nothing is known a turn shows it, or says what is wrong."""
+        """Whether pictures may be sent to it: where nothing is known, a turn shows it, and that is kept."""
+        if self._sees is None:
+            await self._recall()
         return self._sees is not False and Part.IMAGES not in self._known.refused
 
-    async def _look(self) -> None:
-        """Find out whether it sees, and keep that it does not."""
-        try:
-            self._sees = names_the_colour(await self._complete(sight_test(), None))
-        except ModelError as error:
-            log.warning("sight_not_tested", model=self.name, error=error.loggable)
-        if self._sees is False:
-            await self._known.learn_refused(self._known.refused | {Part.IMAGES})
+    async def _recall(self) -> None:
+        with contextlib.suppress(ModelError):  # who can't be reached answers nothing anyhow
+            await self._known.recall(await self._connect())
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`, streaming its text to `on_text`. Cancelling closes the connection.
 
         What breaks a stream that has begun to speak makes it an answer that is cut off, not an error.
         """
-        if not any(message.images for message in request.messages):
-            return await self._complete(request, on_text)
-        if not await self.sees():
-            blind = replace(request, messages=[replace(message, images=()) for message in request.messages])
-            return replace(await self._complete(blind, on_text), unseen=True)
-        answer = await self._complete(request, on_text)
-        if answer.unseen:  # one picture may be broken, or none is taken any more
-            async with self._looking:
-                await self._look()
-        return answer
-
-    async def _complete(self, request: ModelRequest, on_text: OnText | None) -> ModelAnswer:
         import openai
 
         client = await self._open(request.on_wait)
         request = self._with_defaults(request)
-        answer, unseen = AnswerStream(self.name), False
+        shows = any(message.images for message in request.messages)
+        without: frozenset[Part] = frozenset()
+        answer = AnswerStream(self.name)
         silence = self._timeout if request.silence is None else min(request.silence, self._timeout)
         if request.on_wait is not None:
-            await request.on_wait(reading(request))
+            await request.on_wait(_reading(request))
         try:
             async with (
-                patiently(silence, request.seconds) as heard,
-                await self._begin(client, request, heard) as begun,
+                idle_timeout(silence, request.seconds) as keep_alive,
+                await self._begin(ChatRequest(client, self.name, request, keep_alive)) as begun,
             ):
-                unseen = Part.IMAGES in begun.without
+                without = begun.without
                 if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
                     await request.on_wait(_("thinking"))
                 async for chunk in begun:
-                    heard()
+                    keep_alive()
                     piece = answer.take(chunk)
                     if piece and on_text is not None:
                         await on_text(piece)
@@ -164,8 +139,8 @@ class OpenAIModel:
                 # from None: a log with the provider's words could hold what was said to it
                 raise await self._explained(error, min(silence, request.seconds or silence)) from None
             log.warning("stream_broke", model=self.name, **loggable(error))
-        done = replace(answer.finished(), unseen=unseen)
-        return with_written_calls(done, () if Part.TOOLS in self._known.refused else request.tools)
+        done = replace(answer.finished(), unseen=shows and Part.IMAGES in without)
+        return with_written_calls(done, () if Part.TOOLS in without else request.tools)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -174,7 +149,7 @@ class OpenAIModel:
             self._client = None
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        endpoint = await while_loading(self._connect(), on_wait)
+        endpoint = await _while_loading(self._connect(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
             limits = httpx.Limits(max_connections=connections(MOST_REQUESTS))
@@ -192,18 +167,12 @@ class OpenAIModel:
             max_output_tokens=request.max_output_tokens or defaults.max_output_tokens,
         )
 
-    async def _begin(self, client: openai.AsyncOpenAI, request: ModelRequest, heard: Callable[[], None]) -> Begun:
+    async def _begin(self, request: ChatRequest) -> ResponseStream:
         """The answer's stream, of the request or of as much of it as the endpoint takes."""
-        known = self._known.refused
-        try:
-            begun, refused = await send_what_is_accepted(Sending(client, self.name, request, heard), known)
-        except Refusal as refusal:
-            raise refusal.cause from None
-        begun.without = refused
-        # that it was the pictures says nothing of others: that is found out apart
-        lasting = refused - {Part.IMAGES} | known
-        if lasting != known:
-            await self._known.learn_refused(lasting)
+        known = self._known.refused if self._sees is not False else self._known.refused | {Part.IMAGES}
+        begun = await request.send(known)
+        if begun.refused != known:
+            await self._known.learn_refused(begun.refused)
         return begun
 
     async def _explained(self, error: Exception, waited: float) -> ModelError:
@@ -216,3 +185,27 @@ class OpenAIModel:
         if lost and endpoint is not None and endpoint.why_lost is not None:
             return ModelError(await endpoint.why_lost())
         return explained(error, self.name, where, waited)
+
+
+async def _while_loading(connecting: Awaitable[Awaited], on_wait: OnWait | None) -> Awaited:
+    """The endpoint that is being connected to; whoever waits longer than a moment for it is told."""
+    if on_wait is None:
+        return await connecting
+    saying = asyncio.create_task(_say_late(on_wait, _("loading the model")))
+    try:
+        return await connecting
+    finally:
+        saying.cancel()
+
+
+def _reading(request: ModelRequest) -> str:
+    """What the model does until its first word; the tokens to two digits: an estimate must not look like a count."""
+    counter = TokenCounter()
+    tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
+    tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))
+    return ngettext("reading {n} token", "reading {n} tokens", tokens)
+
+
+async def _say_late(on_wait: OnWait, what: str) -> None:
+    await asyncio.sleep(AT_ONCE)
+    await on_wait(what)

@@ -1,4 +1,4 @@
-"""The model as the memory's Summarizer."""
+"""The model as what the memory asks: for summaries, and for the JSON of a consolidation."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ SUMMARY_TOKENS = 500
 """How long a summary may get (S0)."""
 SUMMARY_TEMPERATURE = 0.3
 """S0's."""
+CONSOLIDATION_TEMPERATURE = 0.2
 
 
 class ModelSummarizer:
@@ -51,3 +52,28 @@ class ModelSummarizer:
         if not answer.text.strip():
             raise ModelError("The model gave an empty summary: the archive holds an extract instead.")
         return answer.completion
+
+
+class ModelConsolidator:
+    """Asks the quick model for the JSON of a consolidation."""
+
+    def __init__(self, model: ChatModel, clock: Clock) -> None:
+        self._model = model
+        self._clock = clock
+
+    async def __call__(self, prompt: str, seconds: float) -> Completion:
+        """The model's answer to `prompt`, as it came, in so many seconds for all models that are tried.
+
+        Raises ModelError, LimitReached or Postponed.
+        """
+        request = ModelRequest(
+            messages=[Message(Role.USER, prompt, self._clock())],
+            tier=Tier.FAST,
+            temperature=CONSOLIDATION_TEMPERATURE,
+            purpose="consolidation",
+            json=True,
+            background=True,
+            whole=True,
+            seconds=max(seconds, 0.0),
+        )
+        return (await self._model.complete(request)).completion

@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memory.messages import ToolCall, storable
-from pipeline.endpoint.unchecked import at, items
 from pipeline.models.model import Finish, ModelAnswer, Usage
+
+if TYPE_CHECKING:
+    from pipeline.models.model import ToolSpec
 
 _TOO_LONG = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
 _BROKEN_OFF = frozenset(("error", "content_filter"))
 """How servers say that an answer did not come to its end; an answer that ended for any other reason is whole."""
+
+_FENCED = re.compile(r"\s*(?:Tool call:\s*)?(?:```(?:json)?\s*)?(?P<object>\{.*\})\s*(?:```)?\s*", re.DOTALL)
+"""A tool call that a small model writes out as its answer instead of making it."""
+
+
+def at(value: object, *names: str) -> object:
+    """What stands under these names, one inside of the other; None where it does not."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def items(value: object, name: str) -> list[object]:
+    """The list under a name; an empty one where there is none."""
+    found = at(value, name)
+    return found if isinstance(found, list) else []
 
 
 @dataclass(slots=True)
@@ -105,3 +125,23 @@ class AnswerStream:
 def _count(value: object, name: str) -> int:
     found = at(value, name)
     return int(found) if isinstance(found, int | float) else 0
+
+
+def with_written_calls(answer: ModelAnswer, tools: tuple[ToolSpec, ...]) -> ModelAnswer:
+    """`answer` with its text taken for the tool call that it is, if all of it is one of a tool that there is."""
+    if answer.tool_calls or answer.finish is not Finish.STOP or not tools:
+        return answer
+    found = _FENCED.fullmatch(answer.text)
+    if found is None:
+        return answer
+    try:
+        written = json.loads(found["object"])
+    except (ValueError, RecursionError):
+        return answer
+    if not isinstance(written, dict) or written.keys() != {"name", "arguments"}:
+        return answer
+    name, arguments = written["name"], written["arguments"]
+    if name not in {tool.name for tool in tools} or not isinstance(arguments, dict):
+        return answer
+    call = ToolCall(f"call_{secrets.token_hex(6)}", name, json.dumps(arguments, ensure_ascii=False))
+    return replace(answer, text="", finish=Finish.TOOL_CALLS, tool_calls=(call,))

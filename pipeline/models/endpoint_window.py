@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from pipeline.endpoint.unchecked import at, items
+from pipeline.models.answer_stream import at, items
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -37,11 +37,15 @@ and how long its answers get, in the order of how much is to be believed; OpenAI
 
 @dataclass(frozen=True, slots=True)
 class SaidWindow:
-    """What an endpoint says: all tokens at once, and those of an answer. final: it won't say more once it was used."""
+    """What an endpoint says: all tokens at once, and those of an answer. final: it won't say more once it was used.
+
+    blind: whether it says that the model takes no pictures.
+    """
 
     context_tokens: int | None = None
     output_tokens: int | None = None
     final: bool = True
+    blind: bool = False
 
 
 async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | None:
@@ -70,15 +74,17 @@ def _listed(listing: object, model: str) -> SaidWindow | None:
     if found is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
         found = entries[0]  # it has one model and answers to any name
     context = _first(found, _CONTEXT)
-    return SaidWindow(context, _first(found, _LONGEST)) if context else None
+    inputs = at(found, "architecture", "input_modalities")  # OpenRouter
+    blind = isinstance(inputs, list) and "image" not in inputs
+    return SaidWindow(context, _first(found, _LONGEST), blind=blind) if context else None
 
 
 async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
     found = _named(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
     if found is None:
         return None
-    loaded = _tokens(at(found, "loaded_context_length"))
-    return SaidWindow(loaded) if loaded else SaidWindow(UNTOLD_TOKENS, final=False)
+    loaded, blind = _tokens(at(found, "loaded_context_length")), at(found, "type") == "llm"
+    return SaidWindow(loaded or UNTOLD_TOKENS, final=loaded is not None, blind=blind)
 
 
 async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
@@ -86,18 +92,17 @@ async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindo
     details = at(shown, "model_info")
     if not isinstance(details, dict):
         return None
+    capabilities = at(shown, "capabilities")
+    blind = isinstance(capabilities, list) and "vision" not in capabilities
     running = await _get(client, f"{root}/api/ps")
     loaded = _tokens(at(_named(items(running, "models"), "model", model), "context_length"))
-    if loaded:
-        return SaidWindow(loaded)
     trained = next((t for name, t in details.items() if name.endswith(".context_length") and _tokens(t)), None)
-    if at(shown, "remote_host"):  # it runs in Ollama's cloud
-        return SaidWindow(trained)
+    if loaded or at(shown, "remote_host"):  # the latter runs in Ollama's cloud
+        return SaidWindow(loaded or trained, blind=blind)
     # It cuts off what is longer without a word, so the least is assumed until the model is loaded and tells.
     configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(at(shown, "parameters")), re.MULTILINE)
-    if configured:
-        return SaidWindow(int(configured[1]), final=False)
-    return SaidWindow(min(UNTOLD_TOKENS, trained or UNTOLD_TOKENS), final=False)
+    assumed = int(configured[1]) if configured else min(UNTOLD_TOKENS, trained or UNTOLD_TOKENS)
+    return SaidWindow(assumed, final=False, blind=blind)
 
 
 async def _llama_cpp(client: httpx.AsyncClient, root: str) -> SaidWindow | None:
