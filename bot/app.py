@@ -67,7 +67,6 @@ from pipeline.models.routing import Meter, ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import without_memory
-from pipeline.recall_only import RecallOnly
 from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
@@ -76,7 +75,7 @@ from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
-from pipeline.systems.tool_loop import ToolLoop, TurnLimits
+from pipeline.systems.tool_loop import RecallOnly, ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools

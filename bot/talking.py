@@ -11,9 +11,8 @@ from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError
 from memory.consolidation.extractor import Contract
-from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.embedded import EmbeddedServer, PromptState
 from pipeline.local.model_files import weights_path
-from pipeline.local.prompt_state import PromptState
 from pipeline.models.endpoint import Endpoint, EndpointCacheConfig, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import Defaults, OpenAIModel

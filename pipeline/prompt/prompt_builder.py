@@ -16,7 +16,7 @@ from memory.files.notes import Memory, without_visible
 from memory.messages import Message, Passage, Role, worst
 from memory.search.formatting import NOTHING_IN_PROMPT
 from memory.search.search import NOTHING
-from pipeline.prompt.memory_shares import fitted
+from pipeline.prompt.budget import fitted
 from pipeline.prompt.prompts import (
     MEMORY_HEADER,
     NOW_HEADER,

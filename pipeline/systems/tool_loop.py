@@ -12,6 +12,7 @@ from config.texts import _, ngettext
 from memory.buttons import QuietLine
 from memory.errors import MnemeError
 from memory.messages import Message, Role, ToolCall
+from memory.search.search import Filter
 from pipeline.media.images import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from memory.clock import Clock
+    from memory.log.sessions import Session
+    from memory.search.recall import Recall
     from pipeline.models.model import ChatModel, ModelAnswer
     from pipeline.prompt.budget import Budget
-    from pipeline.recall_only import RecallOnly
     from pipeline.tools.toolbox import Toolbox
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
+
+RECALLED_LINES = 6
+"""How many lines of memory stand where no model answers."""
 
 SAME_CALL_LIMIT = 3
 """The same tool with the same arguments this many times in a row ends the loop."""
@@ -233,3 +238,22 @@ async def _shown(showing: Awaitable[None]) -> None:
         await showing
     except Exception:
         log.exception("show_failed")
+
+
+class RecallOnly:
+    """What is said when no model answers: what memory holds about the question, and how to get a model.
+
+    This is no model: what it says is the failed turn's sentence, so it enters no transcript, no note and no prompt.
+    """
+
+    def __init__(self, recall: Recall) -> None:
+        self._recall = recall
+
+    async def about(self, session: Session, question: str, reason: str) -> str:
+        """Why no model answers, and the lines of memory that fit `question` best."""
+        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
+        hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES + 1)
+        found = [one for one in hits if one.hit.content != question][:RECALLED_LINES]
+        if not found:
+            return f"{head}\n\n" + _("I noted your message; I remember nothing about it yet.")
+        return "\n".join([head, "", _("What I remember about that:"), *(f"- {one.text}" for one in found)])

@@ -22,10 +22,9 @@ from openai.types.chat import (
 
 from config.models import LocalModel, load_catalogue
 from memory.messages import Message, Role
-from pipeline.local.embedded import EmbeddedServer
+from pipeline.local.embedded import EmbeddedServer, PromptState
 from pipeline.local.engine import EmbeddedModelError
 from pipeline.local.model_files import pull
-from pipeline.local.prompt_state import PromptState
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError, ModelRequest
 from pipeline.models.openai_model import OpenAIModel

@@ -11,8 +11,7 @@ from structlog.testing import capture_logs
 from config.models import ModelWindow
 from memory.files.notes import Memory
 from memory.text.tokens import TokenCounter
-from pipeline.prompt.budget import Budget
-from pipeline.prompt.memory_shares import fitted
+from pipeline.prompt.budget import Budget, fitted
 
 if TYPE_CHECKING:
     from pathlib import Path
