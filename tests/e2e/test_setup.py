@@ -66,7 +66,7 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
 ) -> None:
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
-    model.refuses = (Refuses("stream_options"),)
+    model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
     setup.types("my token\r")
     await setup.shows("That is no bot token")
     await setup.asks("only the console):")
