@@ -1,16 +1,19 @@
-"""/timezone: on which clock the hours of a chat are, by the name of a city or by where the person is."""
+"""/timezone: on which clock the hours of a chat are, by the name of a city, a zone or a country."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import unicodedata
+from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from bot.chat.commands import Answer, Command, CommandCall, CommandResult, WrongArgument
 from bot.chat.settings_command import all_settings
-from bot.chat.zone_names import zone_at, zones_called
-from config.texts import N_, _
-from memory.buttons import PLACE, Button, in_rows
+from config.texts import LANGUAGES, N_, _
+from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
 
 if TYPE_CHECKING:
@@ -20,9 +23,6 @@ if TYPE_CHECKING:
 MOST_OFFERED = 12
 """Zones at most among which one is to choose."""
 ZONES_PER_ROW = 2
-PLACE_MINUTES = 10
-"""How long what somebody says of where they are is taken for the answer."""
-_PLACE = re.compile(r"[-\d., ]+")
 
 
 class ZoneCommands:
@@ -41,17 +41,11 @@ class ZoneCommands:
         """/timezone [CITY]"""
         if not call.argument:
             text = _(
-                "It is {hour} here, on the clock of {zone}. If yours is another one, share your location, or name a "
-                "city: /timezone Kyiv.",
+                "It is {hour} here, on the clock of {zone}. If yours is another one, name a city or a country: "
+                "/timezone Kyiv.",
                 **self._now(self._zone_of(call.session.id)),
             )
-            share = Button(_("Share my location"), f"/timezone {PLACE}", minutes=PLACE_MINUTES)
-            return Answer(text, ((share,), (all_settings(),)))
-        if _PLACE.fullmatch(call.argument):
-            zone = await zone_at(call.argument)
-            if zone is None:
-                raise WrongArgument(_("I don't know which zone that is: name a city, such as /timezone Kyiv."))
-            return await self._set(call, zone)  # without buttons, so that the one for the location goes
+            return Answer(text, ((all_settings(),),))
         zones = await zones_called(call.argument)
         if len(zones) == 1:
             return Answer(await self._set(call, zones[0]), ((all_settings(),),))
@@ -77,3 +71,50 @@ def _not_one(name: str, count: int) -> str:
     if count:
         return _("There are many zones of that name: name a city, such as /timezone Kyiv.")
     return _("I know no zone called {name}: name a large city in it, such as /timezone Kyiv, or a country.", name=name)
+
+
+async def zones_called(name: str) -> list[str]:
+    """The zones that somebody may mean by `name`, sorted; what is called exactly so goes before what begins so."""
+    return await asyncio.to_thread(_zones_called, name)  # CLDR's tables are read the first time
+
+
+def _zones_called(name: str) -> list[str]:
+    wanted = _folded(name)
+    if not wanted:
+        return []
+    cities, countries = _zone_names()
+    found = cities.get(wanted) or countries.get(wanted)
+    return sorted(found or {zone for city in cities if city.startswith(wanted) for zone in cities[city]})
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The zones by their cities' names and by their countries', in the languages of the interface, out of CLDR."""
+    from babel import Locale
+    from babel.core import get_global
+
+    known = available_timezones()
+    # Etc/GMT-3 and the like are no place's clock
+    country_of = {
+        zone: country
+        for zone, country in get_global("zone_territories").items()
+        if zone in known and not zone.startswith("Etc/")
+    }
+    zone_called = {**get_global("zone_aliases"), **{zone: zone for zone in country_of}}
+    cities: dict[str, set[str]] = defaultdict(set, utc={"UTC"}, gmt={"UTC"})
+    countries: dict[str, set[str]] = defaultdict(set)
+    named = [(zone, zone) for zone in zone_called] + [(zone, zone.rpartition("/")[2]) for zone in zone_called]
+    for locale in map(Locale, LANGUAGES):
+        named += [(zone, names["city"]) for zone, names in locale.time_zones.items() if "city" in names]
+        for zone, country in country_of.items():
+            countries[_folded(locale.territories.get(country, country))].add(zone)
+    for zone, name in named:
+        if "/" in zone and zone_called.get(zone) in country_of:
+            cities[_folded(name)].add(zone_called[zone])
+    return cities, countries
+
+
+def _folded(name: str) -> str:
+    """A name without what people leave out or write otherwise: case, accents, marks between words."""
+    plain = "".join(mark for mark in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(mark))
+    return " ".join(re.split(r"[\s_-]+", plain)).strip()

@@ -16,7 +16,7 @@ from bot.telegram.letters import Letters
 from bot.telegram.presses import Presses
 from bot.telegram.updates import LARGEST, as_new, sender_of
 from config.texts import N_, _, speaking
-from memory.buttons import PLACE, Button
+from memory.buttons import Button
 from memory.errors import StoreError
 from memory.messages import Provenance
 from memory.service.jobs import MOST_ATTEMPTS
@@ -364,8 +364,6 @@ class Intake:
         """Put the arrival in a message beside the others, if it is to be handed over."""
         named = await self._named(letter.arrival)
         arrival = replace(named, inbox_id=item.id, held=item.held, attempts=item.attempts)
-        if arrival.place is not None:
-            arrival = await self._presses.placed(arrival)
         if arrival.quoted is not None and letter.quoted_reply is not None:
             made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
@@ -421,7 +419,7 @@ class Intake:
 
 def _to_answer(edit: Arrival) -> Keyboard:
     """A button that says an edited message as it is now, where it is somebody's own words and only words."""
-    if not edit.text or edit.files or edit.provenance is not Provenance.TYPED or PLACE in edit.text:
+    if not edit.text or edit.files or edit.provenance is not Provenance.TYPED:
         return ()
     return ((Button(_("Answer it now"), edit.text),),)
 

@@ -10,7 +10,7 @@ from telegram.error import TelegramError
 
 from bot.telegram.calls import Backoff, SendFailed, Trouble, chat_of, edit_chunk, explained, send_part
 from bot.telegram.client import readable
-from bot.telegram.keyboards import Markup, asking, markup_of, new_markup_of
+from bot.telegram.keyboards import Markup, asking, markup_of
 from bot.telegram.layout import captioned, laid_out
 from bot.telegram.rendering import Chunk
 from config.texts import speaking
@@ -212,20 +212,17 @@ class OutboxSender:
 
     async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
         part = parts[number]
-        chat, is_last = chat_of(address), number + 1 == len(parts)
+        is_last = number + 1 == len(parts)
+        markup = markup_of(item.keyboard) if is_last else None
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             try:
-                await edit_chunk(
-                    self._bot, address, item.preview_id, part, markup_of(item.keyboard, chat) if is_last else None
-                )
+                await edit_chunk(self._bot, address, item.preview_id, part, markup)
             except SendFailed as failure:
                 if failure.trouble is not Trouble.NEVER:
                     raise
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        markup: Markup = asking(item.asks) if is_last and item.asks is not None else None
-        if is_last and markup is None:
-            markup = new_markup_of(item.keyboard, chat, after_place=item.after_place)
+        under: Markup = asking(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
-        return await send_part(self._bot, address, part, reply_to, markup, silent=item.silent)
+        return await send_part(self._bot, address, part, reply_to, under, silent=item.silent)

@@ -56,14 +56,6 @@ class Presses:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
         self._begin(self._take_in_their_language(item, letter), item.id)
 
-    async def placed(self, arrival: Arrival) -> Arrival:
-        """What somebody says who says where they are: what the button says that has just asked for it, if one has."""
-        assert arrival.inbox_id is not None, "it is in the inbox"  # noqa: S101  # states what Intake sees to
-        button = await self._buttons.awaiting_place(arrival.address.session_id, arrival.inbox_id)
-        if button is None or await self._buttons.press(button, arrival.inbox_id) is not Pressed.NOW:
-            return arrival
-        return replace(arrival, text=button.text(arrival.place or ""))
-
     def turn_away(self, letter: Letter) -> None:
         """Answer the press of somebody who may not come in, as strangers are; nothing of it is kept."""
         self._door.strangers.tell(letter.user_id, lambda: self._answer_in_their_language(letter, _NOT_LET_IN))
@@ -129,7 +121,7 @@ class Presses:
         arrival = replace(
             letter.arrival,
             address=Address.of(button.session_id),
-            text=button.text(),
+            text=button.said,
             inbox_id=item.id,
             held=item.held,
             attempts=item.attempts,
@@ -177,7 +169,7 @@ class Presses:
         try:
             chat = chat_of(arrival.address)
             await self._bot.edit_message_reply_markup(
-                chat, int(arrival.message_id or 0), reply_markup=markup_of(keyboard, chat)
+                chat, int(arrival.message_id or 0), reply_markup=markup_of(keyboard)
             )
         except TelegramError as error:
             log.info("buttons_not_taken_away", reason=str(error))

@@ -210,7 +210,6 @@ def letter_of(
         album=message.media_group_id,
         origin=origin_of(message),
         language=message.from_user.language_code,
-        place=content.place if provenance is Provenance.TYPED else None,
     )
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None

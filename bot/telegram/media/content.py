@@ -58,15 +58,11 @@ _UNREADABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a message brings. worded: whether others than the sender have chosen the words.
-
-    place: where its sender says that they are.
-    """
+    """What a message brings. worded: whether others than the sender have chosen the words."""
 
     text: str
     files: tuple[MediaFile, ...] = ()
     worded: bool = False
-    place: str | None = None
 
 
 def content_of(update: Update) -> Content | None:
@@ -144,8 +140,7 @@ def _described(message: Message, *, is_new: bool) -> Content | None:
         return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
     if message.location is not None:
         # one that is shared live tells each move as an edit
-        position = _position(message.location)
-        return Content(f"[location: {position}]", place=position) if is_new else Content("")
+        return Content(f"[location: {_position(message.location)}]" if is_new else "")
     if message.contact is not None:
         return Content(_contact(message.contact), worded=True)
     if message.poll is not None:
