@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.access_commands import AccessCommands
-from bot.chat.command_runner import CommandRunner
-from bot.chat.commands import Command, command_table
-from bot.chat.conversation_commands import ConversationCommands
-from bot.chat.export_command import ExportCommand
-from bot.chat.greeting import greeting
-from bot.chat.lanes import Lanes
-from bot.chat.languages import Languages
-from bot.chat.memory_commands import MemoryCommands
-from bot.chat.memory_queries import MemoryQueries
-from bot.chat.model_command import ModelCommand
-from bot.chat.preference_commands import PreferenceCommands
-from bot.chat.reminder_commands import ReminderCommands
-from bot.chat.session_runner import SessionRunner
-from bot.chat.settings_command import SettingsCommand
-from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
-from bot.chat.zone_commands import ZoneCommands
 from bot.cli.start import DATABASE_NAME
-from bot.embedding import meaning_models
+from bot.commands.access import AccessCommands
+from bot.commands.command import Command, CommandRunner, command_table
+from bot.commands.conversation import ConversationCommands
+from bot.commands.memory_browser import MemoryQueries
+from bot.commands.memory_changes import MemoryCommands
+from bot.commands.reminders import ReminderCommands
+from bot.commands.settings import SettingsCommands
+from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
 from bot.jobs.background import BackgroundConsolidation
 from bot.jobs.dates import DateOffers
 from bot.jobs.embedding import BackgroundEmbedding
 from bot.jobs.housekeeping import Housekeeping
 from bot.jobs.reminding import Reminding
 from bot.jobs.schedule import WeeklyHour, WeeklySchedule
-from bot.media import media_reader
-from bot.monitoring.health import Health
+from bot.languages import Languages
+from bot.models import Talking, meaning_models, media_reader, models_of, prices_of, talking_of
+from bot.monitoring import Health
 from bot.services import MemoryServices, memory_services
-from bot.talking import Talking, models_of, prices_of, talking_of
+from bot.sessions import Lanes, SessionRunner
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
 from config.errors import ConfigurationError
@@ -91,7 +81,7 @@ from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_to
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.monitoring.metrics import Metrics
+    from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
     from memory.consolidation.extractor import Contract
@@ -278,17 +268,21 @@ def _assemble(
         memory.reinforcement,
         memory.search,
     )
-    changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
+    changing = MemoryCommands(
+        memory.entries,
+        memory.learning,
+        memory.forgetting,
+        memory.undo,
+        memory.portable,
+        memory.zone_of,
+        clock,
+        enabled=enabled,
+    )
+    preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    asked = ReminderCommands(memory.reminders)
-    taking = ExportCommand(memory.portable, memory.forgetting, clock, memory.zone_of)
-    preferring = PreferenceCommands(memory.preferences, memory.notices_of)
-    zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
-    talks = ModelCommand(models, usage.price_of)
-    groups = (conversation, talks, looking, changing, taking, asked, preferring, zones, letting_in)
-    all_of_it = SettingsCommand(memory.preferences, models, memory.zone_of, memory.notices_of, clock)
-    hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
-    commands = command_table((command for group in (all_of_it, *groups) for command in group.commands()), hello)
+    groups = (preferring, conversation, looking, changing, ReminderCommands(memory.reminders), letting_in)
+    shared = settings.memory_scope is MemoryScope.SHARED
+    commands = command_table(groups, remembers=enabled, shared=shared)
     return App(
         settings=settings,
         clock=clock,
@@ -325,7 +319,7 @@ def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter
     """The metrics, where they are asked for, and what counts tokens."""
     if settings.metrics_port is None:
         return None, usage
-    from bot.monitoring.metrics import CountingMeter, Metrics
+    from bot.web.metrics import CountingMeter, Metrics
 
     metrics = Metrics()
     return metrics, CountingMeter(usage, metrics)

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.backup_cli import backup, restore
-from bot.cli.doctor_cli import doctor
-from bot.cli.members_cli import members_cli
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import quiet_settings, settings_with_logging
+from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
 from config.handles import ask_for_handles
 from memory.errors import MnemeError
@@ -118,7 +116,7 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
-    from bot.monitoring.service_manager import ServiceManager, reporting
+    from bot.monitoring import ServiceManager, reporting
     from bot.telegram.service import run_telegram
     from memory.backup.data_lock import only_runner
 
@@ -132,7 +130,7 @@ async def _run(settings: Settings) -> None:
 def _observed(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
-    from bot.monitoring.metrics_server import observed
+    from bot.web.server import observed
 
     return observed(app, app.metrics, app.settings.metrics_port)
 

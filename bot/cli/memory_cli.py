@@ -55,7 +55,7 @@ class Shelf:
 async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[Shelf]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
-    from bot.embedding import NO_MODELS, awake, meaning_models
+    from bot.models import NO_MODELS, awake, meaning_models
     from bot.services import memory_services
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
@@ -207,7 +207,7 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
     async def work(shelf: Shelf) -> None:
-        from bot.chat.memory_commands import format_undo
+        from bot.commands.memory_changes import format_undo
 
         undone = await shelf.memory.undo.undo(shelf.writer(owner))
         if as_json:
@@ -330,7 +330,7 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
-    from bot.chat.memory_queries import format_entry
+    from bot.commands.memory_browser import format_entry
 
     if as_json:
         _print_json(_entry_json(entry))

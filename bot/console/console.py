@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.chat.commands import parse_command
+from bot.commands.command import parse_command
 from config.texts import SOURCE, _, speaking
 from memory.errors import MnemeError
 from memory.log.sessions import Address

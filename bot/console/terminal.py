@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
@@ -16,25 +17,51 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
-from bot.chat.commands import parse_command
-from bot.chat.conversation_commands import PRIVATE
-from bot.console.completion import CommandCompleter
+from bot.commands.command import parse_command
+from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from config.texts import _, speaking
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import AnyFormattedText
     from prompt_toolkit.key_binding import KeyPressEvent
 
     from bot.app import App
+    from bot.commands.command import Command
     from memory.log.sessions import Address
     from pipeline.arrival import Arrival
 
 PROMPT = "> "
 CONTINUATION = "  "
+
+
+class CommandCompleter(Completer):
+    """Completes the name of a command that is typed first. language: what is spoken now, which a command may change."""
+
+    def __init__(self, commands: Mapping[str, Command], language: Callable[[], Awaitable[str]]) -> None:
+        self._commands = commands
+        self._language = language
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """The commands that begin as the text does."""
+        typed = document.text_before_cursor
+        for name, command in self._commands.items():
+            if f"/{name}".startswith(typed):
+                yield Completion(f"/{name}", -len(typed), display_meta=_(command.description))
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """The same, in the language that is spoken."""
+        with speaking(await self._language()):
+            found = list(self.get_completions(document, complete_event))
+        for one in found:
+            yield one
 
 
 async def chat_terminal(app: App, address: Address) -> int:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.app import check_together, lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
-from bot.embedding import meaning_models
-from bot.talking import endpoint_of
+from bot.models import endpoint_of, meaning_models
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError

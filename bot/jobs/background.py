@@ -14,7 +14,7 @@ from memory.buttons import QuietLine
 from memory.errors import Postponed
 
 if TYPE_CHECKING:
-    from bot.chat.languages import Languages
+    from bot.languages import Languages
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted

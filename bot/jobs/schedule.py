@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from apscheduler.triggers.cron import CronTrigger
 
-    from bot.chat.languages import Languages
     from bot.jobs.scheduler import SteadyScheduler
+    from bot.languages import Languages
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.service.jobs import JobLog

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from telegram import InputFile, ReplyParameters
+from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.client import Unreadable, readable
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
-    from telegram import Bot, InlineKeyboardMarkup
+    from telegram import Bot
 
-    from bot.telegram.keyboards import Markup
-    from bot.telegram.layout import Part
+    from bot.telegram.rendering import Part
+    from memory.buttons import PlacedKeyboard
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
-
 
 FILE_SECONDS = 60.0
 """How long Telegram may take to store a file that it has been sent."""
@@ -39,6 +38,9 @@ LONGEST_FLOOD = 3600.0
 """Seconds at most that an answer can make us wait, whatever it says."""
 REASON_CHARACTERS = 200
 """So much is kept of what an answer says that went wrong: it may be a proxy's page."""
+
+Markup = InlineKeyboardMarkup | ForceReply | None
+"""What may stand under a new message. Under one that is edited only an InlineKeyboardMarkup may."""
 
 
 class Trouble(StrEnum):
@@ -248,3 +250,14 @@ class Backoff:
     def reset(self) -> None:
         """Begin again with a short pause."""
         self._next = 1.0
+
+
+def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
+    """The buttons under a message; None where there are none."""
+    rows = [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in keyboard]
+    return InlineKeyboardMarkup(rows) if rows else None
+
+
+def asking(label: str) -> ForceReply:
+    """Has the clients of whom a message is for open a reply to it, with `label` where it is written."""
+    return ForceReply(selective=True, input_field_placeholder=label)

@@ -13,11 +13,8 @@ from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
-from bot.telegram.layout import captioned, laid_out
-from bot.telegram.pace import Pace
-from bot.telegram.preview import Preview
-from bot.telegram.reactions import Reactions
-from bot.telegram.rendering import Chunk, render
+from bot.telegram.preview import Pace, Preview, Reactions
+from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, SOURCE, _, speaking
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
@@ -28,9 +25,9 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.telegram.door import Door
-    from bot.telegram.layout import Part
+    from bot.telegram.access import Door
     from bot.telegram.outbox import OutboxSender
+    from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
     from memory.messages import Document
     from memory.service.mailbox import Mailbox

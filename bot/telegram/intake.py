@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.commands import parse_command
-from bot.chat.conversation_commands import STOP
-from bot.telegram.letters import Letters
+from bot.commands.command import parse_command
+from bot.commands.conversation import STOP
 from bot.telegram.presses import Presses
-from bot.telegram.updates import LARGEST, as_new, sender_of
+from bot.telegram.updates import LARGEST, Letters, as_new, sender_of
 from config.texts import N_, _, speaking
 from memory.buttons import Button
 from memory.errors import StoreError
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
 
     from telegram import Update, User
 
-    from bot.chat.session_runner import SessionRunner
+    from bot.sessions import SessionRunner
+    from bot.telegram.access import Door
+    from bot.telegram.albums import Albums
     from bot.telegram.channel import TelegramChannel
-    from bot.telegram.door import Door
-    from bot.telegram.media.albums import Albums
     from bot.telegram.updates import Letter, RawUpdate
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
-from bot.telegram.calls import Backoff, SendFailed, Trouble, chat_of, edit_chunk, explained, send_part
+from bot.telegram.calls import (
+    Backoff,
+    Markup,
+    SendFailed,
+    Trouble,
+    asking,
+    chat_of,
+    edit_chunk,
+    explained,
+    markup_of,
+    send_part,
+)
 from bot.telegram.client import readable
-from bot.telegram.keyboards import Markup, asking, markup_of
-from bot.telegram.layout import captioned, laid_out
-from bot.telegram.rendering import Chunk
+from bot.telegram.rendering import Chunk, captioned, laid_out
 from config.texts import speaking
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -23,8 +32,8 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.chat.languages import Languages
-    from bot.telegram.layout import Part
+    from bot.languages import Languages
+    from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
     from memory.messages import Document
     from memory.service.mailbox import Mailbox, OutboxItem

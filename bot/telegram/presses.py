@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
-from bot.chat.commands import GUARDED, parse_command
-from bot.telegram.calls import chat_of
-from bot.telegram.door import GroupUnknown
-from bot.telegram.keyboards import markup_of
+from bot.commands.command import Access, parse_command
+from bot.telegram.access import GroupUnknown
+from bot.telegram.calls import chat_of, markup_of
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.chat.session_runner import SessionRunner
-    from bot.telegram.door import Door
+    from bot.sessions import SessionRunner
+    from bot.telegram.access import Door
     from bot.telegram.updates import Letter
     from memory.buttons import PlacedKeyboard
     from memory.service.buttons import PressedButton
@@ -128,7 +127,7 @@ class Presses:
             replaces=letter.arrival.message_id if button.in_place else None,
         )
         try:
-            allowed = letter.private or _is_theirs(button, arrival) or await self._door.may_manage(arrival)
+            allowed = letter.private or self._is_theirs(button, arrival) or await self._door.may_manage(arrival)
         except GroupUnknown as error:
             await self._refuse(item, letter, str(error))
             return
@@ -174,7 +173,7 @@ class Presses:
         except TelegramError as error:
             log.info("buttons_not_taken_away", reason=str(error))
 
-
-def _is_theirs(button: PressedButton, arrival: Arrival) -> bool:
-    """Whether who presses had the button shown, and may say by themselves what it says."""
-    return button.asker == arrival.speaker_id and parse_command(button.said)[0] not in GUARDED
+    def _is_theirs(self, button: PressedButton, arrival: Arrival) -> bool:
+        """Whether who presses had the button shown, and may say by themselves what it says."""
+        said = self._runner.commands.get(parse_command(button.said)[0])
+        return button.asker == arrival.speaker_id and (said is None or said.access is Access.EVERYBODY)

@@ -14,18 +14,17 @@ from telegram.ext import AIORateLimiter, Defaults
 
 from bot.jobs.warming import warm_up
 from bot.telegram import CHANNEL
+from bot.telegram.access import Door, House
+from bot.telegram.albums import Albums
 from bot.telegram.calls import Backoff, explained, reason_of
 from bot.telegram.channel import TelegramChannel
-from bot.telegram.client import BotApiRequest, PollingBot, readable
-from bot.telegram.door import Door, House
+from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
+from bot.telegram.files import TelegramFiles
+from bot.telegram.groups import Moves
 from bot.telegram.intake import Intake
-from bot.telegram.media.albums import Albums
-from bot.telegram.media.files import TelegramFiles
 from bot.telegram.menu import Menu
-from bot.telegram.moves import Moves
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import LONGEST_FLOOD, Poller
-from bot.telegram.token import PAUSE_FOR_GOOD, TokenWatch
 from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from telegram import User
 
     from bot.app import App
-    from bot.monitoring.health import Pulse
+    from bot.monitoring import Pulse
     from config.settings import Settings
 
     OnResponse = Callable[[httpx.Response], Awaitable[None]]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot.jobs.background
-from bot.chat.languages import Languages
 from bot.jobs.background import BackgroundConsolidation
+from bot.languages import Languages
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.telegram.media import files
+from bot.telegram import files
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import DOWNLOAD
 from tests.support.servers.telegram_files import Sent, document, photo

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.commands import help_text, parse_command
-from bot.chat.figures import WIDTH
+from bot.commands.command import help_text, parse_command
+from bot.commands.status import WIDTH
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry

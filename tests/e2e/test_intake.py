@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from structlog.testing import capture_logs
 
-from bot.chat.session_runner import QUEUE_LIMIT
+from bot.sessions import QUEUE_LIMIT
 from bot.telegram import intake
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from bot.app import App
-from bot.monitoring.metrics_server import observed
 from bot.telegram.service import run_telegram
+from bot.web.server import observed
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from pipeline.order import ORDER

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from apscheduler.triggers.cron import CronTrigger
 
-from bot.chat.languages import Languages
 from bot.jobs.schedule import WEEKLY, WeeklyHour, WeeklySchedule, next_hour
+from bot.languages import Languages
 from bot.services import memory_services
 from config.settings import Settings
 from memory.service.jobs import JobLog

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.zone_commands import zones_called
+from bot.commands.settings import zones_called
 from tests.support.servers.model import Calls, Says
 from tests.support.serving import ANN, GROUP, labels, press, texts
 from tests.support.tool_use import use

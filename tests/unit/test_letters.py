@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from telegram import Bot, User
 
-from bot.telegram import letters
-from bot.telegram.letters import Letters
-from bot.telegram.updates import RawUpdate
+from bot.telegram import updates as letters
+from bot.telegram.updates import Letters, RawUpdate
 from memory.service.mailbox import InboxItem
 from tests.support.fakes import FakeChannel
 
