@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.tasks import BackgroundTasks, Backoff, wait_at_most
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
-    from bot.jobs.background import Quiet
+    from bot.jobs.consolidation import Quiet
     from memory.search.vectors import Embedded, Embedding
 
 log = structlog.get_logger(__name__)
@@ -28,14 +28,14 @@ class BackgroundEmbedding:
     def __init__(self, embedding: Embedding, quiet: Quiet, first_retry: float = FIRST_RETRY) -> None:
         self._embedding = embedding
         self._quiet = quiet
-        self._first_retry = first_retry
+        self._backoff = Backoff(LAST_RETRY, first_retry)
         self._due = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
         self.trouble: str | None = None
 
     def start(self) -> None:
         """Begin. Only programs that stay do this."""
-        self._task = asyncio.create_task(self._run(), name="embedding")
+        self._tasks.start(self._run(), "embedding")
 
     def wake(self) -> None:
         """There is something new."""
@@ -47,28 +47,19 @@ class BackgroundEmbedding:
 
     async def close(self) -> None:
         """End at once; what has no vector yet gets it after the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.close()
 
     async def _run(self) -> None:
-        retry = self._first_retry
         while True:
             self._due.clear()
             try:
                 await self.run_pending()
-                retry = self._first_retry
-            except MnemeError as error:
-                log.warning("embedding_postponed", reason=str(error), seconds=retry)
-                await asyncio.sleep(retry)
-                retry = min(LAST_RETRY, 2 * retry)
-            except Exception:
-                log.exception("embedding_failed")
-                await asyncio.sleep(LAST_RETRY)
+            except Exception as error:
+                log.warning("embedding_postponed", reason=str(error), exc_info=not isinstance(error, MnemeError))
+                await self._backoff.wait()
             else:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(PAUSE):
-                        await self._due.wait()
+                self._backoff.reset()
+                await wait_at_most(self._due, PAUSE)
 
     async def run_pending(self) -> None:
         """Make all that are missing. Raises MnemeError where that fails; `trouble` says so till it goes well again."""

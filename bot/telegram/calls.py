@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from textwrap import shorten
@@ -32,8 +31,6 @@ FILE_SECONDS = 60.0
 """How long Telegram may take to store a file that it has been sent."""
 MOST_INSTEAD = 5
 """Messages at most that stand for a file that a chat does not take."""
-LONGEST_PAUSE = 10.0
-"""Seconds at most between two tries of what fails: whoever writes after an outage is not to wait for a minute."""
 LONGEST_FLOOD = 3600.0
 """Seconds at most that an answer can make us wait, whatever it says."""
 REASON_CHARACTERS = 200
@@ -224,32 +221,6 @@ def _reply(message_id: str | None) -> ReplyParameters | None:
 
 def _seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
-
-
-class Backoff:
-    """Growing pauses between tries: 1 s, doubled each time up to `longest`; back to 1 s after a success."""
-
-    def __init__(self, longest: float = LONGEST_PAUSE) -> None:
-        self._longest = longest
-        self._next = 1.0
-
-    def pause(self, at_least: float = 0) -> float:
-        """How long the next wait will be, in seconds."""
-        return max(at_least, self._next)
-
-    def next(self, at_least: float = 0) -> float:
-        """How long to wait now, in seconds; the next pause will be longer."""
-        pause = self.pause(at_least)
-        self._next = min(self._longest, self._next * 2)
-        return pause
-
-    async def wait(self, at_least: float = 0) -> None:
-        """Pause, and make the next pause longer."""
-        await asyncio.sleep(self.next(at_least))
-
-    def reset(self) -> None:
-        """Begin again with a short pause."""
-        self._next = 1.0
 
 
 def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
+from bot.tasks import Backoff
 from bot.telegram.calls import (
-    Backoff,
     Markup,
     SendFailed,
     Trouble,

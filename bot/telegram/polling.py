@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import Backoff, explained, reason_of
+from bot.tasks import Backoff
+from bot.telegram.calls import explained, reason_of
 from bot.telegram.client import MOST_UPDATES, PAUSE_FOR_GOOD, Unreadable, readable
 from bot.telegram.updates import RawUpdate
 from memory.errors import StoreError

@@ -13,10 +13,11 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
 from bot.jobs.warming import warm_up
+from bot.tasks import Backoff
 from bot.telegram import CHANNEL
 from bot.telegram.access import Door, House
 from bot.telegram.albums import Albums
-from bot.telegram.calls import Backoff, explained, reason_of
+from bot.telegram.calls import explained, reason_of
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
 from bot.telegram.files import TelegramFiles

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from bot.telegram.calls import Backoff, explained, reason_of
+from bot.tasks import Backoff
+from bot.telegram.calls import explained, reason_of
 from bot.telegram.client import ALLOWED_UPDATES, PAUSE_FOR_GOOD, readable
 from bot.telegram.updates import RawUpdate
 from bot.web.pages import Entrance, Page

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.tasks import Backoff
 from bot.telegram import intake, polling
-from bot.telegram.calls import Backoff
 from memory.errors import StoreError
 from tests.support.processes import running_bot
 from tests.support.servers.model import Calls, Says

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.jobs.background import always_quiet
+from bot.jobs.consolidation import always_quiet
 from bot.jobs.embedding import BackgroundEmbedding
 from memory.errors import MnemeError
 from memory.log.sessions import Address

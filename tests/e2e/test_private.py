@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs import housekeeping
+from bot.jobs import scheduled
 from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.store.database import Database
@@ -253,7 +253,7 @@ async def test_a_document_is_read_and_searched_in_its_session_only_and_goes_with
 async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_are_emptied_then(
     serve: Serve, telegram: BotApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "MINUTE", 0.05)
+    monkeypatch.setattr(scheduled, "MINUTE", 0.05)
     confirmed = asyncio.Event()
 
     async with serve() as app:

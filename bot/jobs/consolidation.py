@@ -1,4 +1,4 @@
-"""Work that goes on beside the turns: consolidations that are due."""
+"""Consolidations that are due, beside the turns: what a program left, what a compaction took, what /new ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.tasks import BackgroundTasks, Backoff, wait_at_most
 from config.texts import N_, _, speaking
 from memory.buttons import QuietLine
 from memory.errors import Postponed
@@ -75,13 +76,14 @@ class BackgroundConsolidation:
         self._languages = languages
         self._quiet = quiet
         self._due = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._first_tries: set[asyncio.Task[None]] = set()
+        self._stays = False
+        self._tasks = BackgroundTasks()
 
     def start(self) -> None:
         """Begin with what is due already. Only programs that stay do this."""
         self._due.set()
-        self._task = asyncio.create_task(self._run(), name="consolidation")
+        self._stays = True
+        self._tasks.start(self._run(), "consolidation")
 
     async def compacted(self, done: Compacted) -> None:
         """What a compaction took from the model's view is to be consolidated."""
@@ -103,17 +105,14 @@ class BackgroundConsolidation:
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
         """Consolidate a conversation that is about to end: what came of it in time, and whether it goes on."""
         work = asyncio.create_task(self._consolidation.first_try(conversation_id), name="first try")
-        stays = self._task is not None
         try:
-            await asyncio.wait([work], timeout=ANSWER_SECONDS if stays else None)
+            await asyncio.wait([work], timeout=ANSWER_SECONDS if self._stays else None)
         except asyncio.CancelledError:
             work.cancel()  # it is still due
             self._due.set()
             raise
         if not work.done():
-            later = asyncio.create_task(self._finish(work, owner), name="first try")
-            self._first_tries.add(later)
-            later.add_done_callback(self._first_tries.discard)
+            self._tasks.start(self._finish(work, owner), "first try")
             return None, True
         done = work.result()
         if done is None or done.fell_back:
@@ -122,10 +121,7 @@ class BackgroundConsolidation:
 
     async def close(self) -> None:
         """End at once; what was not finished is still due at the next start."""
-        tasks = [task for task in (self._task, *self._first_tries) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
 
     async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
         try:
@@ -138,16 +134,16 @@ class BackgroundConsolidation:
         await self._announce(owner, done)
 
     async def _run(self) -> None:
-        pause = REVIEW_PAUSE
+        until_review = Backoff(LONGEST_REVIEW_PAUSE, REVIEW_PAUSE)
         while True:
+            await wait_at_most(self._due, until_review.next())
             try:
-                async with asyncio.timeout(pause):
-                    await self._due.wait()
-                self._due.clear()
-                await self.run_pending()
-                pause = REVIEW_PAUSE
-            except TimeoutError:
-                pause = REVIEW_PAUSE if await self.review() else min(2 * pause, LONGEST_REVIEW_PAUSE)
+                if self._due.is_set():
+                    self._due.clear()
+                    await self.run_pending()
+                    until_review.reset()
+                elif await self.review():
+                    until_review.reset()
             except Exception:
                 log.exception("background_consolidation_failed")
 
