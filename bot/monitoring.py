@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.tasks import BackgroundTasks, wait_at_most
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
@@ -136,17 +137,17 @@ async def reporting(manager: ServiceManager, health: Health, lanes: Lanes) -> As
     if manager.address is None:
         yield
         return
-    task = asyncio.create_task(_report(manager, health, lanes), name="service manager")
+    tasks = BackgroundTasks()
+    tasks.start(_report(manager, health, lanes), "service manager")
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await tasks.close()
 
 
 async def _report(manager: ServiceManager, health: Health, lanes: Lanes) -> None:
     manager.tell("STATUS=Reaching Telegram")
-    await _until_ready(health)
+    await wait_at_most(health.updates.worked, START_PATIENCE)
     pause = STATUS_PAUSE if manager.watchdog is None else manager.watchdog / 3
     greeting = ["READY=1"]
     while True:
@@ -160,12 +161,6 @@ async def _report(manager: ServiceManager, health: Health, lanes: Lanes) -> None
             log.error("bot_is_stuck", reason=stuck)
             manager.tell(f"STATUS=Stuck: {stuck}")
         await asyncio.sleep(pause)
-
-
-async def _until_ready(health: Health) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(START_PATIENCE):
-            await health.updates.worked.wait()
 
 
 def _status(health: Health, lanes: Lanes) -> str:

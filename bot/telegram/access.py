@@ -13,6 +13,7 @@ from telegram.constants import ChatMemberStatus
 from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, reason_of, send_chunk
 from bot.telegram.client import readable
@@ -82,7 +83,8 @@ class Strangers:
         self._told = Tally()
         self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
         self._moments: deque[float] = deque(maxlen=MOST_A_MINUTE)
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
+        self._works = False
 
     def tell(self, whom: int, say: Callable[[], Awaitable[None]], times: int = 1) -> bool:
         """Say something to a stranger who was told something less than `times` before; whether it will be said."""
@@ -90,8 +92,9 @@ class Strangers:
             return False
         self._told.add(whom)
         self._waiting.append(say)
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._work(), name="strangers")
+        if not self._works:
+            self._works = True
+            self._tasks.start(self._work(), "strangers")
         return True
 
     def pause(self) -> float:
@@ -102,24 +105,26 @@ class Strangers:
 
     async def close(self) -> None:
         """End at once."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.close()
 
     async def _work(self) -> None:
-        while self._waiting:
-            await asyncio.sleep(self.pause())
-            self._moments.append(self._now())
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    await self._waiting.popleft()()
-            except SendFailed as failure:
-                log.info("stranger_not_told", reason=failure.reason)
-                await asyncio.sleep(
-                    min(failure.pause, MINUTE)
-                )  # where Telegram's limit is reached, the owner goes first
-            except (StoreError, TimeoutError) as error:
-                log.info("stranger_not_told", reason=type(error).__name__)
+        try:
+            while self._waiting:
+                await asyncio.sleep(self.pause())
+                self._moments.append(self._now())
+                await self._say(self._waiting.popleft())
+        finally:
+            self._works = False
+
+    async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await say()
+        except SendFailed as failure:
+            log.info("stranger_not_told", reason=failure.reason)
+            await asyncio.sleep(min(failure.pause, MINUTE))  # where Telegram's limit is reached, the owner goes first
+        except (StoreError, TimeoutError) as error:
+            log.info("stranger_not_told", reason=type(error).__name__)
 
 
 class GroupUnknown(MnemeError):
@@ -162,11 +167,12 @@ class Door:
         await self.strangers.close()
 
     async def admits(self, letter: Letter) -> bool:
-        """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody."""
-        chat = chat_of(letter.arrival.address)
-        if letter.user_id in self._allowed or self._is_allowed(chat):
-            return letter.private or self._is_allowed(chat)
-        return letter.private and await self._access.is_member(letter.user_id)
+        """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
+
+        A private chat has its person's number: a press there that is anybody else's is a stranger's.
+        """
+        is_own = not letter.private or letter.user_id == chat_of(letter.arrival.address)
+        return is_own and await self.serves(letter.arrival.address.session_id)
 
     async def serves(self, session_id: str) -> bool:
         """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""

@@ -172,6 +172,11 @@ class TelegramChannel:
         """Send no further part of what is being sent to the chat of an arrival."""
         self._outbox.stop(arrival.address.session_id)
 
+    def previewed(self, arrival: Arrival, preview: Preview) -> None:
+        """The reply to an arrival takes the place of a preview, and may say no more than that."""
+        if preview.message_id is not None and preview.shows is not None:
+            self._outbox.shown[arrival.address.session_id] = preview.message_id, preview.shows
+
     def kick(self, arrival: Arrival) -> None:
         """There is something in the outbox for the chat of an arrival."""
         self._outbox.kick(arrival.address.session_id)
@@ -233,6 +238,7 @@ class _TelegramReply:
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
+        self._channel.previewed(last, self._preview)
         return OutgoingReply(CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker)
 
     async def deliver_uncommitted(self, text: str) -> bool:

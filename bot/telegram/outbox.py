@@ -62,6 +62,8 @@ class OutboxSender:
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
         self._stopped: set[int] = set()
+        self.shown: dict[str, tuple[str, Part]] = {}
+        """By session, the newest preview's message and what it shows: an edit that changes nothing is not sent."""
         # by reply, what Telegram has confirmed so far: a disk that can't be written must not have it sent again
         self._confirmed: dict[int, list[str]] = {}
         # the library's rate limiter takes calls in the order in which they come: with a thousand replies before it,
@@ -224,6 +226,8 @@ class OutboxSender:
         is_last = number + 1 == len(parts)
         markup = markup_of(item.keyboard) if is_last else None
         if number == 0 and item.preview_id and isinstance(part, Chunk):
+            if markup is None and self.shown.pop(item.session_id, None) == (item.preview_id, part):
+                return item.preview_id
             try:
                 await edit_chunk(self._bot, address, item.preview_id, part, markup)
             except SendFailed as failure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
+from bot.tasks import BackgroundTasks
 from bot.telegram.access import GroupUnknown
 from bot.telegram.calls import chat_of, markup_of
 from config.texts import N_, SOURCE, _, known_language, speaking
@@ -18,8 +18,6 @@ from memory.messages import Provenance
 from memory.service.buttons import Pressed
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from telegram import Bot
 
     from bot.sessions import SessionRunner
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+MOST_SHOWN = 1_000
+"""Messages of which it is known what buttons they show since one of them was pressed."""
 _GONE = N_("That button is too old: send the command instead, /help shows them all.")
 _TOO_LATE = N_("The time for that button is over: ask again.")
 _BEFORE = N_("That was pressed already.")
@@ -49,11 +49,16 @@ class Presses:
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
-        self._tasks: dict[asyncio.Task[None], int | None] = {}
+        # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
+        self._tasks = BackgroundTasks()
+        self._in_hand: set[int] = set()
+        self._shown: dict[tuple[str, str | None], tuple[str, ...]] = {}
 
     def take(self, item: InboxItem, letter: Letter) -> None:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
-        self._begin(self._take_in_their_language(item, letter), item.id)
+        self._in_hand.add(item.id)
+        task = self._tasks.start(self._take_in_their_language(item, letter), "press")
+        task.add_done_callback(lambda _: self._in_hand.discard(item.id))
 
     def turn_away(self, letter: Letter) -> None:
         """Answer the press of somebody who may not come in, as strangers are; nothing of it is kept."""
@@ -62,7 +67,7 @@ class Presses:
     def refuse_unread(self, letter: Letter, *, admitted: bool) -> None:
         """Answer a press that can't be read, which would be shown as awaited for long; nothing of it is kept."""
         if admitted:
-            self._begin(self._answer_in_their_language(letter, _UNREAD))
+            self._tasks.start(self._answer_in_their_language(letter, _UNREAD), "press")
         else:
             self.turn_away(letter)
 
@@ -88,24 +93,11 @@ class Presses:
 
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""
-        return {inbox_id for inbox_id in self._tasks.values() if inbox_id is not None}
+        return set(self._in_hand)
 
     async def close(self) -> None:
         """End at once."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _begin(self, work: Coroutine[None, None, None], inbox_id: int | None = None) -> None:
-        # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
-        task = asyncio.create_task(work, name="press")
-        self._tasks[task] = inbox_id
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("press_not_taken", exc_info=error)
+        await self._tasks.close()
 
     async def _take_in_their_language(self, item: InboxItem, letter: Letter) -> None:
         with speaking(await self._runner.languages.of(letter.arrival)):
@@ -115,7 +107,7 @@ class Presses:
         button = await self._button(letter)
         if button is None:
             await self._refuse(item, letter, _(_GONE))
-            await self._show(letter.arrival, ())
+            await self._show(letter, ())
             return
         arrival = replace(
             letter.arrival,
@@ -142,7 +134,7 @@ class Presses:
             await self._refuse(item, letter, _(_BEFORE if pressed is Pressed.BEFORE else _TOO_LATE))
         # what is in place is shown with the answer, and what may be pressed again stays
         if pressed is Pressed.TOO_LATE or not (button.in_place or button.again):
-            await self._show(arrival, await self._buttons.left(button.reply))
+            await self._show(letter, await self._buttons.left(button.reply))
 
     async def _button(self, letter: Letter) -> PressedButton | None:
         """The button that was pressed, if it stands in that chat: a client may send whatever it likes."""
@@ -163,14 +155,21 @@ class Presses:
         except TelegramError as error:  # such as for a press before a downtime: it waits for no answer any more
             log.info("press_not_answered", reason=str(error))
 
-    async def _show(self, arrival: Arrival, keyboard: PlacedKeyboard) -> None:
+    async def _show(self, letter: Letter, keyboard: PlacedKeyboard) -> None:
         """Have the message show the buttons that are left. What is still shown for want of that is used up anyway."""
+        shown = tuple(button.id for row in keyboard for button in row)
+        message = letter.arrival.address.chat_id, letter.arrival.message_id
+        # a second press may have come before the first one was shown, so what Telegram said of the message is old
+        if shown == self._shown.get(message, letter.press and letter.press.beside):
+            return
+        if len(self._shown) >= MOST_SHOWN:
+            self._shown.clear()
+        self._shown[message] = shown
         try:
-            chat = chat_of(arrival.address)
-            await self._bot.edit_message_reply_markup(
-                chat, int(arrival.message_id or 0), reply_markup=markup_of(keyboard)
-            )
+            chat, message_id = chat_of(letter.arrival.address), int(letter.arrival.message_id or 0)
+            await self._bot.edit_message_reply_markup(chat, message_id, reply_markup=markup_of(keyboard))
         except TelegramError as error:
+            self._shown.pop(message, None)
             log.info("buttons_not_taken_away", reason=str(error))
 
     def _is_theirs(self, button: PressedButton, arrival: Arrival) -> bool:

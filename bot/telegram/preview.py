@@ -14,13 +14,14 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, RetryAfter, TelegramError
 
+from bot.tasks import BackgroundTasks, wait_at_most
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
 from memory.errors import StoreError
 from memory.log.sessions import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable
 
     from telegram import Bot
 
@@ -97,6 +98,7 @@ class Preview:
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self._newest = ""
         self._shown = ""
+        self.shows: Chunk | None = None
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first: asyncio.Task[str] | None = None
@@ -116,7 +118,10 @@ class Preview:
         return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
-        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one."""
+        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one.
+
+        shows: what stands there, as far as that is certain.
+        """
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -162,11 +167,14 @@ class Preview:
                 message_thread_id=thread_of(self._address),
             )
         elif self.message_id is not None:
+            self.shows = None  # nobody knows, where this is cancelled on its way
             await edit_chunk(self._bot, self._address, self.message_id, chunk)
+            self.shows = chunk
         elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
             # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
             self._first = asyncio.create_task(self._send_first(chunk), name="first preview")
             self.message_id = await asyncio.shield(self._first)
+            self.shows = chunk
         self._shown = text
         self._shown_at = asyncio.get_running_loop().time()
 
@@ -200,12 +208,12 @@ class Reactions:
         self._group_paces: dict[int, Pace] = {}
         self._refusing: set[int] = set()
         self._begun: dict[tuple[str, str], asyncio.Event] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     async def start(self) -> None:
         """Take away what an earlier run left: its messages are taken up now."""
         for session_id, message_id in await self._mailbox.reactions():
-            self._begin(self._take_away(session_id, message_id))
+            self._tasks.start(self._take_away(session_id, message_id), "reaction")
 
     def waits(self, arrival: Arrival) -> None:
         """A message begins to wait behind a turn."""
@@ -215,7 +223,7 @@ class Reactions:
         key = _key(arrival)
         if key not in self._begun and len(self._begun) < MOST_SHOWN:
             self._begun[key] = asyncio.Event()
-            self._begin(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]))
+            self._tasks.start(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]), "reaction")
 
     def begins(self, arrival: Arrival) -> None:
         """The turn of a message begins, if it has waited for it."""
@@ -224,19 +232,10 @@ class Reactions:
 
     async def close(self) -> None:
         """Show nothing more; what stands in the chats is taken away by the next start."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work, name="reaction")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._tasks.close()
 
     async def _show(self, session_id: str, message_id: str, begun: asyncio.Event) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(DELAY):
-                await begun.wait()
+        await wait_at_most(begun, DELAY)
         chat = chat_of(Address.of(session_id))
         if begun.is_set() or chat in self._refusing or not self._room_in(chat):
             return

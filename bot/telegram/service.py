@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
 from bot.jobs.warming import warm_up
-from bot.tasks import Backoff
+from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL
 from bot.telegram.access import Door, House
 from bot.telegram.albums import Albums
@@ -102,7 +101,8 @@ async def run_telegram(app: App) -> None:
     pulse = app.health.updates
     published = Published(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
-    warming = asyncio.create_task(_warm_up(app), name="warming")
+    tasks = BackgroundTasks()
+    tasks.start(_warm_up(app), "warming")
     async with _introduced(bot, pulse, token) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
@@ -118,7 +118,7 @@ async def run_telegram(app: App) -> None:
         token.tell = door.tell_of_refusals
         menu = Menu(bot, published, app.commands.values())
         # beside the rest: nobody is to wait for what is only shown
-        showing = asyncio.create_task(menu.publish(), name="menu")
+        tasks.start(menu.publish(), "menu")
         await moves.start()
         await outbox.start(door.follow)
         await channel.start()
@@ -134,9 +134,7 @@ async def run_telegram(app: App) -> None:
         try:
             await _source(app, bot, intake, token).run()
         finally:
-            warming.cancel()
-            showing.cancel()
-            await asyncio.gather(showing, return_exceptions=True)
+            await tasks.close()
             await app.reminding.close()
             await intake.close()
             await door.close()

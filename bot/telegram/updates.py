@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from telegram import MessageEntity, Update
+from telegram import Message, MessageEntity, Update
 from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
@@ -21,7 +21,7 @@ from pipeline.arrival import Arrival
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from telegram import Bot, CallbackQuery, Message, User
+    from telegram import Bot, CallbackQuery, User
 
     from memory.media.media import MediaFile
     from memory.service.mailbox import InboxItem
@@ -44,10 +44,14 @@ MOST_AT_HAND = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A button that somebody pressed. query: what Telegram waits to have answered."""
+    """A button that somebody pressed. query: what Telegram waits to have answered.
+
+    beside: the buttons that its message shows, with itself; None where that is not told.
+    """
 
     query: str
     button: str
+    beside: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +244,11 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
         pressed=True,
         language=query.from_user.language_code,
     )
-    return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))
+    beside = None
+    if isinstance(message, Message):  # and not one that is too old to be told of
+        rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+        beside = tuple(str(button.callback_data) for row in rows for button in row)
+    return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data, beside))
 
 
 def _quoted(message: Message, me: User) -> Passage | None:

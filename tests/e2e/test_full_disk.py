@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,22 +12,22 @@ import pytest
 from bot.tasks import Backoff
 from bot.telegram import intake, polling
 from memory.errors import StoreError
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
+    from pathlib import Path
 
     from bot.app import App
     from memory.log.turn_log import FinishedTurn
     from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
     Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
 
-ROOT = Path(__file__).parents[2]
 SESSION = f"telegram:{ANN}"
 
 
@@ -190,14 +188,7 @@ async def test_f34_a_reply_that_was_sent_is_not_sent_again_where_that_can_not_be
 async def test_f34_a_disk_that_is_full_beneath_a_real_process(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-        "TELEGRAM_API_URL": telegram.url,
-        "TELEGRAM_ALLOWED_IDS": str(ANN),
-        "OPENAI_BASE_URL": model.url,
-        "LLM_MODEL": "scripted",
-    }
+    environment = bot_environment(telegram, model, ANN)
     model.script(Says("Noted."), Calls((("note_add", {"name": "boat", "content": "Aurora"}),)), Says("I tried."))
     async with running_bot(environment, tmp_path) as process:
         telegram.user_says("before", chat_id=ANN)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,13 +16,14 @@ from structlog.testing import capture_logs
 from bot.telegram import intake
 from memory.service.jobs import JobLog
 from tests.support.fakes import Person
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import labels, press
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from memory.store.database import Database
     from tests.conftest import OpenApp
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 ANN = 1001
-ROOT = Path(__file__).parents[2]
 
 Run = Callable[[], AbstractAsyncContextManager[asyncio.subprocess.Process]]
 
@@ -50,14 +48,7 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[asyncio.subprocess.Process]:
-        environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
-            "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-            "TELEGRAM_API_URL": telegram.url,
-            "TELEGRAM_ALLOWED_IDS": str(ANN),
-            "OPENAI_BASE_URL": model.url,
-            "LLM_MODEL": "scripted",
-        }
+        environment = bot_environment(telegram, model, ANN)
         async with running_bot(environment, tmp_path) as process:
             yield process
 

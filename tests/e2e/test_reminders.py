@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,18 +17,19 @@ from memory.reminders.recurrence import Repeat
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.reminding import CHAT, everybody, is_set, reminders_in
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, labels, press, texts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
 
-ROOT = Path(__file__).parents[2]
 # the tests' clock stands at Saturday 2026-02-07 12:15 UTC
 pytestmark = pytest.mark.usefixtures("reminded_often")
 
@@ -130,14 +129,7 @@ async def test_f24_what_a_downtime_missed_comes_at_the_start_once_and_says_so(
 async def test_f24_killed_around_its_sending_it_comes_and_only_once(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-        "TELEGRAM_API_URL": telegram.url,
-        "TELEGRAM_ALLOWED_IDS": str(ANN),
-        "OPENAI_BASE_URL": model.url,
-        "LLM_MODEL": "scripted",
-    }
+    environment = bot_environment(telegram, model, ANN)
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
     memory = memory_services(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
