@@ -138,7 +138,7 @@ class Presses:
 
     async def _button(self, letter: Letter) -> PressedButton | None:
         """The button that was pressed, if it stands in that chat: a client may send whatever it likes."""
-        assert letter.press is not None, "only presses come here"  # noqa: S101  # states what Intake sees to
+        assert letter.press is not None, "only presses come here"  # noqa: S101  # states what the inbox sees to
         button = await self._buttons.find(letter.press.button)
         here = chat_of(letter.arrival.address)
         return button if button is not None and chat_of(Address.of(button.session_id)) == here else None

@@ -1,4 +1,4 @@
-"""The running Telegram bot: client, outbox, channel, intake, updates, started in this order and stopped in reverse."""
+"""The running Telegram bot: client, outbox, channel, inbox, updates, started in this order and stopped in reverse."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from bot.telegram.channel import TelegramChannel
 from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
 from bot.telegram.files import TelegramFiles
 from bot.telegram.groups import Moves
-from bot.telegram.intake import Intake
+from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import LONGEST_FLOOD, Poller
+from bot.telegram.presses import Presses
+from bot.telegram.receiving import Receiver
+from bot.telegram.updates import Letters
 from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
@@ -112,7 +115,11 @@ async def run_telegram(app: App) -> None:
         moves = Moves(app.moving, app.runner)
         door = Door(bot, outbox, access, house, moves, app.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
-        intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock), Speakers(app.database))
+        albums, presses = Albums(app.clock), Presses(bot, mailbox, door, app.runner)
+        letters = Letters(me, channel, app.commands, albums)
+        receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
+        speakers = Speakers(app.database)
+        inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
@@ -122,7 +129,7 @@ async def run_telegram(app: App) -> None:
         await moves.start()
         await outbox.start(door.follow)
         await channel.start()
-        await intake.start()
+        await inbox.start()
         app.begin_background_work()
 
         async def tell() -> None:
@@ -132,11 +139,11 @@ async def run_telegram(app: App) -> None:
         app.reminding.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _source(app, bot, intake, token).run()
+            await _source(app, bot, receiver, token).run()
         finally:
             await tasks.close()
             await app.reminding.close()
-            await intake.close()
+            await inbox.close()
             await door.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
@@ -181,13 +188,13 @@ async def _until_known(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> None
         await token.keep()
 
 
-def _source(app: App, bot: PollingBot, intake: Intake, token: TokenWatch) -> Poller | Webhook:
+def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) -> Poller | Webhook:
     """What brings the updates, by the settings."""
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
-        return Poller(bot, intake.receive, app.health.updates, token)
+        return Poller(bot, receiver.receive, app.health.updates, token)
     meant = Meant(str(url), secret.get_secret_value())
-    return Webhook(bot, intake.receive, app.health.updates, app.pages, meant, token)
+    return Webhook(bot, receiver.receive, app.health.updates, app.pages, meant, token)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

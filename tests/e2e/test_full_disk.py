@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.tasks import Backoff
-from bot.telegram import intake, polling
+from bot.telegram import inbox, polling
 from memory.errors import StoreError
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, Says
@@ -34,7 +34,7 @@ SESSION = f"telegram:{ANN}"
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be written is tried again soon."""
-    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
     monkeypatch.setattr(polling, "Backoff", lambda: Backoff(longest=0.05))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from structlog.testing import capture_logs
 
 from bot.sessions import QUEUE_LIMIT
-from bot.telegram import intake
+from bot.telegram import inbox
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
 
@@ -37,7 +37,7 @@ async def allow(app: App) -> None:
 async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_restart(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
     async with serve() as app:
         await refuse(app, "outbox")
         telegram.user_says("/help", chat_id=ANN)
@@ -50,7 +50,7 @@ async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_re
 async def test_one_chat_whose_session_can_not_be_made_holds_up_no_other_and_is_answered_later(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
         telegram.user_says("first", chat_id=STRANGER)
         await telegram.wait_for(lambda: telegram.sent(STRANGER))

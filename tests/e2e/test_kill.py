@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.telegram import intake
+from bot.telegram import inbox
 from memory.service.jobs import JobLog
 from tests.support.fakes import Person
 from tests.support.processes import bot_environment, running_bot
@@ -247,7 +247,7 @@ async def test_a_turn_that_is_begun_anew_in_the_same_run_was_not_killed(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one is whose answer could neither be kept nor shown."""
-    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
     async with serve() as app:
         for counted in ("hello", "again"):
             telegram.user_says(counted, chat_id=ANN)

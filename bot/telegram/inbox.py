@@ -1,4 +1,4 @@
-"""From Telegram's updates to the sessions: the inbox is where work comes from, so nothing in it is ever forgotten."""
+"""From the inbox to the sessions: it is where work comes from, so nothing in it is ever forgotten."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
-from bot.telegram.presses import Presses
-from bot.telegram.updates import LARGEST, Letters, as_new, sender_of
+from bot.tasks import BackgroundTasks, wait_at_most
+from bot.telegram.updates import Letters, as_new
 from config.texts import N_, _, speaking
 from memory.buttons import Button
 from memory.errors import StoreError
 from memory.messages import Provenance
 from memory.service.jobs import MOST_ATTEMPTS
-from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from telegram import Update, User
-
     from bot.sessions import SessionRunner
     from bot.telegram.access import Door
     from bot.telegram.albums import Albums
     from bot.telegram.channel import TelegramChannel
-    from bot.telegram.updates import Letter, RawUpdate
+    from bot.telegram.presses import Presses
+    from bot.telegram.updates import Letter
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
     from memory.service.mailbox import InboxItem, Mailbox
@@ -43,15 +41,6 @@ SWEEP_PAUSE = 5.0
 """Seconds after which the inbox is looked through again, for what could not be worked on, or not finished."""
 LONGEST_REST = 300.0
 """Seconds at most before something is taken again that was taken before and did not come to its end."""
-_OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
-
-All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
-"""
-_UNREADABLE = N_(
-    "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
-    "I keep it as it came; say it in plain words."
-)
 _NOBODY = N_(
     "You write in the name of a group or a channel, so I can't know who you are: write to me as yourself. An "
     'administrator of a group can do so with "Remain anonymous" switched off.'
@@ -67,169 +56,50 @@ class _Tries:
     not_before: float = 0
 
 
-class Intake:
-    """Keeps the updates of those who may come in, and takes what the inbox holds to the sessions."""
+class InboxWorker:
+    """Takes what the inbox holds to the sessions."""
 
     def __init__(
         self,
         channel: TelegramChannel,
-        me: User,
         mailbox: Mailbox,
         door: Door,
         runner: SessionRunner,
         albums: Albums,
         speakers: Speakers,
+        letters: Letters,
+        presses: Presses,
+        arrived: asyncio.Event,
     ) -> None:
-        self._me = me
         self._channel = channel
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
         self._albums = albums
         self._speakers = speakers
-        self._letters = Letters(me, channel, runner.commands, albums)
-        self._presses = Presses(me.get_bot(), mailbox, door, runner)
+        self._letters = letters
+        self._presses = presses
         self._next_look = SWEEP_PAUSE
-        self._arrived = asyncio.Event()
+        self._arrived = arrived
         self._tries: dict[int, _Tries] = {}
         self._handing: dict[asyncio.Task[None], tuple[str, set[int]]] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
 
     async def start(self) -> None:
         """Take up what an earlier run received and did not finish, and from now on whatever comes."""
         await self._sweep()
-        self._task = asyncio.create_task(self._work(), name="intake")
+        self._tasks.start(self._work(), "inbox")
 
     async def close(self) -> None:
         """Take nothing more."""
-        if self._task is not None:
-            tasks = [self._task, *self._handing]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
         await self._presses.close()
         with contextlib.suppress(StoreError):
             await self._write_what_is_owed()
 
-    async def receive(self, updates: Sequence[RawUpdate]) -> None:
-        """Keep the updates of those who may come in. When this returns they may be confirmed to Telegram.
-
-        Raises StoreError where they can't be kept: they are worked on, and have to come again until they are.
-        Of strangers, and of talk among others, nothing is kept.
-        """
-        kept = []
-        for update, read, alone in await self._read_all(updates):
-            try:
-                received = await self._admitted(update, read, alone)
-            except _OF_ITS_CONTENT as error:
-                await self._set_aside(update, error)
-                continue
-            if received is not None:
-                kept.append((update, received))
-        try:
-            with self._runner.places.kept_clear():
-                await self._keep(kept)
-        finally:
-            self._arrived.set()  # what can't be kept waits in memory
-
-    async def _admitted(self, update: RawUpdate, read: Update, alone: Letter | None) -> Received | None:
-        """What is to be kept of an update; the others are dealt with here."""
-        letter = alone or self._of_album(read)
-        letter = self._door.here(letter) if letter is not None else None
-        if letter is None:
-            await self._door.see_group(read)
-            await self._hold_of_album(update, read)
-        elif await self._door.admits(letter):
-            self._letters.keep(update, letter)
-            arrival = letter.arrival
-            session_id, new = arrival.address.session_id, self._new_message(letter)
-            begins = letter.press is not None or self._runner.begins_at_once(arrival)
-            return Received(update.id, session_id, update.payload, arrival.message_id, new, begins=begins)
-        elif letter.press is not None:
-            self._presses.turn_away(letter)
-        else:
-            await self._door.turn_away(letter)
-        return None
-
-    def _new_message(self, letter: Letter) -> str | None:
-        """The name of the message that a letter brings; another bot on the same data counts from one again."""
-        number = letter.arrival.message_id
-        if letter.edited or letter.press is not None or number is None:
-            return None
-        return f"{self._me.id}/{letter.arrival.address.chat_id}/{number}"
-
-    async def _keep(self, kept: Sequence[tuple[RawUpdate, Received]]) -> None:
-        """Put what was received into the inbox: all of it, or each alone where one is something that it can't hold."""
-        try:
-            await self._mailbox.receive([received for _, received in kept])
-        except _OF_ITS_CONTENT as error:
-            if len(kept) == 1:
-                await self._set_aside(kept[0][0], error)
-                return
-            for one in kept:
-                await self._keep([one])
-
-    async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
-        """Each update alone, with the letter in it; those that can't be read are set aside."""
-        found = []
-        for update in updates:
-            try:
-                read, letter = self._letters.read(update)
-            except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
-                await self._set_aside(update, error)
-                continue
-            if letter is not None and not letter.private:
-                self._albums.add(letter.arrival.album)
-                found += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
-            found.append((update, read, letter))
-        return found
-
-    async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
-        """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
-        letter = self._letters.if_meant(read)
-        if letter is None or letter.private or letter.edited or letter.arrival.album is None:
-            return
-        if await self._door.admits(letter):
-            self._albums.hold(letter.arrival.album, update)
-
-    def _of_album(self, read: Update) -> Letter | None:
-        """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
-        message = read.message or read.edited_message
-        if message is None or message.media_group_id not in self._albums:
-            return None
-        return self._letters.in_update(read)
-
-    async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
-        # not the error's own words: they may quote the message
-        log.error("update_unreadable", update=update.id, error=type(error).__name__)
-        try:
-            await self._tell_unread(update)
-        except _OF_ITS_CONTENT as failure:  # it is skipped then
-            log.error("update_skipped", update=update.id, error=type(failure).__name__)
-
-    async def _tell_unread(self, update: RawUpdate) -> None:
-        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
-        sender = sender_of(update, self._channel)
-        if sender is None:
-            return
-        admitted = await self._door.admits(sender)
-        if sender.press is not None:  # nothing of it is lost: it is pressed again, or typed
-            self._presses.refuse_unread(sender, admitted=admitted)
-        elif sender.private and admitted:
-            session_id = sender.arrival.address.session_id
-            with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
-                told = _(_UNREADABLE, number=update.id)
-            if update.id > LARGEST:  # no number that the database holds
-                await self._mailbox.answer(session_id, told)
-            else:
-                await self._mailbox.set_aside(Received(update.id, session_id, update.payload), told)
-            self._channel.kick(sender.arrival)
-
     async def _work(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(self._next_look, SWEEP_PAUSE)):
-                    await self._arrived.wait()
+            await wait_at_most(self._arrived, min(self._next_look, SWEEP_PAUSE))
             self._arrived.clear()
             with self._runner.places.kept_clear():
                 await self._sweep()
@@ -260,7 +130,7 @@ class Intake:
             log.exception("sessions_not_opened")  # each is opened, or found not to open, by itself
         # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up
         for session_id, arrivals in by_session.items():
-            task = asyncio.create_task(self._hand_over(arrivals, self._handing_over(session_id)))
+            task = self._tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
             self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
             task.add_done_callback(self._handing.pop)
 
