@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.cli.start import DATABASE_NAME
 from bot.commands.access import AccessCommands
-from bot.commands.command import Command, CommandRunner, command_table
+from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
@@ -84,10 +84,6 @@ if TYPE_CHECKING:
     from memory.consolidation.extractor import Contract
     from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
-    from memory.log.turn_log import TurnLog
-    from memory.reminders.reminders import Reminders
-    from memory.reminders.telling import Telling
-    from memory.service.moving import Moving
     from pipeline.media.fetching import MediaSources
     from pipeline.models.model import ChatModel
 
@@ -95,41 +91,49 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Jobs:
+    """What goes on beside the turns. embedding None: nothing compares meanings."""
+
+    consolidation: BackgroundConsolidation
+    weekly: WeeklySchedule
+    reminders: Reminding
+    housekeeping: Housekeeping
+    embedding: BackgroundEmbedding | None
+
+
+@dataclass(frozen=True, slots=True)
 class App:
-    """A running Mneme without its channels."""
+    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent."""
 
     settings: Settings
     clock: Clock
-    database: Database
-    sessions: SessionService
-    turns: TurnLog
-    model: ChatModel
+    memory: MemoryServices
     models: ModelChoice
-    commands: dict[str, Command]
-    lanes: Lanes
-    languages: Languages
     runner: SessionRunner
-    background: BackgroundConsolidation
-    schedule: WeeklySchedule
-    reminders: Reminders
-    telling: Telling
-    reminding: Reminding
+    jobs: Jobs
     health: Health
     media: MediaSources
-    moving: Moving
-    pages: Pages = field(default_factory=Pages)
-    metrics: Metrics | None = None
-    housekeeping: Housekeeping | None = None
-    embedding: BackgroundEmbedding | None = None
+    pages: Pages
+    metrics: Metrics | None
+
+    @property
+    def database(self) -> Database:
+        """Where all of it is kept."""
+        return self.memory.database
+
+    @property
+    def sessions(self) -> SessionService:
+        """The sessions of all channels."""
+        return self.memory.sessions
 
     def begin_background_work(self) -> None:
-        """Begin what goes on beside the turns; only programs that stay do this."""
-        self.background.start()
-        for beside in (self.housekeeping, self.embedding):
-            if beside is not None:
-                beside.start()
+        """Begin what goes on beside the turns; only programs that stay do this. A channel begins the reminders."""
+        self.jobs.consolidation.start()
+        self.jobs.housekeeping.start()
+        if self.jobs.embedding is not None:
+            self.jobs.embedding.start()
         if self.settings.memory_enabled:
-            self.schedule.start()
+            self.jobs.weekly.start()
 
 
 @contextlib.asynccontextmanager
@@ -166,10 +170,8 @@ async def open_app(
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         if embedding is not None:
             stack.push_async_callback(embedding.close)
-        app = _assemble(
-            settings, clock, memory, counter, usage, talking, metrics, MeaningReport(meaning, embedding), stack
-        )
-        app = replace(app, housekeeping=housekeeping, embedding=embedding)
+        meaning_report = MeaningReport(meaning, embedding)
+        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, meaning_report, housekeeping, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -183,6 +185,7 @@ def _assemble(
     talking: Talking,
     metrics: Metrics | None,
     meaning: MeaningReport,
+    housekeeping: Housekeeping,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tells = settings.memory_enabled, memory.notices_of.tells
@@ -280,36 +283,17 @@ def _assemble(
     groups = (preferring, conversation, looking, changing, ReminderCommands(memory.reminders), letting_in)
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
-    return App(
-        settings=settings,
-        clock=clock,
-        database=memory.database,
-        sessions=memory.sessions,
-        turns=memory.turns,
-        model=model,
-        models=models,
-        commands=commands,
-        lanes=lanes,
-        languages=languages,
-        runner=SessionRunner(
-            lanes,
-            CommandRunner(commands, memory.sessions, effects, languages),
-            pipeline,
-            memory.sessions,
-            languages,
-            memory.turns,
-            clock,
-        ),
-        background=background,
-        schedule=schedule,
-        reminders=memory.reminders,
-        telling=memory.telling,
-        reminding=reminding,
-        health=Health(memory.database),
-        media=sources,
-        moving=memory.moving,
-        metrics=metrics,
+    runner = SessionRunner(
+        lanes,
+        CommandRunner(commands, memory.sessions, effects, languages),
+        pipeline,
+        memory.sessions,
+        languages,
+        memory.turns,
+        clock,
     )
+    jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
+    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -123,7 +123,7 @@ async def _run(settings: Settings) -> None:
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
-        async with open_app(settings) as app, reporting(manager, app.health, app.lanes), _observed(app):
+        async with open_app(settings) as app, reporting(manager, app.health, app.runner.lanes), _observed(app):
             await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 

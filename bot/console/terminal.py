@@ -76,9 +76,9 @@ async def chat_redirected(app: App, address: Address) -> int:
     app.begin_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
-        for due, reminder in await app.telling.due_in(address.session_id):
+        for due, reminder in await app.memory.telling.due_in(address.session_id):
             sys.stderr.write(f"{reminder}\n\n")
-            await app.telling.shown(due)
+            await app.memory.telling.shown(due)
         try:
             text = await prompt.prompt_async(PROMPT)
         except (EOFError, KeyboardInterrupt):
@@ -124,7 +124,7 @@ class _Chat:
         self._prompt: PromptSession[str] = PromptSession(
             output=output,
             history=self._history,
-            completer=CommandCompleter(app.commands, lambda: spoken_at(app, address)),
+            completer=CommandCompleter(app.runner.commands, lambda: spoken_at(app, address)),
             complete_while_typing=False,
             multiline=True,
             prompt_continuation=CONTINUATION,
@@ -140,7 +140,7 @@ class _Chat:
             model=talking.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
-        self._app.reminding.start(self._tell_due)
+        self._app.jobs.reminders.start(self._tell_due)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
@@ -158,9 +158,9 @@ class _Chat:
 
     async def _tell_due(self) -> None:
         """Print the reminders of this chat that are due; only then they count as told."""
-        for due, text in await self._app.telling.due_in(self._address.session_id):
+        for due, text in await self._app.memory.telling.due_in(self._address.session_id):
             self._channel.show_beside(text)
-            await self._app.telling.shown(due)
+            await self._app.memory.telling.shown(due)
 
     @property
     def _busy(self) -> bool:
@@ -236,7 +236,7 @@ class _Chat:
         text = buffer.text
         buffer.append_to_history()
         buffer.reset()
-        command = self._app.commands.get(parse_command(text)[0])
+        command = self._app.runner.commands.get(parse_command(text)[0])
         if command is not None and command.immediate:
             self._do(self._run_beside(text))
         elif text.strip():
@@ -255,7 +255,7 @@ class _Chat:
         """End what is being written, and keep what was."""
         if self._answering is not None:
             self._queued = []
-            await self._app.lanes.stop(self._address.session_id)
+            await self._app.runner.lanes.stop(self._address.session_id)
             await self._answering
 
     async def _stop(self) -> None:
@@ -265,7 +265,7 @@ class _Chat:
         if waiting:
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
-        stopped, _waiting = await self._app.lanes.stop(self._address.session_id)
+        stopped, _waiting = await self._app.runner.lanes.stop(self._address.session_id)
         if not stopped:  # it has said all, and only tidies up
             if not waiting:
                 buffer.reset()  # as between two answers

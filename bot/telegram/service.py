@@ -109,21 +109,21 @@ async def run_telegram(app: App) -> None:
     async with _introduced(bot, pulse, token) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox, app.languages)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
         house = House(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
-        moves = Moves(app.moving, app.runner)
-        door = Door(bot, outbox, access, house, moves, app.languages)
+        moves = Moves(app.memory.moving, app.runner)
+        door = Door(bot, outbox, access, house, moves, app.runner.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
         albums, presses = Albums(app.clock), Presses(bot, mailbox, door, app.runner)
-        letters = Letters(me, channel, app.commands, albums)
+        letters = Letters(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
         speakers = Speakers(app.database)
         inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
-        menu = Menu(bot, published, app.commands.values())
+        menu = Menu(bot, published, app.runner.commands.values())
         # beside the rest: nobody is to wait for what is only shown
         tasks.start(menu.publish(), "menu")
         await moves.start()
@@ -133,16 +133,16 @@ async def run_telegram(app: App) -> None:
         app.begin_background_work()
 
         async def tell() -> None:
-            for session_id in await app.telling.put_out(CHANNEL, door.serves):
+            for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
                 outbox.kick(session_id)
 
-        app.reminding.start(tell)
+        app.jobs.reminders.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await _source(app, bot, receiver, token).run()
         finally:
             await tasks.close()
-            await app.reminding.close()
+            await app.jobs.reminders.close()
             await inbox.close()
             await door.close()
             await app.runner.close()

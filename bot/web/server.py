@@ -171,7 +171,7 @@ async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]
         return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
 
     async def measured() -> Page:
-        text = await metrics.page(app.database, app.health, app.lanes)
+        text = await metrics.page(app.database, app.health, app.runner.lanes)
         return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
 
     app.pages.shown |= {"/healthz": health, "/metrics": measured}

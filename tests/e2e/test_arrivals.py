@@ -144,11 +144,11 @@ async def test_a_live_location_that_moves_before_its_turn_is_still_answered(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
         moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
         telegram.user_says(chat_id=ANN, edit_of=telegram.message_id_of(sent), fields=moved)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 2)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 2)
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert model.requests[-1].said[-2:] == ["[location: 50.45010, 30.52340]", "hello"]

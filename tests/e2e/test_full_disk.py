@@ -128,8 +128,8 @@ async def test_f34_an_answer_whose_log_could_not_be_written_once_is_in_the_log_w
     async with serve() as app:
         telegram.user_says("first", chat_id=ANN)
         model.script(Says("The first answer."))
-        commit = app.turns.commit
-        app.turns.commit = partial(_fails_once, app, commit)  # type: ignore[method-assign]  # a disk error of a moment
+        commit = app.memory.turns.commit
+        app.memory.turns.commit = partial(_fails_once, app, commit)  # type: ignore[method-assign]  # a disk error of a moment
         await telegram.wait_for(lambda: shows(telegram, "The first answer."))
         telegram.user_says("second", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: second"))
@@ -139,7 +139,7 @@ async def test_f34_an_answer_whose_log_could_not_be_written_once_is_in_the_log_w
 
 
 async def _fails_once(app: App, commit: Commit, turn: FinishedTurn) -> int:
-    app.turns.commit = commit  # type: ignore[method-assign, assignment]
+    app.memory.turns.commit = commit  # type: ignore[method-assign, assignment]
     async with unwritable(app):
         return await commit(turn)
 
@@ -150,13 +150,13 @@ async def test_f34_what_was_answered_and_then_forgotten_is_not_written_afterward
     async with serve() as app:
         telegram.user_says("before", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: before"))
-        commit = app.turns.commit
-        app.turns.commit = _fails  # type: ignore[method-assign]  # of all writes only this one
+        commit = app.memory.turns.commit
+        app.memory.turns.commit = _fails  # type: ignore[method-assign]  # of all writes only this one
         telegram.user_says("the quetzal", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: the quetzal"))
         telegram.user_says("/forget all confirm", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "Everything is forgotten"))
-        app.turns.commit = commit  # type: ignore[method-assign]
+        app.memory.turns.commit = commit  # type: ignore[method-assign]
         await at_rest(app, telegram)
         telegram.user_says("afterwards", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: afterwards"))

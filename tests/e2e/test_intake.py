@@ -108,7 +108,7 @@ async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothin
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         for text in said:
             telegram.user_says(text, chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == len(said))
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == len(said))
     before = len(telegram.sent(ANN))
     for n in range(30):
         telegram.user_says(f"later {n}", chat_id=ANN)
@@ -129,7 +129,7 @@ async def test_the_half_of_an_answer_that_a_killed_run_left_in_a_group_becomes_t
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         while not await app.database.value("SELECT count(*) FROM previews"):
             pass
-        app.lanes.of(f"telegram:{GROUP}").working = []  # a kill says no goodbye
+        app.runner.lanes.of(f"telegram:{GROUP}").working = []  # a kill says no goodbye
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         await telegram.wait_for(lambda: "Here it is." in texts(telegram, GROUP))
         assert await app.database.value("SELECT count(*) FROM previews") == 0
@@ -172,7 +172,7 @@ async def test_an_edit_of_a_message_that_waits_is_kept_over_a_restart(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         update = telegram.user_says("secnod", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
         telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
     async with serve() as app:

@@ -267,10 +267,10 @@ async def test_messages_that_wait_behind_a_turn_are_counted_when_their_own_begin
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 1))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 0]
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: not app.lanes.running(f"telegram:{ANN}"))
+        await telegram.wait_for(lambda: not app.runner.lanes.running(f"telegram:{ANN}"))
         telegram.user_says("third", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 2))
         await telegram.wait_for(partial(_said, telegram, "You said: third"))
@@ -289,8 +289,8 @@ async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_it
     asked = len(model.consolidations)
     with capture_logs() as logs:
         async with start() as app:
-            await app.background.run_pending()
-            assert await app.background.due_of("console:local") == frozenset()
+            await app.jobs.consolidation.run_pending()
+            assert await app.jobs.consolidation.due_of("console:local") == frozenset()
             assert "twice I was killed" in await Person(app).says("Good morning")
             assert await app.database.value("SELECT count(*) FROM job_attempts") == 0
     assert len(model.consolidations) == asked

@@ -126,9 +126,9 @@ async def test_what_fails_for_one_owner_is_done_for_the_others(start: OpenApp, c
             await remembers(app, "Likes green tea", owner)
         async with app.database.transaction() as connection:
             await connection.execute("UPDATE entries SET tags = 'no list' WHERE id = 2")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
-        assert await app.schedule.run_if_due()
+        assert await app.jobs.weekly.run_if_due()
         archived = await app.database.rows("SELECT id FROM entries WHERE archived_at IS NOT NULL")
         assert [row["id"] for row in archived] == [1, 3]
 
@@ -140,9 +140,9 @@ async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
     report = "_Memory tidied; archived as faded: likes-green-tea. Nothing was deleted (/undo takes it back)._"
     async with start() as app:
         await remembers(app, "Likes green tea")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
     async with start() as app:
         assert await Person(app).says("Hello") == f"Fine.\n\n{report}"
         assert await Person(app).says("Hello") == "Fine."
@@ -153,9 +153,9 @@ async def test_without_notices_it_is_done_quietly(start: OpenApp, model: ModelSe
     model.otherwise = lambda _: Says("Fine.")
     async with start(memory_notices=False) as app:
         await remembers(app, "Likes green tea")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
-        assert await app.schedule.run_if_due()
+        assert await app.jobs.weekly.run_if_due()
         assert await app.database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
         assert await Person(app).says("Hello") == "Fine."
 
@@ -165,7 +165,7 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
 ) -> None:
     async with start() as app:
         await remembers(app, "Likes green tea")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
     noted = await JobLog(database).ran_at(WEEKLY)
     clock.forward(days=400)
     async with start() as app, app.database.transaction():  # holds up the run in its first write

@@ -52,7 +52,7 @@ async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serv
         press(telegram, "All settings")
         await telegram.wait_for(lambda: "Notices: Off." in texts(telegram)[0])
         assert len(texts(telegram)) == 1
-        assert app.commands["settings"].listed
+        assert app.runner.commands["settings"].listed
 
 
 async def test_a_private_talk_is_begun_from_there_and_shown(serve: Serve, telegram: BotApiServer) -> None:

@@ -32,8 +32,8 @@ async def test_a_city_sets_the_clock_of_the_chat_and_of_no_other(person: Person)
     assert "Europe/Kyiv" in answer
     assert "14:15" in answer
     assert "14:15" in await person.says("/timezone")
-    assert person.app.reminders.zone_of("console:local").key == "Europe/Kyiv"
-    assert person.app.reminders.zone_of("console:other").key == "UTC"
+    assert person.app.memory.reminders.zone_of("console:local").key == "Europe/Kyiv"
+    assert person.app.memory.reminders.zone_of("console:other").key == "UTC"
 
 
 async def test_the_zone_holds_after_a_restart_and_in_all_topics_of_a_chat(serve: Serve, telegram: BotApiServer) -> None:
@@ -41,7 +41,7 @@ async def test_the_zone_holds_after_a_restart_and_in_all_topics_of_a_chat(serve:
         telegram.user_says("/timezone Europe/Kyiv", chat_id=ANN)
         await said(telegram, "from now on")
     async with serve() as app:
-        assert app.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
+        assert app.memory.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
 
 
 async def test_the_prompt_says_the_time_on_the_clock_of_the_chat(person: Person, model: ModelServer) -> None:
@@ -58,7 +58,7 @@ async def test_a_reminder_is_read_on_the_clock_of_its_chat_and_keeps_the_zone_th
     (answer,) = await use(person, model, ("reminder_set", wish))
     assert "09:00 (Europe/Kyiv)" in answer
     await person.says("/timezone tokyo")
-    (reminder,) = await person.app.reminders.list("console:local")
+    (reminder,) = await person.app.memory.reminders.list("console:local")
     assert reminder.rule.zone.key == "Europe/Kyiv"
     assert reminder.next_at is not None
     assert reminder.next_at.hour == 7
@@ -102,7 +102,7 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
         press(telegram, "Europe/Berlin")
         await said(telegram, "Hours are those of Europe/Berlin")
         assert len(texts(telegram)) == 1
-        assert app.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
+        assert app.memory.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
 )
 async def test_what_names_no_zone_says_what_to_name(person: Person, name: str, answer: str) -> None:
     assert answer in await person.says(f"/timezone {name}")
-    assert person.app.reminders.zone_of("console:local").key == "UTC"
+    assert person.app.memory.reminders.zone_of("console:local").key == "UTC"
 
 
 async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegram: BotApiServer) -> None:
@@ -120,7 +120,7 @@ async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegr
         await said(telegram, "It is", GROUP)
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await said(telegram, "for its administrators", GROUP)
-        assert app.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
+        assert app.memory.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await said(telegram, "Hours are those of Europe/Kyiv", GROUP)
 
