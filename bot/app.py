@@ -280,7 +280,7 @@ def _assemble(
     )
     preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
     letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    groups = (preferring, conversation, looking, changing, ReminderCommands(memory.reminders), letting_in)
+    groups = (conversation, looking, changing, ReminderCommands(memory.reminders), preferring, letting_in)
     shared = settings.memory_scope is MemoryScope.SHARED
     commands = command_table(groups, remembers=enabled, shared=shared)
     runner = SessionRunner(

@@ -69,44 +69,6 @@ class MemoryQueries:
         self._reinforcement = reinforcement
         self._search = search
 
-    @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
-    async def recall(self, call: CommandCall) -> str:
-        """/recall QUERY, or /recall all QUERY [PAGE]"""
-        if not call.argument:
-            raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
-        first, _space, subject = call.argument.partition(" ")
-        if first.lower() == ALL and subject.strip():
-            return await self._mentions(subject.strip(), call.session)
-        found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
-        if not found:
-            return _(NOTHING_FOUND)
-        if not call.session.private:
-            await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
-        return "\n".join(f"- {one.text}" for one in found)
-
-    async def _mentions(self, argument: str, session: Session) -> str:
-        """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
-        owner = session.owner
-        subject, page = _page_of(argument)
-        found: ResultPage | None = None
-        if page > 1:
-            with contextlib.suppress(NoSuchPage):
-                found = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
-        if found is None:
-            subject = argument
-            found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
-        if found is None:
-            return _(NOTHING_FOUND)
-        if not session.private:
-            await self._reinforcement.recalled(found.entries)
-        more = ngettext(
-            "{command} shows more, {n} is left.",
-            "{command} shows more, {n} are left.",
-            found.left,
-            command=f"/recall all {subject} {found.number + 1}",
-        )
-        return "\n".join([*found.lines, *(["", more] if found.left else [])])
-
     @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
         """/memory [KIND|NAME|search WORDS|unsure|why] [PAGE]"""
@@ -183,6 +145,44 @@ class MemoryQueries:
             head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
         text = "\n".join([head, "", *lines]) + hint
         return Answer(text, page_keyboard(kind, page, pages, found))
+
+    @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
+    async def recall(self, call: CommandCall) -> str:
+        """/recall QUERY, or /recall all QUERY [PAGE]"""
+        if not call.argument:
+            raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
+        first, _space, subject = call.argument.partition(" ")
+        if first.lower() == ALL and subject.strip():
+            return await self._mentions(subject.strip(), call.session)
+        found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        if not found:
+            return _(NOTHING_FOUND)
+        if not call.session.private:
+            await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
+        return "\n".join(f"- {one.text}" for one in found)
+
+    async def _mentions(self, argument: str, session: Session) -> str:
+        """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
+        owner = session.owner
+        subject, page = _page_of(argument)
+        found: ResultPage | None = None
+        if page > 1:
+            with contextlib.suppress(NoSuchPage):
+                found = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+        if found is None:
+            subject = argument
+            found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+        if found is None:
+            return _(NOTHING_FOUND)
+        if not session.private:
+            await self._reinforcement.recalled(found.entries)
+        more = ngettext(
+            "{command} shows more, {n} is left.",
+            "{command} shows more, {n} are left.",
+            found.left,
+            command=f"/recall all {subject} {found.number + 1}",
+        )
+        return "\n".join([*found.lines, *(["", more] if found.left else [])])
 
 
 async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
