@@ -13,7 +13,7 @@ from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, Inp
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.client import Unreadable, readable
-from bot.telegram.rendering import Chunk, plain, unrendered
+from bot.telegram.rendering import Chunk, unrendered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -212,7 +212,7 @@ async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chu
         if not chunk.entities or "entit" not in error.message.lower():
             raise
         log.warning("entities_refused", reason=error.message)
-        return await call(plain(chunk))
+        return await call(Chunk(chunk.text))
 
 
 def _reply(message_id: str | None) -> ReplyParameters | None:

@@ -202,7 +202,7 @@ class InboxWorker:
 
     async def _for_sessions(self, item: InboxItem) -> Letter | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
-        letter = self._letters.of_item(item)
+        letter = self._letters.kept(item.payload)
         letter = self._door.here(letter) if letter is not None else None
         if letter is not None and self._door.is_on_the_way(letter.arrival.address):
             del self._tries[item.id]

@@ -90,7 +90,6 @@ class Receiver:
             await self._door.see_group(read)
             await self._hold_of_album(update, read)
         elif await self._door.admits(letter):
-            self._letters.keep(update, letter)
             arrival = letter.arrival
             session_id, new = arrival.address.session_id, self._new_message(letter)
             begins = letter.press is not None or self._runner.begins_at_once(arrival)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from telegram import MessageEntity
-from telegramify_markdown import RenderConfig, convert
+from telegramify_markdown import RenderConfig, convert, utf16_len
 
 from bot.telegram.markdown import literal, with_dollars
 from config.texts import _
@@ -96,16 +96,6 @@ def cut(text: str, longest: int) -> str:
     return text[: _end_of_chunk(text, 0, longest)]
 
 
-def plain(chunk: Chunk) -> Chunk:
-    """`chunk` without its entities, for when Telegram refuses them."""
-    return Chunk(chunk.text)
-
-
-def utf16_length(text: str) -> int:
-    """How many UTF-16 code units `text` is."""
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
-
-
 def _config() -> RenderConfig:
     config = RenderConfig.isolated()
     symbol = config.markdown_symbol
@@ -119,12 +109,12 @@ def _split(text: str, entities: Sequence[MessageEntity], longest: int) -> Iterat
     while start < len(text):
         end = _end_of_chunk(text, start, longest)
         piece = text[start:end]
-        units = utf16_length(piece)
+        units = utf16_len(piece)
         shown = piece.strip()
         if shown:
             # Telegram strips the ends of a message, so they are stripped here, with the entities
-            lead = utf16_length(piece[: len(piece) - len(piece.lstrip())])
-            yield Chunk(shown, tuple(_clipped(entities, start16 + lead, utf16_length(shown))))
+            lead = utf16_len(piece[: len(piece) - len(piece.lstrip())])
+            yield Chunk(shown, tuple(_clipped(entities, start16 + lead, utf16_len(shown))))
         start, start16 = end, start16 + units
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, User
 
     from memory.media.media import MediaFile
-    from memory.service.mailbox import InboxItem
     from pipeline.arrival import Channel
 
 LARGEST = 2**63 - 1
@@ -37,9 +36,6 @@ QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 """A command at the beginning of a text, for us or for the bot that it names."""
-
-MOST_AT_HAND = 2_000
-"""Letters at hand at a time, of some kilobytes each; what is beyond is read again from what the inbox keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +327,7 @@ def _is_us(bot: str | None, me: User) -> bool:
 
 
 class Letters:
-    """Reads updates. What the library makes of one takes a tenth of a millisecond, so a crowd's is read once only."""
+    """Reads updates: when they come, and again when they are taken from the inbox."""
 
     def __init__(self, me: User, channel: Channel, known: Container[str], albums: Container[str]) -> None:
         self._me = me
@@ -339,7 +335,6 @@ class Letters:
         self._channel = channel
         self._known = known
         self._albums = albums
-        self._at_hand: dict[int, tuple[str, Letter]] = {}
 
     def read(self, update: RawUpdate) -> tuple[Update, Letter | None]:
         """An update and the letter in it, if there is any. Raises whatever the library does where it can't read it."""
@@ -349,17 +344,6 @@ class Letters:
     def in_update(self, update: Update) -> Letter | None:
         """The letter in an update, by what is known of albums now."""
         return letter_of(update, self._me, self._channel, self._known, self._albums)
-
-    def keep(self, update: RawUpdate, letter: Letter) -> None:
-        """Have the letter of an update at hand for when it is taken from the inbox."""
-        if len(self._at_hand) >= MOST_AT_HAND:
-            del self._at_hand[next(iter(self._at_hand))]
-        self._at_hand[update.id] = update.payload, letter
-
-    def of_item(self, item: InboxItem) -> Letter | None:
-        """The letter in what the inbox keeps; it is at hand once. What was changed since is read as it is now."""
-        payload, letter = self._at_hand.pop(item.update_id, ("", None))
-        return letter if payload == item.payload else self.kept(item.payload)
 
     def if_meant(self, update: Update) -> Letter | None:
         """The letter that an update would be if it were meant for us."""
