@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
-from bot.cli.start import quiet_settings, settings_with_logging
+from bot.cli.start import settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
 from config.handles import ask_for_handles
@@ -83,12 +83,12 @@ def chat(
     session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
 ) -> None:
     """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
-    settings = quiet_settings()
+    settings = settings_with_logging(quiet=True)
     if message is None and sys.stdin.isatty():
         from bot.cli.local_models import takes_one_near_by
 
         if takes_one_near_by(settings):
-            settings = quiet_settings()
+            settings = settings_with_logging(quiet=True)
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
 
@@ -171,7 +171,7 @@ def list_models() -> None:
     """The local models: what there is, and what is here."""
     from bot.cli.local_models import show_models
 
-    show_models(quiet_settings())
+    show_models(settings_with_logging(quiet=True))
 
 
 @model_cli.command()
@@ -184,7 +184,7 @@ def pull(
     """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
     from bot.cli.local_models import pull_model
 
-    pull_model(quiet_settings(), name, if_needed=if_needed)
+    pull_model(settings_with_logging(quiet=True), name, if_needed=if_needed)
 
 
 cli.command(rich_help_panel=MEMORY)(recall)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import DATABASE_NAME, quiet_settings
+from bot.cli.start import DATABASE_NAME, settings_with_logging
 from memory.clock import system_clock
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def backup(
     """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
     from memory.backup.backup import Backup
 
-    folder = quiet_settings().mneme_data_dir
+    folder = settings_with_logging(quiet=True).mneme_data_dir
     making = Backup(folder / DATABASE_NAME, folder / "memory", system_clock)
     if rotate is None:
         typer.echo(f"{_counted(making.write(target))} are in {target}.")
@@ -54,7 +54,9 @@ def restore(
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
     from memory.backup.restore import Restore
 
-    folder = (into.expanduser().absolute() if into is not None else None) or quiet_settings().mneme_data_dir
+    folder = (into.expanduser().absolute() if into is not None else None) or settings_with_logging(
+        quiet=True
+    ).mneme_data_dir
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
     if restoring.occupied and not yes and sys.stdin.isatty():
         yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
@@ -77,7 +79,7 @@ async def _access() -> AsyncIterator[AccessList]:
     from memory.custody.access import AccessList
     from memory.store.database import Database
 
-    database = await Database.open(quiet_settings().mneme_data_dir / DATABASE_NAME)
+    database = await Database.open(settings_with_logging(quiet=True).mneme_data_dir / DATABASE_NAME)
     try:
         yield AccessList(database, CHANNEL, system_clock)
     finally:

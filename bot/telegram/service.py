@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,7 +14,6 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.jobs.warming import warm_up
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL
 from bot.telegram.access import Door, House
@@ -31,11 +33,13 @@ from bot.telegram.updates import Letters
 from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
+from memory.capture.capture import captured
 from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.service.mailbox import Mailbox
 from memory.service.published import Published
+from pipeline.endpoint.client import load_sdk
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -56,6 +60,9 @@ SEND_TIMEOUT = 30
 """Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
 START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
+
+_GREETING = "Hello."
+"""Has the phrases of the languages in Latin letters read; those of others are read at their first word."""
 
 
 def telegram_bot(
@@ -214,3 +221,25 @@ async def _warm_up(app: App) -> None:
     # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
     with app.runner.places.closed():
         await warm_up()
+
+
+async def warm_up() -> None:
+    """Import what answers need, and read the classifier and phrases, in a thread: the event loop goes on meanwhile."""
+    await asyncio.to_thread(_load)
+
+
+@cache
+def _load() -> None:
+    """Load it, once in a process.
+
+    What is loaded stays for good, and there is much of it. So it is not looked through for garbage, neither while it
+    grows, which takes a fifth of the time, nor ever after: each full look would stop the event loop for a tenth of a
+    second.
+    """
+    gc.disable()
+    try:
+        load_sdk()
+        captured(_GREETING)
+        gc.freeze()
+    finally:
+        gc.enable()
