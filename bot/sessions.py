@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-QUEUE_LIMIT = 20
-"""Arrivals of one session that may wait where no inbox keeps them; further ones are refused, and the person is told."""
-
 
 @dataclass(slots=True)
 class Lane:
@@ -45,7 +42,6 @@ class Lane:
     step: asyncio.Task[None] | None = None
     turn: Turn | None = None
     working: list[Arrival] = field(default_factory=list)
-    told_full: bool = False
     stopping: bool = False
 
     @property
@@ -189,14 +185,12 @@ class SessionRunner:
         if address.owner in self._gone:  # since a moment ago
             return
         lane = self.lanes.of(address.session_id)
-        refused = self._queue(lane, queued)
+        for arrival in queued:
+            lane.waiting.append(arrival)
+            if lane.turn is not None and not arrival.held:
+                arrival.channel.waits(arrival)
         if lane.worker is None and lane.ready:
             lane.worker = asyncio.create_task(self._work(lane, session), name=f"session {address.session_id}")
-        if refused and not lane.told_full:
-            lane.told_full = True
-            with speaking(await self.languages.of(refused[0])):
-                text = _("{n} messages are waiting already: wait for an answer, or send /stop.", n=QUEUE_LIMIT)
-            await refused[0].channel.say(refused[0], text)
 
     async def write_owed(self) -> None:
         """Write what was answered while it could not be written. Raises StoreError where it still can't be."""
@@ -207,18 +201,6 @@ class SessionRunner:
         if len(arrivals) > 1:
             await self._sessions.open_all([arrival.address for arrival in arrivals])
             await self.languages.expect(arrivals)
-
-    def _queue(self, lane: Lane, arrivals: list[Arrival]) -> list[Arrival]:
-        """Let arrivals wait; those for which there is no room. What an inbox keeps was accepted, and always waits."""
-        refused = []
-        for arrival in arrivals:
-            if arrival.inbox_id is None and lane.ready >= QUEUE_LIMIT:
-                refused.append(arrival)
-            else:
-                lane.waiting.append(arrival)
-                if lane.turn is not None and not arrival.held:
-                    arrival.channel.waits(arrival)
-        return refused
 
     def in_hand(self) -> set[int]:
         """The inbox ids of everything that waits here or is worked on."""
@@ -321,7 +303,7 @@ class SessionRunner:
                 log.error("step_failed", exc_info=error)
             lane.step = lane.turn = None
             lane.working = []
-            lane.stopping = lane.told_full = False
+            lane.stopping = False
         return session if command is None else await self._as_it_stands(session)
 
     async def _as_it_stands(self, session: Session) -> Session:

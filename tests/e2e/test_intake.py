@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from structlog.testing import capture_logs
 
-from bot.sessions import QUEUE_LIMIT
 from bot.telegram import inbox
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
@@ -101,7 +100,7 @@ async def test_a_failed_turn_whose_commit_fails_with_the_same_sentence_is_still_
 async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothing_is_refused(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    said = [f"message {n}" for n in range(QUEUE_LIMIT + 13)]
+    said = [f"message {n}" for n in range(33)]
     model.script(Holds("thinking"))
     async with serve() as app:
         telegram.user_says("first", chat_id=ANN)
