@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
+from bot.tasks import Backoff
 from bot.telegram.calls import explained
 from config.texts import _
 from pipeline.media.fetching import MediaUnreadable
@@ -24,8 +25,6 @@ LARGEST = 20 * 1024 * 1024
 SECONDS = 60
 """How long one try may take in all."""
 TRIES = 3
-PAUSE = 1.0
-"""Seconds before a second try; before a third one twice as many."""
 LONGEST_PAUSE = 10.0
 """Seconds that a fetch waits at the most when Telegram asks for patience."""
 AT_ONCE = 4
@@ -43,6 +42,7 @@ class TelegramFiles:
         """The bytes. Raises MediaUnreadable."""
         if (media.file.size or 0) > LARGEST:
             raise _too_large(media)
+        backoff = Backoff(LONGEST_PAUSE)
         async with self._free:
             for tried in range(1, TRIES + 1):
                 try:
@@ -60,7 +60,8 @@ class TelegramFiles:
                     log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=tried)
                     if tried == TRIES or isinstance(error, InvalidToken):
                         break
-                    await asyncio.sleep(min(_rest(error, tried), LONGEST_PAUSE))
+                    asked = explained(error).pause if isinstance(error, RetryAfter) else 0
+                    await backoff.wait(at_least=min(asked, LONGEST_PAUSE))
         raise MediaUnreadable(_("I could not fetch {name} from Telegram: send /retry in a moment.", name=_(media.name)))
 
     async def _download(self, media: Media) -> bytes:
@@ -68,10 +69,6 @@ class TelegramFiles:
         if (file.file_size or 0) > LARGEST:
             raise _too_large(media)
         return bytes(await file.download_as_bytearray())
-
-
-def _rest(error: Exception, tried: int) -> float:
-    return explained(error).pause if isinstance(error, RetryAfter) else PAUSE * tried
 
 
 def _too_large(media: Media) -> MediaUnreadable:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.tasks import Backoff
 from bot.telegram import files
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import DOWNLOAD
@@ -175,7 +176,7 @@ async def test_a_forward_tells_whom_it_is_from(
 async def test_a_download_that_fails_is_tried_again(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve():
         telegram.fault(DOWNLOAD, error_code=502, html=True)
         telegram.fault("getFile", drop=True)
@@ -187,7 +188,7 @@ async def test_a_download_that_fails_is_tried_again(
 async def test_a_download_that_fails_for_good_is_said(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve() as app:
         telegram.fault(DOWNLOAD, error_code=500, times=files.TRIES)
         telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
