@@ -17,8 +17,7 @@ from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
-from bot.jobs.consolidation import BackgroundConsolidation
-from bot.jobs.embedding import BackgroundEmbedding
+from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.scheduled import DateOffers, Housekeeping, Reminding, WeeklyHour, WeeklySchedule
 from bot.languages import Languages
 from bot.models import Talking, meaning_models, media_reader, models_of, prices_of, talking_of

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from bot.jobs.consolidation import Quiet, always_quiet
+from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError
 from memory.consolidation.extractor import Contract

@@ -12,7 +12,7 @@ from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.commands.status import Status
-    from bot.jobs.consolidation import BackgroundConsolidation
+    from bot.jobs.background import BackgroundConsolidation
     from bot.sessions import Lanes
     from memory.log.compaction import CompactionService
     from memory.log.private import PrivateTalks

@@ -13,7 +13,7 @@ from memory.search.activation import Layer
 from memory.store.entry import Kind
 
 if TYPE_CHECKING:
-    from bot.jobs.embedding import BackgroundEmbedding
+    from bot.jobs.background import BackgroundEmbedding
     from bot.models import MeaningModels
     from bot.sessions import Lanes
     from memory.clock import Clock

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from bot.sessions import SessionRunner
     from bot.telegram.access import Door
-    from bot.telegram.albums import Albums
     from bot.telegram.channel import TelegramChannel
     from bot.telegram.presses import Presses
+    from bot.telegram.receiving import Albums
     from bot.telegram.updates import Letter
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers

@@ -17,7 +17,6 @@ from telegram.ext import AIORateLimiter, Defaults
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL
 from bot.telegram.access import Door, House
-from bot.telegram.albums import Albums
 from bot.telegram.calls import explained, reason_of
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
@@ -28,7 +27,7 @@ from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import LONGEST_FLOOD, Poller
 from bot.telegram.presses import Presses
-from bot.telegram.receiving import Receiver
+from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.updates import Letters
 from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError

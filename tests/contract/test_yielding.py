@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import bot.jobs.consolidation
-from bot.jobs.consolidation import BackgroundConsolidation
+import bot.jobs.background
+from bot.jobs.background import BackgroundConsolidation
 from bot.languages import Languages
 from config.models import ModelWindow
 from memory.errors import Postponed
@@ -123,7 +123,7 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
 async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told_later(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bot.jobs.consolidation, "ANSWER_SECONDS", 0)
+    monkeypatch.setattr(bot.jobs.background, "ANSWER_SECONDS", 0)
     late = Holds(answered("They spoke of Kyiv.", None, LIVES))
     model.consolidation = lambda _: late
     async with start() as app:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.jobs.consolidation import always_quiet
-from bot.jobs.embedding import BackgroundEmbedding
+from bot.jobs.background import BackgroundEmbedding, always_quiet
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.search.vectors import Embedding, Vectors

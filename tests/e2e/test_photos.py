@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.telegram import albums
+from bot.telegram import receiving as albums
 from tests.support.servers.model import Calls, Fails, Holds, Says, pictures_of, text_of
 from tests.support.servers.telegram_files import JPEG, LARGEST, document, photo
 from tests.support.serving import ANN, GROUP, STRANGER, texts

@@ -1,4 +1,4 @@
-"""Consolidations that are due, beside the turns: what a program left, what a compaction took, what /new ends."""
+"""Work on what was said, beside the turns: consolidations that are due, and vectors of all that has none yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 from bot.tasks import BackgroundTasks, Backoff, wait_at_most
 from config.texts import N_, _, speaking
 from memory.buttons import QuietLine
-from memory.errors import Postponed
+from memory.errors import MnemeError, Postponed
 
 if TYPE_CHECKING:
     from bot.languages import Languages
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
     from memory.log.sessions import Session
+    from memory.search.vectors import Embedded, Embedding
     from memory.service.jobs import JobLog
     from memory.service.notices import PendingNotices
 
@@ -38,6 +39,11 @@ nothing came of it, so that a model that gives no answer is not asked for ever."
 
 Quiet = Callable[[], Awaitable[None]]
 """Waits until nobody waits for the model's answer."""
+
+PAUSE = 30.0
+"""Seconds after which it is looked for what others, such as the command line, have added."""
+FIRST_RETRY, LAST_RETRY = 10.0, 600.0
+"""Seconds between tries while the embedder fails, doubled each time."""
 
 
 async def always_quiet() -> None:
@@ -204,3 +210,54 @@ class BackgroundConsolidation:
             # in the language of the chat that it is the memory of; of a shared one nobody chose any
             with speaking(await self._languages.of_chat(owner)):
                 await self._notices.add(owner, *done.notices)
+
+
+class BackgroundEmbedding:
+    """Makes vectors while nobody waits for the model; what fails is tried again, for as long as it takes."""
+
+    def __init__(self, embedding: Embedding, quiet: Quiet, first_retry: float = FIRST_RETRY) -> None:
+        self._embedding = embedding
+        self._quiet = quiet
+        self._backoff = Backoff(LAST_RETRY, first_retry)
+        self._due = asyncio.Event()
+        self._tasks = BackgroundTasks()
+        self.trouble: str | None = None
+
+    def start(self) -> None:
+        """Begin. Only programs that stay do this."""
+        self._tasks.start(self._run(), "embedding")
+
+    def wake(self) -> None:
+        """There is something new."""
+        self._due.set()
+
+    async def progress(self, owner: str | None = None) -> Embedded:
+        """How far it has come with what one owner has, or all."""
+        return await self._embedding.progress(owner)
+
+    async def close(self) -> None:
+        """End at once; what has no vector yet gets it after the next start."""
+        await self._tasks.close()
+
+    async def _run(self) -> None:
+        while True:
+            self._due.clear()
+            try:
+                await self.run_pending()
+            except Exception as error:
+                log.warning("embedding_postponed", reason=str(error), exc_info=not isinstance(error, MnemeError))
+                await self._backoff.wait()
+            else:
+                self._backoff.reset()
+                await wait_at_most(self._due, PAUSE)
+
+    async def run_pending(self) -> None:
+        """Make all that are missing. Raises MnemeError where that fails; `trouble` says so till it goes well again."""
+        try:
+            await self._quiet()
+            while await self._embedding.some():
+                self.trouble = None
+                await self._quiet()
+        except MnemeError as error:
+            self.trouble = str(error)
+            raise
