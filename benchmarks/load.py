@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import re
 import sqlite3
 import statistics
@@ -24,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from tests.support.servers.model import ChatRequest
 
-ROOT = Path(__file__).parent.parent
 FIRST_CHAT = 10_001
 THINKING = 2.0
 """Seconds until the model begins to answer."""
@@ -135,15 +133,7 @@ async def load(chats: int, minutes: int) -> int:
         model.otherwise, model.thinking = answer, THINKING
         with tempfile.TemporaryDirectory(prefix="mneme-load-") as name:
             folder = Path(name)
-            environment = os.environ | {
-                "PYTHONPATH": str(ROOT),
-                "MNEME_DATA_DIR": str(folder / "data"),
-                "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-                "TELEGRAM_API_URL": telegram.url,
-                "TELEGRAM_ALLOWED_IDS": ",".join(map(str, everybody)),
-                "OPENAI_BASE_URL": model.url,
-                "LLM_MODEL": "scripted",
-            }
+            environment = bot_environment(telegram, model, *everybody) | {"MNEME_DATA_DIR": str(folder / "data")}
             async with running_bot(environment, folder) as process:
                 await telegram.wait_for(lambda: telegram.polled, timeout=PATIENCE)
                 wrong = await crowd(telegram, everybody[:chats])

@@ -33,7 +33,7 @@ from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogue
 from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
 from benchmarks.locomo_peers import peers
 from benchmarks.talk import Place, inside_talk
-from bot.embedding import NO_MODELS, MeaningModels
+from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript

@@ -117,7 +117,7 @@ async def learned(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], f
         await person.says(message)
     began = time.monotonic()
     await person.says("/new")
-    await app.background.run_pending()
+    await app.jobs.consolidation.run_pending()
     rows = await app.database.rows(
         "SELECT e.content, e.unconfirmed FROM entries e WHERE e.deleted_at IS NULL AND e.superseded_by IS NULL"
     )

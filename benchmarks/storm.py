@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import collections
-import os
 import random
 import re
 import resource
@@ -33,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.power_cut import PowerCut
 from tests.support.damage import spoil
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     JsonObject = dict[str, object]
 
-ROOT = Path(__file__).parent.parent
 CHATS = [1001, 1002, 1003, 1004, 1005]
 UNDOING, GROUP = 1006, -100500
 END = "so it is."
@@ -189,7 +187,8 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
         with tempfile.TemporaryDirectory(prefix="mneme-storm-") as name:
             folder = Path(name)
             power = PowerCut(folder / "data", folder) if power_cut else None
-            environment = _environment(telegram, model, folder) | (power.environment if power else {})
+            environment = bot_environment(telegram, model, *CHATS, UNDOING, GROUP)
+            environment |= {"MNEME_DATA_DIR": str(folder / "data"), **(power.environment if power else {})}
             began = time.monotonic()
             for number in range(kills):
                 async with running_bot(environment, folder) as process:
@@ -287,18 +286,6 @@ def _count(telegram: BotApiServer, sent: Sent, folder: Path) -> int:
     for what, which in wrong.items():
         print(f"{what}: {len(which)} {which[:5] if which else ''}")
     return sum(map(len, wrong.values()))
-
-
-def _environment(telegram: BotApiServer, model: ModelServer, folder: Path) -> dict[str, str]:
-    return os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "MNEME_DATA_DIR": str(folder / "data"),
-        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-        "TELEGRAM_API_URL": telegram.url,
-        "TELEGRAM_ALLOWED_IDS": ",".join(map(str, [*CHATS, UNDOING, GROUP])),
-        "OPENAI_BASE_URL": model.url,
-        "LLM_MODEL": "scripted",
-    }
 
 
 def main() -> None:

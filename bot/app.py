@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.chat.access_commands import AccessCommands
-from bot.chat.command_runner import CommandRunner
-from bot.chat.commands import Command, command_table
-from bot.chat.conversation_commands import ConversationCommands
-from bot.chat.export_command import ExportCommand
-from bot.chat.greeting import greeting
-from bot.chat.lanes import Lanes
-from bot.chat.languages import Languages
-from bot.chat.memory_commands import MemoryCommands
-from bot.chat.memory_queries import MemoryQueries
-from bot.chat.model_command import ModelCommand
-from bot.chat.preference_commands import PreferenceCommands
-from bot.chat.reminder_commands import ReminderCommands
-from bot.chat.session_runner import SessionRunner
-from bot.chat.settings_command import SettingsCommand
-from bot.chat.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
-from bot.chat.zone_commands import ZoneCommands
 from bot.cli.start import DATABASE_NAME
-from bot.embedding import meaning_models
-from bot.jobs.background import BackgroundConsolidation
-from bot.jobs.dates import DateOffers
-from bot.jobs.embedding import BackgroundEmbedding
-from bot.jobs.housekeeping import Housekeeping
-from bot.jobs.reminding import Reminding
-from bot.jobs.schedule import WeeklyHour, WeeklySchedule
-from bot.media import media_reader
-from bot.monitoring.health import Health
+from bot.commands.access import AccessCommands
+from bot.commands.command import CommandRunner, command_table
+from bot.commands.conversation import ConversationCommands
+from bot.commands.memory_browser import MemoryQueries
+from bot.commands.memory_changes import MemoryCommands
+from bot.commands.reminders import ReminderCommands
+from bot.commands.settings import SettingsCommands
+from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
+from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
+from bot.jobs.scheduled import DateOffers, Housekeeping, Reminding, WeeklyHour, WeeklySchedule
+from bot.languages import Languages
+from bot.models import Talking, meaning_models, media_reader, models_of, prices_of, talking_of
+from bot.monitoring import Health
 from bot.services import MemoryServices, memory_services
-from bot.talking import Talking, models_of, prices_of, talking_of
+from bot.sessions import Lanes, SessionRunner
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
 from config.errors import ConfigurationError
@@ -88,16 +74,12 @@ from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_to
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.monitoring.metrics import Metrics
+    from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
     from memory.consolidation.extractor import Contract
     from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
-    from memory.log.turn_log import TurnLog
-    from memory.reminders.reminders import Reminders
-    from memory.reminders.telling import Telling
-    from memory.service.moving import Moving
     from pipeline.media.fetching import MediaSources
     from pipeline.models.model import ChatModel
 
@@ -105,41 +87,49 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Jobs:
+    """What goes on beside the turns. embedding None: nothing compares meanings."""
+
+    consolidation: BackgroundConsolidation
+    weekly: WeeklySchedule
+    reminders: Reminding
+    housekeeping: Housekeeping
+    embedding: BackgroundEmbedding | None
+
+
+@dataclass(frozen=True, slots=True)
 class App:
-    """A running Mneme without its channels."""
+    """A running Mneme without its channels. media: where a channel says that it can fetch what was sent."""
 
     settings: Settings
     clock: Clock
-    database: Database
-    sessions: SessionService
-    turns: TurnLog
-    model: ChatModel
+    memory: MemoryServices
     models: ModelChoice
-    commands: dict[str, Command]
-    lanes: Lanes
-    languages: Languages
     runner: SessionRunner
-    background: BackgroundConsolidation
-    schedule: WeeklySchedule
-    reminders: Reminders
-    telling: Telling
-    reminding: Reminding
+    jobs: Jobs
     health: Health
     media: MediaSources
-    moving: Moving
-    pages: Pages = field(default_factory=Pages)
-    metrics: Metrics | None = None
-    housekeeping: Housekeeping | None = None
-    embedding: BackgroundEmbedding | None = None
+    pages: Pages
+    metrics: Metrics | None
+
+    @property
+    def database(self) -> Database:
+        """Where all of it is kept."""
+        return self.memory.database
+
+    @property
+    def sessions(self) -> SessionService:
+        """The sessions of all channels."""
+        return self.memory.sessions
 
     def begin_background_work(self) -> None:
-        """Begin what goes on beside the turns; only programs that stay do this."""
-        self.background.start()
-        for beside in (self.housekeeping, self.embedding):
-            if beside is not None:
-                beside.start()
+        """Begin what goes on beside the turns; only programs that stay do this. A channel begins the reminders."""
+        self.jobs.consolidation.start()
+        self.jobs.housekeeping.start()
+        if self.jobs.embedding is not None:
+            self.jobs.embedding.start()
         if self.settings.memory_enabled:
-            self.schedule.start()
+            self.jobs.weekly.start()
 
 
 @contextlib.asynccontextmanager
@@ -176,10 +166,8 @@ async def open_app(
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         if embedding is not None:
             stack.push_async_callback(embedding.close)
-        app = _assemble(
-            settings, clock, memory, counter, usage, talking, metrics, MeaningReport(meaning, embedding), stack
-        )
-        app = replace(app, housekeeping=housekeeping, embedding=embedding)
+        meaning_report = MeaningReport(meaning, embedding)
+        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, meaning_report, housekeeping, stack)
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -193,6 +181,7 @@ def _assemble(
     talking: Talking,
     metrics: Metrics | None,
     meaning: MeaningReport,
+    housekeeping: Housekeeping,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, tells = settings.memory_enabled, memory.notices_of.tells
@@ -285,54 +274,39 @@ def _assemble(
         memory.reinforcement,
         memory.search,
     )
-    changing = MemoryCommands(memory.entries, memory.learning, memory.forgetting, memory.undo, enabled=enabled)
-    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
-    asked = ReminderCommands(memory.reminders)
-    taking = ExportCommand(memory.portable, memory.forgetting, clock, memory.zone_of)
-    preferring = PreferenceCommands(memory.preferences, memory.notices_of)
-    zones = ZoneCommands(memory.preferences, memory.zone_of, clock)
-    talks = ModelCommand(models, usage.price_of)
-    groups = (conversation, talks, looking, changing, taking, asked, preferring, zones, letting_in)
-    all_of_it = SettingsCommand(memory.preferences, models, memory.zone_of, memory.notices_of, clock)
-    hello = partial(greeting, remembers=enabled, shared=settings.memory_scope is MemoryScope.SHARED)
-    commands = command_table((command for group in (all_of_it, *groups) for command in group.commands()), hello)
-    return App(
-        settings=settings,
-        clock=clock,
-        database=memory.database,
-        sessions=memory.sessions,
-        turns=memory.turns,
-        model=model,
-        models=models,
-        commands=commands,
-        lanes=lanes,
-        languages=languages,
-        runner=SessionRunner(
-            lanes,
-            CommandRunner(commands, memory.sessions, effects, languages),
-            pipeline,
-            memory.sessions,
-            languages,
-            memory.turns,
-            clock,
-        ),
-        background=background,
-        schedule=schedule,
-        reminders=memory.reminders,
-        telling=memory.telling,
-        reminding=reminding,
-        health=Health(memory.database),
-        media=sources,
-        moving=memory.moving,
-        metrics=metrics,
+    changing = MemoryCommands(
+        memory.entries,
+        memory.learning,
+        memory.forgetting,
+        memory.undo,
+        memory.portable,
+        memory.zone_of,
+        clock,
+        enabled=enabled,
     )
+    preferring = SettingsCommands(memory.preferences, memory.zone_of, memory.notices_of, models, usage.price_of, clock)
+    letting_in = AccessCommands(AccessList(memory.database, TELEGRAM, clock))
+    groups = (conversation, looking, changing, ReminderCommands(memory.reminders), preferring, letting_in)
+    shared = settings.memory_scope is MemoryScope.SHARED
+    commands = command_table(groups, remembers=enabled, shared=shared)
+    runner = SessionRunner(
+        lanes,
+        CommandRunner(commands, memory.sessions, effects, languages),
+        pipeline,
+        memory.sessions,
+        languages,
+        memory.turns,
+        clock,
+    )
+    jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
+    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
     """The metrics, where they are asked for, and what counts tokens."""
     if settings.metrics_port is None:
         return None, usage
-    from bot.monitoring.metrics import CountingMeter, Metrics
+    from bot.web.metrics import CountingMeter, Metrics
 
     metrics = Metrics()
     return metrics, CountingMeter(usage, metrics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.embedding import NO_MODELS, MeaningModels
+from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.custody.forgetting import Forgetting

@@ -20,7 +20,6 @@ _CHATTY = (
     "httpcore2",
     "telegram",
     "openai",
-    "apscheduler",
     "aiosqlite",
     "asyncio",
 )

@@ -50,23 +50,12 @@ THIS_TURN = "{turn}"
 """Stands in a button's text for the number of the turn that its reply ends, which nobody knows before."""
 
 
-PLACE = "{place}"
-"""Stands in a button's text for where the person is, as `50.45, 30.52`: their program is asked for it, where it can be.
-
-Whoever says by themselves where they are, right after, has pressed the button, too.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class PlacedButton:
-    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else.
-
-    asks_place: it asks for where the person is.
-    """
+    """A button as a channel shows it: `id` comes back when it is pressed, at most 64 bytes, and tells nothing else."""
 
     id: str
     label: str
-    asks_place: bool = False
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]

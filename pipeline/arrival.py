@@ -29,9 +29,8 @@ class Arrival:
     messages of one album have in common. origin: whom a forward is from, where that is told. media: the numbers of what
     is to be looked at anew, in the place of a text. replaces: the message, by the channel's id, whose place a command's
     answer takes, since a button under it was pressed. pressed: it was pressed and not written, and message_id is that
-    of the message with the button. language: what its sender reads, as a tag of their program's. place: where its
-    sender says that they are, as `50.45, 30.52`. attempts: how many runs of the program were killed over
-    it.
+    of the message with the button. language: what its sender reads, as a tag of their program's. attempts: how
+    many runs of the program were killed over it.
     """
 
     address: Address
@@ -52,7 +51,6 @@ class Arrival:
     replaces: str | None = None
     pressed: bool = False
     language: str | None = None
-    place: str | None = None
     attempts: int = 0
 
     @property

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
-from bot.setup.env_file import write_settings
+from bot.setup.questions import write_settings
 from config.models import load_catalogue
 from config.settings import settings_file
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers

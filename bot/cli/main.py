@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.backup_cli import backup, restore
-from bot.cli.doctor_cli import doctor
-from bot.cli.members_cli import members_cli
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
-from bot.cli.start import quiet_settings, settings_with_logging
+from bot.cli.start import settings_with_logging
+from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
 from config.handles import ask_for_handles
 from memory.errors import MnemeError
@@ -85,12 +83,12 @@ def chat(
     session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
 ) -> None:
     """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
-    settings = quiet_settings()
+    settings = settings_with_logging(quiet=True)
     if message is None and sys.stdin.isatty():
         from bot.cli.local_models import takes_one_near_by
 
         if takes_one_near_by(settings):
-            settings = quiet_settings()
+            settings = settings_with_logging(quiet=True)
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
 
@@ -118,21 +116,21 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
-    from bot.monitoring.service_manager import ServiceManager, reporting
+    from bot.monitoring import ServiceManager, reporting
     from bot.telegram.service import run_telegram
     from memory.backup.data_lock import only_runner
 
     ask_for_handles()
     manager = ServiceManager.from_environment(os.environ)
     with only_runner(settings.mneme_data_dir):
-        async with open_app(settings) as app, reporting(manager, app.health, app.lanes), _observed(app):
+        async with open_app(settings) as app, reporting(manager, app.health, app.runner.lanes), _observed(app):
             await _until_signalled(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
 
 
 def _observed(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
-    from bot.monitoring.metrics_server import observed
+    from bot.web.server import observed
 
     return observed(app, app.metrics, app.settings.metrics_port)
 
@@ -173,7 +171,7 @@ def list_models() -> None:
     """The local models: what there is, and what is here."""
     from bot.cli.local_models import show_models
 
-    show_models(quiet_settings())
+    show_models(settings_with_logging(quiet=True))
 
 
 @model_cli.command()
@@ -186,7 +184,7 @@ def pull(
     """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
     from bot.cli.local_models import pull_model
 
-    pull_model(quiet_settings(), name, if_needed=if_needed)
+    pull_model(settings_with_logging(quiet=True), name, if_needed=if_needed)
 
 
 cli.command(rich_help_panel=MEMORY)(recall)

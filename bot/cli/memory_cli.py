@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import DATABASE_NAME, quiet_settings
+from bot.cli.start import DATABASE_NAME, settings_with_logging
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
 
@@ -55,12 +55,12 @@ class Shelf:
 async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[Shelf]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
-    from bot.embedding import NO_MODELS, awake, meaning_models
+    from bot.models import NO_MODELS, awake, meaning_models
     from bot.services import memory_services
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
-    settings = quiet_settings()
+    settings = settings_with_logging(quiet=True)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
         stack.push_async_callback(database.close)
@@ -114,13 +114,8 @@ def list_entries(
 
     async def work(shelf: Shelf) -> None:
         found = await shelf.memory.entries.list(owner, kind)
-        if as_json:
-            _print_json([_entry_json(entry) for entry in found])
-            return
-        if not found:
-            typer.echo("Nothing was found.", err=True)
-        for entry in found:
-            typer.echo(f"{entry.owner}  {entry.kind}  {entry.name}  {' '.join(entry.content.split())[:80]}")
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in found]
+        _print_all([_entry_json(entry) for entry in found], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -192,12 +187,8 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
 
     async def work(shelf: Shelf) -> None:
         found = await shelf.memory.entries.unconfirmed(owner)
-        if as_json:
-            _print_json([_entry_json(entry) for entry in found])
-        elif not found:
-            typer.echo("Nothing is unsure.", err=True)
-        for entry in () if as_json else found:
-            typer.echo(f"{entry.owner}  {entry.name}  {' '.join(entry.content.split())[:80]}  ({entry.unconfirmed})")
+        lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in found]
+        _print_all([_entry_json(entry) for entry in found], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -207,7 +198,7 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
     async def work(shelf: Shelf) -> None:
-        from bot.chat.memory_commands import format_undo
+        from bot.commands.memory_changes import format_undo
 
         undone = await shelf.memory.undo.undo(shelf.writer(owner))
         if as_json:
@@ -244,31 +235,26 @@ def recall(
         begins, ends = span_of(since, until, shelf.settings.zone)
         only = Filter(kinds=[kind] if kind else None, path=scope, tags=_tags_in(tags), since=begins, until=ends)
         if every:
-            _print_mentions(await shelf.memory.reading.mentioning([query], owner, only), as_json=as_json)
-            return
-        whose = owner or await shelf.memory.stats.sole_owner()
-        if as_json:
-            _print_json([_hit_json(hit) for hit in await shelf.memory.recall.hits(query, whose, only, limit)])
-            return
-        found = await shelf.memory.recall.recall(query, whose, only, limit)
-        if not found:
-            typer.echo("Nothing was found.", err=True)
-        # the scores themselves depend on how much there is; what tells is how one compares with the best
-        best = max((one.hit.score for one in found), default=0.0)
-        for one in found:
-            typer.echo(f"{one.hit.score / best if best else 1.0:4.0%}  {one.hit.owner}  {one.text}")
+            hits = await shelf.memory.reading.mentioning([query], owner, only)
+            lines = [_mention(hit) for hit in hits]
+        else:
+            whose = owner or await shelf.memory.stats.sole_owner()
+            if as_json:
+                hits, lines = await shelf.memory.recall.hits(query, whose, only, limit), []
+            else:
+                found = await shelf.memory.recall.recall(query, whose, only, limit)
+                hits = [one.hit for one in found]
+                # the scores themselves depend on how much there is; what tells is how one compares with the best
+                best = max((hit.score for hit in hits), default=0.0)
+                lines = [f"{one.hit.score / best if best else 1.0:4.0%}  {one.hit.owner}  {one.text}" for one in found]
+        _print_all([_hit_json(hit) for hit in hits], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work, by_meaning=not every)
 
 
-def _print_mentions(hits: list[Hit], *, as_json: bool) -> None:
-    if as_json:
-        _print_json([_hit_json(hit) for hit in hits])
-    elif not hits:
-        typer.echo("Nothing was found.", err=True)
-    for hit in () if as_json else hits:
-        what = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
-        typer.echo(f"{hit.owner}  {to_text(hit.created_at)}  {what}  {' '.join(hit.content.split())}")
+def _mention(hit: Hit) -> str:
+    what = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
+    return f"{hit.owner}  {to_text(hit.created_at)}  {what}  {' '.join(hit.content.split())}"
 
 
 def export_memory(
@@ -330,12 +316,26 @@ def migrate() -> None:
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:
-    from bot.chat.memory_queries import format_entry
+    from bot.commands.memory_browser import format_entry
 
     if as_json:
         _print_json(_entry_json(entry))
     else:
         typer.echo(format_entry(entry))
+
+
+def _beginning(entry: Entry) -> str:
+    return " ".join(entry.content.split())[:80]
+
+
+def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:
+    """Print what was found, a line each; nothing: what is said, on standard error, where there is none."""
+    if as_json:
+        _print_json(rows)
+    elif not lines:
+        typer.echo(nothing, err=True)
+    else:
+        typer.echo("\n".join(lines))
 
 
 def _print_json(value: object) -> None:

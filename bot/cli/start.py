@@ -13,22 +13,15 @@ if TYPE_CHECKING:
 DATABASE_NAME = "mneme.db"
 
 
-def settings_with_logging() -> Settings:
-    """The settings, with logging as they say. Raises ConfigurationError."""
+def settings_with_logging(*, quiet: bool = False) -> Settings:
+    """The settings, with logging as they say. Raises ConfigurationError.
+
+    quiet: the screen is left to the person: errors only, unless they ask for more.
+    """
     from config.logs import configure_logging
     from config.settings import load_settings
 
     settings = load_settings()
-    configure_logging(settings.log_level, settings.log_format)
-    return settings
-
-
-def quiet_settings() -> Settings:
-    """The settings, with logging that leaves the screen to the person: errors only, unless they ask for more."""
-    from config.logs import configure_logging
-    from config.settings import load_settings
-
-    settings = load_settings()
-    level = settings.log_level if "log_level" in settings.model_fields_set else "error"
+    level = "error" if quiet and "log_level" not in settings.model_fields_set else settings.log_level
     configure_logging(level, settings.log_format)
     return settings

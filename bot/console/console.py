@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.chat.commands import parse_command
+from bot.commands.command import parse_command
 from config.texts import SOURCE, _, speaking
 from memory.errors import MnemeError
 from memory.log.sessions import Address
@@ -137,7 +137,7 @@ def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel
 
 async def spoken_at(app: App, address: Address) -> str:
     """The language to speak at the terminal."""
-    return await app.languages.of(typed_arrival(app, address, "", ConsoleChannel()))
+    return await app.runner.languages.of(typed_arrival(app, address, "", ConsoleChannel()))
 
 
 async def chat_once(app: App, address: Address, text: str) -> int:
@@ -154,10 +154,10 @@ async def chat_pipe(app: App, address: Address) -> int:
 
 async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     """Answer each message, then sort what an earlier program left of this memory; the exit status."""
-    left = await app.background.due_of(app.sessions.owner_of(address))
+    left = await app.jobs.consolidation.due_of(app.sessions.owner_of(address))
     failures = [await answer_plainly(app, address, text) for text in texts]
     if not any(failures):  # a model that gives no answer has none for this either, and it would be the last try
-        await app.background.run_pending(left)
+        await app.jobs.consolidation.run_pending(left)
     return 1 if any(failures) else 0
 
 
@@ -173,11 +173,11 @@ async def answer_plainly(app: App, address: Address, text: str) -> bool:
 
 async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:
     """Send one message and wait for its answer; whether its turn failed, or could not even be kept."""
-    before = await app.turns.last(address.session_id)
+    before = await app.memory.turns.last(address.session_id)
     arrival = typed_arrival(app, address, text, channel)
     await app.runner.submit(arrival)
     await app.runner.idle(address.session_id)
-    after = await app.turns.last(address.session_id)
+    after = await app.memory.turns.last(address.session_id)
     if after is None or (before is not None and before.id == after.id):
         return not parse_command(arrival.text)[0]
     return after.outcome is Outcome.FAILED
@@ -190,7 +190,7 @@ async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     stops: set[asyncio.Task[tuple[bool, int]]] = set()
 
     def stop() -> None:
-        stops.add(asyncio.create_task(app.lanes.stop(address.session_id)))
+        stops.add(asyncio.create_task(app.runner.lanes.stop(address.session_id)))
 
     loop.add_signal_handler(signal.SIGINT, stop)
     try:

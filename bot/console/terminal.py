@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
@@ -16,25 +17,51 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
-from bot.chat.commands import parse_command
-from bot.chat.conversation_commands import PRIVATE
-from bot.console.completion import CommandCompleter
+from bot.commands.command import parse_command
+from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from config.texts import _, speaking
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import AnyFormattedText
     from prompt_toolkit.key_binding import KeyPressEvent
 
     from bot.app import App
+    from bot.commands.command import Command
     from memory.log.sessions import Address
     from pipeline.arrival import Arrival
 
 PROMPT = "> "
 CONTINUATION = "  "
+
+
+class CommandCompleter(Completer):
+    """Completes the name of a command that is typed first. language: what is spoken now, which a command may change."""
+
+    def __init__(self, commands: Mapping[str, Command], language: Callable[[], Awaitable[str]]) -> None:
+        self._commands = commands
+        self._language = language
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """The commands that begin as the text does."""
+        typed = document.text_before_cursor
+        for name, command in self._commands.items():
+            if f"/{name}".startswith(typed):
+                yield Completion(f"/{name}", -len(typed), display_meta=_(command.description))
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """The same, in the language that is spoken."""
+        with speaking(await self._language()):
+            found = list(self.get_completions(document, complete_event))
+        for one in found:
+            yield one
 
 
 async def chat_terminal(app: App, address: Address) -> int:
@@ -49,9 +76,9 @@ async def chat_redirected(app: App, address: Address) -> int:
     app.begin_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
-        for due, reminder in await app.telling.due_in(address.session_id):
+        for due, reminder in await app.memory.telling.due_in(address.session_id):
             sys.stderr.write(f"{reminder}\n\n")
-            await app.telling.shown(due)
+            await app.memory.telling.shown(due)
         try:
             text = await prompt.prompt_async(PROMPT)
         except (EOFError, KeyboardInterrupt):
@@ -97,7 +124,7 @@ class _Chat:
         self._prompt: PromptSession[str] = PromptSession(
             output=output,
             history=self._history,
-            completer=CommandCompleter(app.commands, lambda: spoken_at(app, address)),
+            completer=CommandCompleter(app.runner.commands, lambda: spoken_at(app, address)),
             complete_while_typing=False,
             multiline=True,
             prompt_continuation=CONTINUATION,
@@ -113,7 +140,7 @@ class _Chat:
             model=talking.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
-        self._app.reminding.start(self._tell_due)
+        self._app.jobs.reminders.start(self._tell_due)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
@@ -131,9 +158,9 @@ class _Chat:
 
     async def _tell_due(self) -> None:
         """Print the reminders of this chat that are due; only then they count as told."""
-        for due, text in await self._app.telling.due_in(self._address.session_id):
+        for due, text in await self._app.memory.telling.due_in(self._address.session_id):
             self._channel.show_beside(text)
-            await self._app.telling.shown(due)
+            await self._app.memory.telling.shown(due)
 
     @property
     def _busy(self) -> bool:
@@ -209,7 +236,7 @@ class _Chat:
         text = buffer.text
         buffer.append_to_history()
         buffer.reset()
-        command = self._app.commands.get(parse_command(text)[0])
+        command = self._app.runner.commands.get(parse_command(text)[0])
         if command is not None and command.immediate:
             self._do(self._run_beside(text))
         elif text.strip():
@@ -228,7 +255,7 @@ class _Chat:
         """End what is being written, and keep what was."""
         if self._answering is not None:
             self._queued = []
-            await self._app.lanes.stop(self._address.session_id)
+            await self._app.runner.lanes.stop(self._address.session_id)
             await self._answering
 
     async def _stop(self) -> None:
@@ -238,7 +265,7 @@ class _Chat:
         if waiting:
             buffer.text = "\n".join([*waiting, buffer.text] if buffer.text else waiting)
             buffer.cursor_position = len(buffer.text)
-        stopped, _waiting = await self._app.lanes.stop(self._address.session_id)
+        stopped, _waiting = await self._app.runner.lanes.stop(self._address.session_id)
         if not stopped:  # it has said all, and only tidies up
             if not waiting:
                 buffer.reset()  # as between two answers

@@ -10,7 +10,8 @@ import structlog
 from pydantic import SecretStr
 
 from bot.cli.start import DATABASE_NAME
-from bot.doctor import installation, machine, models, telegram
+from bot.doctor import installation, models, telegram
+from bot.doctor import installation as machine
 from bot.doctor.finding import Finding, Patient, failed, failed_as_said, note
 from config.errors import ConfigurationError
 from config.logs import redact

@@ -1,16 +1,21 @@
-"""Checks of what lies on this machine: settings, data directory, database, search index, backups."""
+"""Checks of what lies on this machine: settings, data directory, database, index, backups, disk, time zone."""
 
 from __future__ import annotations
 
 import os
+import platform
+import shutil
 import stat
 from datetime import timedelta
+from importlib.metadata import version
 from typing import TYPE_CHECKING
+from zoneinfo import available_timezones
 
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
-from config.settings import settings_file
+from config.settings import settings_file, system_zone
 from memory.backup.archive import read_manifest
 from memory.backup.backup import PREFIX, SUFFIX
+from memory.backup.inspection import sqlite_version
 from memory.clock import from_text
 from memory.errors import StoreError
 
@@ -29,6 +34,13 @@ A_FOLDER = "Move it away, or set another MNEME_DATA_DIR."
 REINDEX = "Run `mneme reindex`, which makes the index anew."
 BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for doing so every night."
 BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mneme-backup` why it was not done."
+
+FULL_MB, SCARCE_MB = 20, 300
+"""Below the first nothing can be relied on to be saved; below the second a backup or an upgrade may not fit."""
+MAKE_ROOM = "Free some space there; nothing that was saved is lost."
+NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
+LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
+"""Those whose versions are asked for when something is reported."""
 
 
 async def settings(patient: Patient) -> list[Finding]:
@@ -118,3 +130,37 @@ def _newest(folders: Iterable[Path]) -> Path | None:
     # a name of one's own is as good as that of a nightly one, so the file's time decides
     found = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+async def disk(patient: Patient) -> list[Finding]:
+    """How much room the data directory has."""
+    place = nearest(patient.settings.mneme_data_dir)
+    free = shutil.disk_usage(place).free / 1e6
+    found = f"{free:,.0f} MB are free in {place}"
+    if free < FULL_MB:
+        return [failed("disk", found, MAKE_ROOM)]
+    if free < SCARCE_MB:
+        return [warning("disk", found, MAKE_ROOM)]
+    return [ok("disk", found)]
+
+
+async def time_zone(patient: Patient) -> list[Finding]:
+    """In which zone days and clock times are told."""
+    settings = patient.settings
+    wanted = os.environ.get("TZ", "").removeprefix(":")
+    if "timezone" not in settings.model_fields_set:
+        if system_zone() is None:
+            unknown = "This machine's zone is not known, so days and times are those of UTC"
+            return [warning("time zone", unknown, NAME_THE_ZONE)]
+        if wanted and not wanted.startswith("/") and wanted not in available_timezones():
+            unknown = f"TZ={wanted} names no zone that is known here, so days and times are those of"
+            return [warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
+    now = patient.clock().astimezone(settings.zone)
+    return [ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
+
+
+def versions() -> Finding:
+    """What runs here."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    found = f"mneme {version('mneme')}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
+    return ok("versions", found)

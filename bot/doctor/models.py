@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from bot.app import check_together, lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
-from bot.embedding import meaning_models
-from bot.talking import endpoint_of
+from bot.models import awake, endpoint_of, meaning_models
 from config.errors import ConfigurationError
 from config.models import CatalogueError, load_catalogue
 from memory.errors import StoreError
-from memory.search.vectors import EmbedderError, Vectors
+from memory.search.vectors import Vectors
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
@@ -71,14 +70,10 @@ async def embeddings(patient: Patient) -> list[Finding]:
     if settings.embedding_model is None:
         return [ok("embedder", "None is configured: what is remembered is found by its words")]
     async with contextlib.AsyncExitStack() as stack:
-        models = meaning_models(settings, stack)
+        started = time.monotonic()
+        models = await awake(meaning_models(settings, stack))
         if models.embedder is None:
             return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
-        started = time.monotonic()
-        try:
-            await models.embedder.embed(["Hello."])
-        except EmbedderError as error:
-            return [warning("embedder", str(error).rstrip("."), EMBEDDER)]
         found = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
         if not patient.state.usable:
             return [ok("embedder", found)]

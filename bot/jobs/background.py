@@ -1,4 +1,4 @@
-"""Work that goes on beside the turns: consolidations that are due."""
+"""Work on what was said, beside the turns: consolidations that are due, and vectors of all that has none yet."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.tasks import BackgroundTasks, Backoff, wait_at_most
 from config.texts import N_, _, speaking
 from memory.buttons import QuietLine
-from memory.errors import Postponed
+from memory.errors import MnemeError, Postponed
 
 if TYPE_CHECKING:
-    from bot.chat.languages import Languages
+    from bot.languages import Languages
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
     from memory.log.sessions import Session
+    from memory.search.vectors import Embedded, Embedding
     from memory.service.jobs import JobLog
     from memory.service.notices import PendingNotices
 
@@ -37,6 +39,11 @@ nothing came of it, so that a model that gives no answer is not asked for ever."
 
 Quiet = Callable[[], Awaitable[None]]
 """Waits until nobody waits for the model's answer."""
+
+PAUSE = 30.0
+"""Seconds after which it is looked for what others, such as the command line, have added."""
+FIRST_RETRY, LAST_RETRY = 10.0, 600.0
+"""Seconds between tries while the embedder fails, doubled each time."""
 
 
 async def always_quiet() -> None:
@@ -75,13 +82,14 @@ class BackgroundConsolidation:
         self._languages = languages
         self._quiet = quiet
         self._due = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._first_tries: set[asyncio.Task[None]] = set()
+        self._stays = False
+        self._tasks = BackgroundTasks()
 
     def start(self) -> None:
         """Begin with what is due already. Only programs that stay do this."""
         self._due.set()
-        self._task = asyncio.create_task(self._run(), name="consolidation")
+        self._stays = True
+        self._tasks.start(self._run(), "consolidation")
 
     async def compacted(self, done: Compacted) -> None:
         """What a compaction took from the model's view is to be consolidated."""
@@ -103,17 +111,14 @@ class BackgroundConsolidation:
     async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
         """Consolidate a conversation that is about to end: what came of it in time, and whether it goes on."""
         work = asyncio.create_task(self._consolidation.first_try(conversation_id), name="first try")
-        stays = self._task is not None
         try:
-            await asyncio.wait([work], timeout=ANSWER_SECONDS if stays else None)
+            await asyncio.wait([work], timeout=ANSWER_SECONDS if self._stays else None)
         except asyncio.CancelledError:
             work.cancel()  # it is still due
             self._due.set()
             raise
         if not work.done():
-            later = asyncio.create_task(self._finish(work, owner), name="first try")
-            self._first_tries.add(later)
-            later.add_done_callback(self._first_tries.discard)
+            self._tasks.start(self._finish(work, owner), "first try")
             return None, True
         done = work.result()
         if done is None or done.fell_back:
@@ -122,10 +127,7 @@ class BackgroundConsolidation:
 
     async def close(self) -> None:
         """End at once; what was not finished is still due at the next start."""
-        tasks = [task for task in (self._task, *self._first_tries) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
 
     async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
         try:
@@ -138,16 +140,16 @@ class BackgroundConsolidation:
         await self._announce(owner, done)
 
     async def _run(self) -> None:
-        pause = REVIEW_PAUSE
+        until_review = Backoff(LONGEST_REVIEW_PAUSE, REVIEW_PAUSE)
         while True:
+            await wait_at_most(self._due, until_review.next())
             try:
-                async with asyncio.timeout(pause):
-                    await self._due.wait()
-                self._due.clear()
-                await self.run_pending()
-                pause = REVIEW_PAUSE
-            except TimeoutError:
-                pause = REVIEW_PAUSE if await self.review() else min(2 * pause, LONGEST_REVIEW_PAUSE)
+                if self._due.is_set():
+                    self._due.clear()
+                    await self.run_pending()
+                    until_review.reset()
+                elif await self.review():
+                    until_review.reset()
             except Exception:
                 log.exception("background_consolidation_failed")
 
@@ -208,3 +210,54 @@ class BackgroundConsolidation:
             # in the language of the chat that it is the memory of; of a shared one nobody chose any
             with speaking(await self._languages.of_chat(owner)):
                 await self._notices.add(owner, *done.notices)
+
+
+class BackgroundEmbedding:
+    """Makes vectors while nobody waits for the model; what fails is tried again, for as long as it takes."""
+
+    def __init__(self, embedding: Embedding, quiet: Quiet, first_retry: float = FIRST_RETRY) -> None:
+        self._embedding = embedding
+        self._quiet = quiet
+        self._backoff = Backoff(LAST_RETRY, first_retry)
+        self._due = asyncio.Event()
+        self._tasks = BackgroundTasks()
+        self.trouble: str | None = None
+
+    def start(self) -> None:
+        """Begin. Only programs that stay do this."""
+        self._tasks.start(self._run(), "embedding")
+
+    def wake(self) -> None:
+        """There is something new."""
+        self._due.set()
+
+    async def progress(self, owner: str | None = None) -> Embedded:
+        """How far it has come with what one owner has, or all."""
+        return await self._embedding.progress(owner)
+
+    async def close(self) -> None:
+        """End at once; what has no vector yet gets it after the next start."""
+        await self._tasks.close()
+
+    async def _run(self) -> None:
+        while True:
+            self._due.clear()
+            try:
+                await self.run_pending()
+            except Exception as error:
+                log.warning("embedding_postponed", reason=str(error), exc_info=not isinstance(error, MnemeError))
+                await self._backoff.wait()
+            else:
+                self._backoff.reset()
+                await wait_at_most(self._due, PAUSE)
+
+    async def run_pending(self) -> None:
+        """Make all that are missing. Raises MnemeError where that fails; `trouble` says so till it goes well again."""
+        try:
+            await self._quiet()
+            while await self._embedding.some():
+                self.trouble = None
+                await self._quiet()
+        except MnemeError as error:
+            self.trouble = str(error)
+            raise

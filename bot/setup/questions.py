@@ -1,15 +1,22 @@
-"""Questions to a person at the terminal, beyond those that typer has."""
+"""Questions to a person at the terminal beyond those that typer has, and writing the answers into `.env`."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+import shutil
 import sys
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import typer
+from dotenv import dotenv_values, set_key, unset_key
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def say(text: str) -> None:
@@ -76,3 +83,26 @@ def ask_one_of(question: str, names: list[str], most: int = 20) -> str:
     answer = str(typer.prompt(f"{question} (number or name)" if names else question, default=default)).strip()
     at = int(answer) if answer.isdecimal() else 0
     return names[at - 1] if 1 <= at <= min(len(names), most) else answer
+
+
+def write_settings(env_file: Path, **values: str) -> None:
+    """Write settings into `env_file`, which only its owner may read; an empty value removes the setting.
+
+    All of them or none: whatever interrupts this leaves the file as it was.
+    """
+    target = env_file.resolve()  # a link stays one
+    draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+    try:
+        draft.touch(mode=0o600)
+        if target.exists():
+            shutil.copyfile(target, draft)
+        present = dotenv_values(draft, encoding="utf-8")
+        for name, value in values.items():
+            if value:
+                set_key(draft, name, value, encoding="utf-8")
+            elif name in present:
+                unset_key(draft, name, encoding="utf-8")
+        draft.chmod(0o600)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

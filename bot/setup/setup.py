@@ -7,6 +7,7 @@ has settings that work. Questions are asked outside of the event loop, or Ctrl-C
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.cli.start import DATABASE_NAME
-from bot.setup.claim_link import claim_link, qr_code
-from bot.setup.env_file import write_settings
-from bot.setup.questions import ask_secret, say
+from bot.setup.questions import ask_secret, say, write_settings
 from bot.setup.setup_model import set_up_model
 from config.settings import Settings, load_settings, settings_file
 from memory.clock import system_clock
@@ -115,3 +114,20 @@ async def _show_claim(settings: Settings, bot: str) -> None:
         # its own colours: on a light terminal it would otherwise be a negative
         console.print(Text("\n".join(picture), style="bright_white on black"))
     say(f"\nOr send @{bot}: /start {code}")
+
+
+def claim_link(bot: str, code: str) -> str:
+    """Where Telegram opens `bot` (its name without @) and sends it `/start CODE`.
+
+    Of a code Telegram takes up to 64 of the characters A-Z, a-z, 0-9, `_` and `-`.
+    """
+    return f"https://t.me/{bot}?start={code}"
+
+
+def qr_code(text: str) -> list[str]:
+    """`text` as a QR code, in lines of half blocks with the quiet zone that cameras need around it."""
+    import segno
+
+    picture = io.StringIO()
+    segno.make_qr(text, error="l").terminal(picture, compact=True)
+    return picture.getvalue().splitlines()

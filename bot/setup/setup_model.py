@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 import typer
 
 from bot.cli.start import DATABASE_NAME
-from bot.setup.env_file import write_settings
-from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say
-from bot.talking import endpoint_of
+from bot.models import endpoint_of
+from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import load_catalogue
 from config.settings import load_settings
 from memory.clock import system_clock

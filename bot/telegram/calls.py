@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from textwrap import shorten
@@ -10,35 +9,35 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from telegram import InputFile, ReplyParameters
+from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, InputFile, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from bot.telegram.client import Unreadable, readable
-from bot.telegram.rendering import Chunk, plain, unrendered
+from bot.telegram.rendering import Chunk, unrendered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
-    from telegram import Bot, InlineKeyboardMarkup
+    from telegram import Bot
 
-    from bot.telegram.keyboards import Markup
-    from bot.telegram.layout import Part
+    from bot.telegram.rendering import Part
+    from memory.buttons import PlacedKeyboard
     from memory.log.sessions import Address
 
 log = structlog.get_logger(__name__)
-
 
 FILE_SECONDS = 60.0
 """How long Telegram may take to store a file that it has been sent."""
 MOST_INSTEAD = 5
 """Messages at most that stand for a file that a chat does not take."""
-LONGEST_PAUSE = 10.0
-"""Seconds at most between two tries of what fails: whoever writes after an outage is not to wait for a minute."""
 LONGEST_FLOOD = 3600.0
 """Seconds at most that an answer can make us wait, whatever it says."""
 REASON_CHARACTERS = 200
 """So much is kept of what an answer says that went wrong: it may be a proxy's page."""
+
+Markup = InlineKeyboardMarkup | ForceReply | None
+"""What may stand under a new message. Under one that is edited only an InlineKeyboardMarkup may."""
 
 
 class Trouble(StrEnum):
@@ -213,7 +212,7 @@ async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chu
         if not chunk.entities or "entit" not in error.message.lower():
             raise
         log.warning("entities_refused", reason=error.message)
-        return await call(plain(chunk))
+        return await call(Chunk(chunk.text))
 
 
 def _reply(message_id: str | None) -> ReplyParameters | None:
@@ -224,27 +223,12 @@ def _seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
-class Backoff:
-    """Growing pauses between tries: 1 s, doubled each time up to `longest`; back to 1 s after a success."""
+def markup_of(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
+    """The buttons under a message; None where there are none."""
+    rows = [[InlineKeyboardButton(button.label, callback_data=button.id) for button in row] for row in keyboard]
+    return InlineKeyboardMarkup(rows) if rows else None
 
-    def __init__(self, longest: float = LONGEST_PAUSE) -> None:
-        self._longest = longest
-        self._next = 1.0
 
-    def pause(self, at_least: float = 0) -> float:
-        """How long the next wait will be, in seconds."""
-        return max(at_least, self._next)
-
-    def next(self, at_least: float = 0) -> float:
-        """How long to wait now, in seconds; the next pause will be longer."""
-        pause = self.pause(at_least)
-        self._next = min(self._longest, self._next * 2)
-        return pause
-
-    async def wait(self, at_least: float = 0) -> None:
-        """Pause, and make the next pause longer."""
-        await asyncio.sleep(self.next(at_least))
-
-    def reset(self) -> None:
-        """Begin again with a short pause."""
-        self._next = 1.0
+def asking(label: str) -> ForceReply:
+    """Has the clients of whom a message is for open a reply to it, with `label` where it is written."""
+    return ForceReply(selective=True, input_field_placeholder=label)

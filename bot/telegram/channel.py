@@ -13,11 +13,8 @@ from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
-from bot.telegram.layout import captioned, laid_out
-from bot.telegram.pace import Pace
-from bot.telegram.preview import Preview
-from bot.telegram.reactions import Reactions
-from bot.telegram.rendering import Chunk, render
+from bot.telegram.preview import Pace, Preview, Reactions
+from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, SOURCE, _, speaking
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
@@ -28,9 +25,9 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.telegram.door import Door
-    from bot.telegram.layout import Part
+    from bot.telegram.access import Door
     from bot.telegram.outbox import OutboxSender
+    from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
     from memory.messages import Document
     from memory.service.mailbox import Mailbox
@@ -175,6 +172,11 @@ class TelegramChannel:
         """Send no further part of what is being sent to the chat of an arrival."""
         self._outbox.stop(arrival.address.session_id)
 
+    def previewed(self, arrival: Arrival, preview: Preview) -> None:
+        """The reply to an arrival takes the place of a preview, and may say no more than that."""
+        if preview.message_id is not None and preview.shows is not None:
+            self._outbox.shown[arrival.address.session_id] = preview.message_id, preview.shows
+
     def kick(self, arrival: Arrival) -> None:
         """There is something in the outbox for the chat of an arrival."""
         self._outbox.kick(arrival.address.session_id)
@@ -236,6 +238,7 @@ class _TelegramReply:
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
+        self._channel.previewed(last, self._preview)
         return OutgoingReply(CHANNEL, text, last.reply_to, self._preview.message_id, keyboard, last.asker)
 
     async def deliver_uncommitted(self, text: str) -> bool:

@@ -13,7 +13,7 @@ from telegram import (
 )
 from telegram.error import TelegramError
 
-from bot.chat.commands import GUARDED, OWNERS
+from bot.commands.command import Access
 from config.texts import LANGUAGES, N_, SOURCE, _, speaking
 from memory.errors import StoreError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot, BotCommandScope
 
-    from bot.chat.commands import Command
+    from bot.commands.command import Command
     from memory.service.published import Published
 
 log = structlog.get_logger(__name__)
@@ -45,7 +45,7 @@ class Menu:
         self._bot = bot
         self._published = published
         # what comes with a number is under the message that it is about, and who may come in is asked by buttons
-        self._commands = [command for command in commands if command.listed and command.name not in OWNERS]
+        self._commands = [command for command in commands if command.listed and command.access is not Access.OWNER]
 
     async def publish(self) -> None:
         """Tell it all. What can't be told now is at the next start."""
@@ -63,7 +63,7 @@ class Menu:
     def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
         """In a group nobody is shown what they may not use there."""
         in_groups = [command for command in self._commands if command.name != "start"]
-        for_all = [command for command in in_groups if command.name not in GUARDED]
+        for_all = [command for command in in_groups if command.access is not Access.MANAGERS]
         return [
             (BotCommandScopeAllPrivateChats(), self._commands),
             (BotCommandScopeAllGroupChats(), for_all),

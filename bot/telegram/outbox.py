@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import TelegramError
 
-from bot.telegram.calls import Backoff, SendFailed, Trouble, chat_of, edit_chunk, explained, send_part
+from bot.tasks import Backoff
+from bot.telegram.calls import (
+    Markup,
+    SendFailed,
+    Trouble,
+    asking,
+    chat_of,
+    edit_chunk,
+    explained,
+    markup_of,
+    send_part,
+)
 from bot.telegram.client import readable
-from bot.telegram.keyboards import Markup, asking, markup_of, new_markup_of
-from bot.telegram.layout import captioned, laid_out
-from bot.telegram.rendering import Chunk
+from bot.telegram.rendering import Chunk, captioned, laid_out
 from config.texts import speaking
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -23,8 +32,8 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.chat.languages import Languages
-    from bot.telegram.layout import Part
+    from bot.languages import Languages
+    from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
     from memory.messages import Document
     from memory.service.mailbox import Mailbox, OutboxItem
@@ -53,6 +62,8 @@ class OutboxSender:
         self._again: set[str] = set()
         self._sending: dict[str, int] = {}
         self._stopped: set[int] = set()
+        self.shown: dict[str, tuple[str, Part]] = {}
+        """By session, the newest preview's message and what it shows: an edit that changes nothing is not sent."""
         # by reply, what Telegram has confirmed so far: a disk that can't be written must not have it sent again
         self._confirmed: dict[int, list[str]] = {}
         # the library's rate limiter takes calls in the order in which they come: with a thousand replies before it,
@@ -212,20 +223,19 @@ class OutboxSender:
 
     async def _once(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
         part = parts[number]
-        chat, is_last = chat_of(address), number + 1 == len(parts)
+        is_last = number + 1 == len(parts)
+        markup = markup_of(item.keyboard) if is_last else None
         if number == 0 and item.preview_id and isinstance(part, Chunk):
+            if markup is None and self.shown.pop(item.session_id, None) == (item.preview_id, part):
+                return item.preview_id
             try:
-                await edit_chunk(
-                    self._bot, address, item.preview_id, part, markup_of(item.keyboard, chat) if is_last else None
-                )
+                await edit_chunk(self._bot, address, item.preview_id, part, markup)
             except SendFailed as failure:
                 if failure.trouble is not Trouble.NEVER:
                     raise
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        markup: Markup = asking(item.asks) if is_last and item.asks is not None else None
-        if is_last and markup is None:
-            markup = new_markup_of(item.keyboard, chat, after_place=item.after_place)
+        under: Markup = asking(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
-        return await send_part(self._bot, address, part, reply_to, markup, silent=item.silent)
+        return await send_part(self._bot, address, part, reply_to, under, silent=item.silent)

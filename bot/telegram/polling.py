@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import structlog
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import Backoff, explained, reason_of
-from bot.telegram.client import MOST_UPDATES, Unreadable, readable
-from bot.telegram.token import PAUSE_FOR_GOOD
+from bot.tasks import Backoff
+from bot.telegram.calls import explained, reason_of
+from bot.telegram.client import MOST_UPDATES, PAUSE_FOR_GOOD, Unreadable, readable
 from bot.telegram.updates import RawUpdate
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.monitoring.health import Pulse
-    from bot.telegram.client import PollingBot
-    from bot.telegram.token import TokenWatch
+    from bot.monitoring import Pulse
+    from bot.telegram.client import PollingBot, TokenWatch
     from bot.telegram.updates import RawUpdate
 
 log = structlog.get_logger(__name__)

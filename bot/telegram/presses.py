@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 from telegram.error import TelegramError
 
-from bot.chat.commands import GUARDED, parse_command
-from bot.telegram.calls import chat_of
-from bot.telegram.door import GroupUnknown
-from bot.telegram.keyboards import markup_of
+from bot.commands.command import Access, parse_command
+from bot.tasks import BackgroundTasks
+from bot.telegram.access import GroupUnknown
+from bot.telegram.calls import chat_of, markup_of
 from config.texts import N_, SOURCE, _, known_language, speaking
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.service.buttons import Pressed
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from telegram import Bot
 
-    from bot.chat.session_runner import SessionRunner
-    from bot.telegram.door import Door
+    from bot.sessions import SessionRunner
+    from bot.telegram.access import Door
     from bot.telegram.updates import Letter
     from memory.buttons import PlacedKeyboard
     from memory.service.buttons import PressedButton
@@ -33,6 +30,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+MOST_SHOWN = 1_000
+"""Messages of which it is known what buttons they show since one of them was pressed."""
 _GONE = N_("That button is too old: send the command instead, /help shows them all.")
 _TOO_LATE = N_("The time for that button is over: ask again.")
 _BEFORE = N_("That was pressed already.")
@@ -50,19 +49,16 @@ class Presses:
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
-        self._tasks: dict[asyncio.Task[None], int | None] = {}
+        # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
+        self._tasks = BackgroundTasks()
+        self._in_hand: set[int] = set()
+        self._shown: dict[tuple[str, str | None], tuple[str, ...]] = {}
 
     def take(self, item: InboxItem, letter: Letter) -> None:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
-        self._begin(self._take_in_their_language(item, letter), item.id)
-
-    async def placed(self, arrival: Arrival) -> Arrival:
-        """What somebody says who says where they are: what the button says that has just asked for it, if one has."""
-        assert arrival.inbox_id is not None, "it is in the inbox"  # noqa: S101  # states what Intake sees to
-        button = await self._buttons.awaiting_place(arrival.address.session_id, arrival.inbox_id)
-        if button is None or await self._buttons.press(button, arrival.inbox_id) is not Pressed.NOW:
-            return arrival
-        return replace(arrival, text=button.text(arrival.place or ""))
+        self._in_hand.add(item.id)
+        task = self._tasks.start(self._take_in_their_language(item, letter), "press")
+        task.add_done_callback(lambda _: self._in_hand.discard(item.id))
 
     def turn_away(self, letter: Letter) -> None:
         """Answer the press of somebody who may not come in, as strangers are; nothing of it is kept."""
@@ -71,7 +67,7 @@ class Presses:
     def refuse_unread(self, letter: Letter, *, admitted: bool) -> None:
         """Answer a press that can't be read, which would be shown as awaited for long; nothing of it is kept."""
         if admitted:
-            self._begin(self._answer_in_their_language(letter, _UNREAD))
+            self._tasks.start(self._answer_in_their_language(letter, _UNREAD), "press")
         else:
             self.turn_away(letter)
 
@@ -97,24 +93,11 @@ class Presses:
 
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""
-        return {inbox_id for inbox_id in self._tasks.values() if inbox_id is not None}
+        return set(self._in_hand)
 
     async def close(self) -> None:
         """End at once."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _begin(self, work: Coroutine[None, None, None], inbox_id: int | None = None) -> None:
-        # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
-        task = asyncio.create_task(work, name="press")
-        self._tasks[task] = inbox_id
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("press_not_taken", exc_info=error)
+        await self._tasks.close()
 
     async def _take_in_their_language(self, item: InboxItem, letter: Letter) -> None:
         with speaking(await self._runner.languages.of(letter.arrival)):
@@ -124,19 +107,19 @@ class Presses:
         button = await self._button(letter)
         if button is None:
             await self._refuse(item, letter, _(_GONE))
-            await self._show(letter.arrival, ())
+            await self._show(letter, ())
             return
         arrival = replace(
             letter.arrival,
             address=Address.of(button.session_id),
-            text=button.text(),
+            text=button.said,
             inbox_id=item.id,
             held=item.held,
             attempts=item.attempts,
             replaces=letter.arrival.message_id if button.in_place else None,
         )
         try:
-            allowed = letter.private or _is_theirs(button, arrival) or await self._door.may_manage(arrival)
+            allowed = letter.private or self._is_theirs(button, arrival) or await self._door.may_manage(arrival)
         except GroupUnknown as error:
             await self._refuse(item, letter, str(error))
             return
@@ -151,11 +134,11 @@ class Presses:
             await self._refuse(item, letter, _(_BEFORE if pressed is Pressed.BEFORE else _TOO_LATE))
         # what is in place is shown with the answer, and what may be pressed again stays
         if pressed is Pressed.TOO_LATE or not (button.in_place or button.again):
-            await self._show(arrival, await self._buttons.left(button.reply))
+            await self._show(letter, await self._buttons.left(button.reply))
 
     async def _button(self, letter: Letter) -> PressedButton | None:
         """The button that was pressed, if it stands in that chat: a client may send whatever it likes."""
-        assert letter.press is not None, "only presses come here"  # noqa: S101  # states what Intake sees to
+        assert letter.press is not None, "only presses come here"  # noqa: S101  # states what the inbox sees to
         button = await self._buttons.find(letter.press.button)
         here = chat_of(letter.arrival.address)
         return button if button is not None and chat_of(Address.of(button.session_id)) == here else None
@@ -172,17 +155,24 @@ class Presses:
         except TelegramError as error:  # such as for a press before a downtime: it waits for no answer any more
             log.info("press_not_answered", reason=str(error))
 
-    async def _show(self, arrival: Arrival, keyboard: PlacedKeyboard) -> None:
+    async def _show(self, letter: Letter, keyboard: PlacedKeyboard) -> None:
         """Have the message show the buttons that are left. What is still shown for want of that is used up anyway."""
+        shown = tuple(button.id for row in keyboard for button in row)
+        message = letter.arrival.address.chat_id, letter.arrival.message_id
+        # a second press may have come before the first one was shown, so what Telegram said of the message is old
+        if shown == self._shown.get(message, letter.press and letter.press.beside):
+            return
+        if len(self._shown) >= MOST_SHOWN:
+            self._shown.clear()
+        self._shown[message] = shown
         try:
-            chat = chat_of(arrival.address)
-            await self._bot.edit_message_reply_markup(
-                chat, int(arrival.message_id or 0), reply_markup=markup_of(keyboard, chat)
-            )
+            chat, message_id = chat_of(letter.arrival.address), int(letter.arrival.message_id or 0)
+            await self._bot.edit_message_reply_markup(chat, message_id, reply_markup=markup_of(keyboard))
         except TelegramError as error:
+            self._shown.pop(message, None)
             log.info("buttons_not_taken_away", reason=str(error))
 
-
-def _is_theirs(button: PressedButton, arrival: Arrival) -> bool:
-    """Whether who presses had the button shown, and may say by themselves what it says."""
-    return button.asker == arrival.speaker_id and parse_command(button.said)[0] not in GUARDED
+    def _is_theirs(self, button: PressedButton, arrival: Arrival) -> bool:
+        """Whether who presses had the button shown, and may say by themselves what it says."""
+        said = self._runner.commands.get(parse_command(button.said)[0])
+        return button.asker == arrival.speaker_id and (said is None or said.access is Access.EVERYBODY)

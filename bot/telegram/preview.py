@@ -1,4 +1,4 @@
-"""What a person sees while an answer is written: a draft, or where there are none a message that is edited."""
+"""What a person sees until an answer is there: a reaction while it waits, then a draft, or a message that is edited."""
 
 from __future__ import annotations
 
@@ -6,26 +6,35 @@ import asyncio
 import contextlib
 import math
 import secrets
+import time
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram.error import RetryAfter, TelegramError
+from telegram import ReactionTypeEmoji
+from telegram.constants import ReactionEmoji
+from telegram.error import BadRequest, RetryAfter, TelegramError
 
+from bot.tasks import BackgroundTasks, wait_at_most
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
+from memory.errors import StoreError
+from memory.log.sessions import Address
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from telegram import Bot
 
-    from bot.telegram.pace import Pace
     from bot.telegram.rendering import Chunk
-    from memory.log.sessions import Address
+    from memory.service.mailbox import Mailbox
+    from pipeline.arrival import Arrival
 
     Keep = Callable[[str], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
+
+SHOWS_PER_SECOND = 10
+"""Previews and typing of all chats together; Telegram takes some 30 messages a second from a bot."""
 
 DRAFT_PAUSE = 0.7
 """Seconds between two drafts in a private chat."""
@@ -34,9 +43,34 @@ DRAFT_CHARACTERS = 3_000
 EDIT_PAUSE = 5.0
 """Seconds between two edits in a group, which may see 20 messages a minute: some are left for the replies."""
 CROWDED_PAUSE = 0.2
-"""Seconds until a preview for which there was no room tries again."""
+"""Seconds until what there was no room to show is tried again."""
 FIRST_EDIT_CHARACTERS = 40
 """A message that will be edited is sent once there is this much to read."""
+
+DELAY = 1.0
+"""Seconds that a message waits before that is shown: most turns are over sooner."""
+MOST_SHOWN = 50
+"""Messages that show it at a time."""
+GROUP_PACE = 1 / 20
+"""How often a second it is shown in one group: the library counts it among the 20 messages a minute that a group may
+see, which are for the replies."""
+
+
+class Pace:
+    """Allows so many shows a second, spread evenly. What it does not allow now is dropped, or asked for again later."""
+
+    def __init__(self, per_second: float = SHOWS_PER_SECOND, now: Callable[[], float] = time.monotonic) -> None:
+        self._gap = 1 / per_second
+        self._now = now
+        self._next = now()
+
+    def allows(self) -> bool:
+        """Whether something may be shown now; then it counts as shown."""
+        now = self._now()
+        if now < self._next:
+            return False
+        self._next = max(self._next + self._gap, now)
+        return True
 
 
 class Preview:
@@ -64,6 +98,7 @@ class Preview:
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self._newest = ""
         self._shown = ""
+        self.shows: Chunk | None = None
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._first: asyncio.Task[str] | None = None
@@ -83,7 +118,10 @@ class Preview:
         return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
-        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one."""
+        """Show nothing more. Afterwards `message_id` names the message to turn into the reply, if there is one.
+
+        shows: what stands there, as far as that is certain.
+        """
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -129,11 +167,14 @@ class Preview:
                 message_thread_id=thread_of(self._address),
             )
         elif self.message_id is not None:
+            self.shows = None  # nobody knows, where this is cancelled on its way
             await edit_chunk(self._bot, self._address, self.message_id, chunk)
+            self.shows = chunk
         elif len(chunk.text) >= FIRST_EDIT_CHARACTERS:
             # a task of its own: were it cancelled on its way, nobody would know the message that must become the reply
             self._first = asyncio.create_task(self._send_first(chunk), name="first preview")
             self.message_id = await asyncio.shield(self._first)
+            self.shows = chunk
         self._shown = text
         self._shown_at = asyncio.get_running_loop().time()
 
@@ -152,3 +193,90 @@ class Preview:
             # an older Bot API server has no drafts
             self._drafts = "not found" not in str(error).lower()
         return error.pause if isinstance(error, SendFailed) else 0
+
+
+class Reactions:
+    """Reacts to messages that wait. Only for show: what goes wrong is ignored, and what there is no room for is left.
+
+    What stands in a chat is kept in the store, so that the next start takes away what a kill left.
+    """
+
+    def __init__(self, bot: Bot, mailbox: Mailbox, pace: Pace) -> None:
+        self._bot = bot
+        self._mailbox = mailbox
+        self._pace = pace
+        self._group_paces: dict[int, Pace] = {}
+        self._refusing: set[int] = set()
+        self._begun: dict[tuple[str, str], asyncio.Event] = {}
+        self._tasks = BackgroundTasks()
+
+    async def start(self) -> None:
+        """Take away what an earlier run left: its messages are taken up now."""
+        for session_id, message_id in await self._mailbox.reactions():
+            self._tasks.start(self._take_away(session_id, message_id), "reaction")
+
+    def waits(self, arrival: Arrival) -> None:
+        """A message begins to wait behind a turn."""
+        # what is pressed is no message, and of an album Telegram shows the reaction to the first message only
+        if arrival.message_id is None or arrival.pressed:
+            return
+        key = _key(arrival)
+        if key not in self._begun and len(self._begun) < MOST_SHOWN:
+            self._begun[key] = asyncio.Event()
+            self._tasks.start(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]), "reaction")
+
+    def begins(self, arrival: Arrival) -> None:
+        """The turn of a message begins, if it has waited for it."""
+        if (begun := self._begun.pop(_key(arrival), None)) is not None:
+            begun.set()
+
+    async def close(self) -> None:
+        """Show nothing more; what stands in the chats is taken away by the next start."""
+        await self._tasks.close()
+
+    async def _show(self, session_id: str, message_id: str, begun: asyncio.Event) -> None:
+        await wait_at_most(begun, DELAY)
+        chat = chat_of(Address.of(session_id))
+        if begun.is_set() or chat in self._refusing or not self._room_in(chat):
+            return
+        await self._turn_to_show()
+        if begun.is_set():
+            return
+        with contextlib.suppress(StoreError):
+            # first, so that a kill leaves nothing that nobody knows of
+            await self._mailbox.keep_reaction(session_id, message_id)
+            if await self._react(chat, message_id, ReactionEmoji.EYES):
+                await begun.wait()
+                await self._take_away(session_id, message_id)
+            else:
+                await self._mailbox.drop_reaction(session_id, message_id)
+
+    def _room_in(self, chat: int) -> bool:
+        """Whether a group may see one more reaction now; a private chat always."""
+        return chat > 0 or self._group_paces.setdefault(chat, Pace(GROUP_PACE)).allows()
+
+    async def _turn_to_show(self) -> None:
+        """Wait for room among all that is for show."""
+        while not self._pace.allows():  # noqa: ASYNC110  # nothing tells when there is room
+            await asyncio.sleep(CROWDED_PAUSE)
+
+    async def _take_away(self, session_id: str, message_id: str) -> None:
+        await self._turn_to_show()
+        await self._react(chat_of(Address.of(session_id)), message_id, None)
+        with contextlib.suppress(StoreError):
+            await self._mailbox.drop_reaction(session_id, message_id)
+
+    async def _react(self, chat: int, message_id: str, emoji: str | None) -> bool:
+        """Whether the reaction may stand there now."""
+        try:
+            await self._bot.set_message_reaction(chat, int(message_id), ReactionTypeEmoji(emoji) if emoji else None)
+        except TelegramError as error:
+            log.debug("reaction_failed", reason=str(error))
+            if isinstance(error, BadRequest) and emoji:  # most likely the chat takes none: it is not asked again
+                self._refusing.add(chat)
+            return not isinstance(error, BadRequest | RetryAfter)
+        return True
+
+
+def _key(arrival: Arrival) -> tuple[str, str]:
+    return arrival.address.session_id, f"album {arrival.album}" if arrival.album else arrival.message_id or ""

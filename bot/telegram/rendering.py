@@ -1,19 +1,22 @@
-"""Markdown as Telegram shows it: text with entities, in chunks that are split after rendering."""
+"""A reply as the messages that carry it: text with entities, split after rendering, and a long one as a file."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 from telegram import MessageEntity
-from telegramify_markdown import RenderConfig, convert
+from telegramify_markdown import RenderConfig, convert, utf16_len
 
-from bot.telegram.formulas import with_dollars
-from bot.telegram.literal import literal
+from bot.telegram.markdown import literal, with_dollars
+from config.texts import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from memory.messages import Document
 
 log = structlog.get_logger(__name__)
 
@@ -25,6 +28,18 @@ GROWTH = 2
 _FENCE = "```"
 _SHORTEST_CHUNK = 0.5
 """A paragraph or a line may end a chunk only past this part of it, so that chunks don't get tiny."""
+
+MOST_PARTS = 5
+"""A reply in more messages than this is sent as a file, with its beginning above it."""
+RENDER_SECONDS = 2.0
+"""How long rendering may take; after that a reply is shown as it was written."""
+LONGEST_FILE = 1_000_000
+"""Characters of a reply that are sent at all."""
+BEGINNING = 3_000
+"""UTF-16 code units of a reply that are shown above its file."""
+FILE_NAME = "answer.md"
+LONGEST_CAPTION = 1024
+"""UTF-16 code units of the text at a file (Bot API)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +96,6 @@ def cut(text: str, longest: int) -> str:
     return text[: _end_of_chunk(text, 0, longest)]
 
 
-def plain(chunk: Chunk) -> Chunk:
-    """`chunk` without its entities, for when Telegram refuses them."""
-    return Chunk(chunk.text)
-
-
-def utf16_length(text: str) -> int:
-    """How many UTF-16 code units `text` is."""
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
-
-
 def _config() -> RenderConfig:
     config = RenderConfig.isolated()
     symbol = config.markdown_symbol
@@ -104,12 +109,12 @@ def _split(text: str, entities: Sequence[MessageEntity], longest: int) -> Iterat
     while start < len(text):
         end = _end_of_chunk(text, start, longest)
         piece = text[start:end]
-        units = utf16_length(piece)
+        units = utf16_len(piece)
         shown = piece.strip()
         if shown:
             # Telegram strips the ends of a message, so they are stripped here, with the entities
-            lead = utf16_length(piece[: len(piece) - len(piece.lstrip())])
-            yield Chunk(shown, tuple(_clipped(entities, start16 + lead, utf16_length(shown))))
+            lead = utf16_len(piece[: len(piece) - len(piece.lstrip())])
+            yield Chunk(shown, tuple(_clipped(entities, start16 + lead, utf16_len(shown))))
         start, start16 = end, start16 + units
 
 
@@ -143,3 +148,45 @@ def _clipped(entities: Sequence[MessageEntity], start: int, length: int) -> Iter
                 language=entity.language,
                 custom_emoji_id=entity.custom_emoji_id,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What is sent as a document. instead: the text that a chat gets which takes no files."""
+
+    content: bytes
+    instead: str
+    name: str = FILE_NAME
+    caption: Chunk = Chunk("")  # frozen
+
+
+Part = Chunk | File
+
+
+async def laid_out(markdown: str) -> list[Part]:
+    """The messages of a reply, in order; always the same ones for the same text in the same language."""
+    if len(markdown) <= MOST_PARTS * LONGEST_TEXT:  # markup is shorter than what it marks: no more parts than that
+        chunks = await _rendered(markdown)
+        if len(chunks) <= MOST_PARTS:
+            return [*chunks]
+    beginning = (await _rendered(cut(markdown, BEGINNING)))[:1]
+    kept = markdown[:LONGEST_FILE]
+    whole = kept == markdown
+    note = _("The whole answer is in this file.") if whole else _("The beginning of the answer is in this file.")
+    return [*beginning, Chunk(f"[...] {note}"), File(kept.encode(), kept)]
+
+
+async def captioned(markdown: str, document: Document) -> list[Part]:
+    """A file with a text as its caption, which must be short."""
+    caption = render(markdown, LONGEST_CAPTION)[0]
+    refused = _("This chat takes no files: let me send them here, or run `mneme export` on the machine that I run on.")
+    return [File(document.content, refused, document.name, caption)]
+
+
+async def _rendered(markdown: str) -> list[Chunk]:
+    try:
+        # a thread can't be ended, but what it is given is bounded
+        return await asyncio.wait_for(asyncio.to_thread(render, markdown), RENDER_SECONDS)
+    except TimeoutError:
+        log.warning("rendering_took_too_long", characters=len(markdown))
+        return unrendered(markdown)

@@ -1,10 +1,12 @@
-"""The running Telegram bot: client, outbox, channel, intake, updates, started in this order and stopped in reverse."""
+"""The running Telegram bot: client, outbox, channel, inbox, updates, started in this order and stopped in reverse."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 import structlog
@@ -12,28 +14,31 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.jobs.warming import warm_up
+from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL
-from bot.telegram.calls import Backoff, explained, reason_of
+from bot.telegram.access import Door, House
+from bot.telegram.calls import explained, reason_of
 from bot.telegram.channel import TelegramChannel
-from bot.telegram.client import BotApiRequest, PollingBot, readable
-from bot.telegram.door import Door, House
-from bot.telegram.intake import Intake
-from bot.telegram.media.albums import Albums
-from bot.telegram.media.files import TelegramFiles
+from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
+from bot.telegram.files import TelegramFiles
+from bot.telegram.groups import Moves
+from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
-from bot.telegram.moves import Moves
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import LONGEST_FLOOD, Poller
-from bot.telegram.token import PAUSE_FOR_GOOD, TokenWatch
+from bot.telegram.presses import Presses
+from bot.telegram.receiving import Albums, Receiver
+from bot.telegram.updates import Letters
 from bot.telegram.webhook import Meant, Webhook
 from config.errors import ConfigurationError
 from config.handles import connections
+from memory.capture.capture import captured
 from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.service.mailbox import Mailbox
 from memory.service.published import Published
+from pipeline.models.client import load_sdk
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
     from telegram import User
 
     from bot.app import App
-    from bot.monitoring.health import Pulse
+    from bot.monitoring import Pulse
     from config.settings import Settings
 
     OnResponse = Callable[[httpx.Response], Awaitable[None]]
@@ -54,6 +59,9 @@ SEND_TIMEOUT = 30
 """Seconds to wait for Telegram's answer; short ones make deliveries doubtful that in truth arrived."""
 START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
+
+_GREETING = "Hello."
+"""Has the phrases of the languages in Latin letters read; those of others are read at their first word."""
 
 
 def telegram_bot(
@@ -102,43 +110,46 @@ async def run_telegram(app: App) -> None:
     pulse = app.health.updates
     published = Published(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
-    warming = asyncio.create_task(_warm_up(app), name="warming")
+    tasks = BackgroundTasks()
+    tasks.start(_warm_up(app), "warming")
     async with _introduced(bot, pulse, token) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
-        outbox = OutboxSender(bot, mailbox, app.languages)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
         house = House(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
-        moves = Moves(app.moving, app.runner)
-        door = Door(bot, outbox, access, house, moves, app.languages)
+        moves = Moves(app.memory.moving, app.runner)
+        door = Door(bot, outbox, access, house, moves, app.runner.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
-        intake = Intake(channel, me, mailbox, door, app.runner, Albums(app.clock), Speakers(app.database))
+        albums, presses = Albums(app.clock), Presses(bot, mailbox, door, app.runner)
+        letters = Letters(me, channel, app.runner.commands, albums)
+        receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
+        speakers = Speakers(app.database)
+        inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
-        menu = Menu(bot, published, app.commands.values())
+        menu = Menu(bot, published, app.runner.commands.values())
         # beside the rest: nobody is to wait for what is only shown
-        showing = asyncio.create_task(menu.publish(), name="menu")
+        tasks.start(menu.publish(), "menu")
         await moves.start()
         await outbox.start(door.follow)
         await channel.start()
-        await intake.start()
+        await inbox.start()
         app.begin_background_work()
 
         async def tell() -> None:
-            for session_id in await app.telling.put_out(CHANNEL, door.serves):
+            for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
                 outbox.kick(session_id)
 
-        app.reminding.start(tell)
+        app.jobs.reminders.start(tell)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _source(app, bot, intake, token).run()
+            await _source(app, bot, receiver, token).run()
         finally:
-            warming.cancel()
-            showing.cancel()
-            await asyncio.gather(showing, return_exceptions=True)
-            await app.reminding.close()
-            await intake.close()
+            await tasks.close()
+            await app.jobs.reminders.close()
+            await inbox.close()
             await door.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
@@ -183,13 +194,13 @@ async def _until_known(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> None
         await token.keep()
 
 
-def _source(app: App, bot: PollingBot, intake: Intake, token: TokenWatch) -> Poller | Webhook:
+def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) -> Poller | Webhook:
     """What brings the updates, by the settings."""
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
-        return Poller(bot, intake.receive, app.health.updates, token)
+        return Poller(bot, receiver.receive, app.health.updates, token)
     meant = Meant(str(url), secret.get_secret_value())
-    return Webhook(bot, intake.receive, app.health.updates, app.pages, meant, token)
+    return Webhook(bot, receiver.receive, app.health.updates, app.pages, meant, token)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
@@ -209,3 +220,25 @@ async def _warm_up(app: App) -> None:
     # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
     with app.runner.places.closed():
         await warm_up()
+
+
+async def warm_up() -> None:
+    """Import what answers need, and read the classifier and phrases, in a thread: the event loop goes on meanwhile."""
+    await asyncio.to_thread(_load)
+
+
+@cache
+def _load() -> None:
+    """Load it, once in a process.
+
+    What is loaded stays for good, and there is much of it. So it is not looked through for garbage, neither while it
+    grows, which takes a fifth of the time, nor ever after: each full look would stop the event loop for a tenth of a
+    second.
+    """
+    gc.disable()
+    try:
+        load_sdk()
+        captured(_GREETING)
+        gc.freeze()
+    finally:
+        gc.enable()

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from telegram import MessageEntity, Update
+from telegram import Message, MessageEntity, Update
 from telegram.constants import ChatType
 
-from bot.chat.commands import parse_command
+from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.media.content import content_of, files_of, origin_of, plain_name
+from bot.telegram.media import content_of, files_of, origin_of, plain_name
 from memory.log.sessions import Address
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival
@@ -21,7 +21,7 @@ from pipeline.arrival import Arrival
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from telegram import Bot, CallbackQuery, Message, User
+    from telegram import Bot, CallbackQuery, User
 
     from memory.media.media import MediaFile
     from pipeline.arrival import Channel
@@ -40,10 +40,14 @@ _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A button that somebody pressed. query: what Telegram waits to have answered."""
+    """A button that somebody pressed. query: what Telegram waits to have answered.
+
+    beside: the buttons that its message shows, with itself; None where that is not told.
+    """
 
     query: str
     button: str
+    beside: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +214,6 @@ def letter_of(
         album=message.media_group_id,
         origin=origin_of(message),
         language=message.from_user.language_code,
-        place=content.place if provenance is Provenance.TYPED else None,
     )
     replied = message.reply_to_message
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
@@ -237,7 +240,11 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
         pressed=True,
         language=query.from_user.language_code,
     )
-    return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data))
+    beside = None
+    if isinstance(message, Message):  # and not one that is too old to be told of
+        rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+        beside = tuple(str(button.callback_data) for row in rows for button in row)
+    return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data, beside))
 
 
 def _quoted(message: Message, me: User) -> Passage | None:
@@ -317,3 +324,31 @@ def _own_command(text: str, me: User) -> str:
 
 def _is_us(bot: str | None, me: User) -> bool:
     return bot is not None and bot.lower() == (me.username or "").lower()
+
+
+class Letters:
+    """Reads updates: when they come, and again when they are taken from the inbox."""
+
+    def __init__(self, me: User, channel: Channel, known: Container[str], albums: Container[str]) -> None:
+        self._me = me
+        self._bot = me.get_bot()
+        self._channel = channel
+        self._known = known
+        self._albums = albums
+
+    def read(self, update: RawUpdate) -> tuple[Update, Letter | None]:
+        """An update and the letter in it, if there is any. Raises whatever the library does where it can't read it."""
+        read = read_update(update.payload, self._bot)
+        return read, self.in_update(read)
+
+    def in_update(self, update: Update) -> Letter | None:
+        """The letter in an update, by what is known of albums now."""
+        return letter_of(update, self._me, self._channel, self._known, self._albums)
+
+    def if_meant(self, update: Update) -> Letter | None:
+        """The letter that an update would be if it were meant for us."""
+        return letter_of(update, self._me, self._channel, self._known, kept=True)
+
+    def kept(self, payload: str) -> Letter | None:
+        """The letter in an update that was found to be meant for us when it came."""
+        return self.if_meant(read_update(payload, self._bot))

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from bot.telegram.calls import Backoff, explained, reason_of
-from bot.telegram.client import ALLOWED_UPDATES, readable
-from bot.telegram.token import PAUSE_FOR_GOOD
+from bot.tasks import Backoff
+from bot.telegram.calls import explained, reason_of
+from bot.telegram.client import ALLOWED_UPDATES, PAUSE_FOR_GOOD, readable
 from bot.telegram.updates import RawUpdate
 from bot.web.pages import Entrance, Page
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.monitoring.health import Pulse
-    from bot.telegram.token import TokenWatch
+    from bot.monitoring import Pulse
+    from bot.telegram.client import TokenWatch
     from bot.web.pages import Pages
 
 log = structlog.get_logger(__name__)

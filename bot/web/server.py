@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import threading
 from concurrent.futures import TimeoutError as TookTooLong
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.web.metrics import ErrorCounter
 from bot.web.pages import Page
 from config.errors import ConfigurationError
 from memory.errors import MnemeError
@@ -20,6 +22,8 @@ from memory.errors import MnemeError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
+    from bot.app import App
+    from bot.web.metrics import Metrics
     from bot.web.pages import Entrance, Pages
 
 log = structlog.get_logger(__name__)
@@ -153,3 +157,28 @@ def _asked(question: Coroutine[object, object, Page], loop: asyncio.AbstractEven
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"the bot's loop does not answer\n")
     except MnemeError as error:
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())
+
+
+@contextlib.asynccontextmanager
+async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
+    """Serve metrics, health and what else the App has pages for at `port` for as long as the context is open.
+
+    Raises ConfigurationError for a port that is taken.
+    """
+
+    async def health() -> Page:
+        trouble = await app.health.trouble()
+        return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
+
+    async def measured() -> Page:
+        text = await metrics.page(app.database, app.health, app.runner.lanes)
+        return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
+
+    app.pages.shown |= {"/healthz": health, "/metrics": measured}
+    counter = ErrorCounter(metrics)
+    logging.getLogger().addHandler(counter)
+    try:
+        async with served(app.pages, port):
+            yield
+    finally:
+        logging.getLogger().removeHandler(counter)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from memory.buttons import PLACE
 from memory.store.button_rows import PLACED, PRESSABLE, placed
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ class PressedButton:
     again: bool
     asker: str | None
 
-    def text(self, place: str = "") -> str:
-        """What is said by a press; place: where the person is."""
-        return self.said.replace(PLACE, place).strip()
-
 
 class Buttons:
     """The buttons of one channel. They are kept, so they can be pressed after a restart."""
@@ -55,22 +50,6 @@ class Buttons:
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.id = ? AND NOT b.by_reply AND o.channel = ?",
             (button_id, self._channel),
-        )
-        return _pressed_button(row) if row is not None else None
-
-    async def awaiting_place(self, session_id: str, item: int) -> PressedButton | None:
-        """The button that asks where the person is, if it was the last that was said in a session; else None.
-
-        item: what answers it, by its number in the inbox: nothing else may have come since.
-        """
-        row = await self._database.row(
-            "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
-            f" WHERE o.channel = :channel AND o.session_id = :session AND instr(b.said, '{PLACE}')"
-            f" AND (b.pressed_by = :item OR {PRESSABLE})"
-            " AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.channel = o.channel AND i.session_id = o.session_id"
-            " AND i.id < :item AND i.received_at > o.created_at)"
-            " ORDER BY o.id DESC LIMIT 1",
-            {"channel": self._channel, "session": session_id, "item": item},
         )
         return _pressed_button(row) if row is not None else None
 

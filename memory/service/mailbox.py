@@ -14,7 +14,7 @@ from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.service.buttons import Buttons
 from memory.service.preferences import chat_of
-from memory.store.button_rows import AFTER_PLACE, ASKED, PLACED, place_buttons, placed
+from memory.store.button_rows import ASKED, PLACED, place_buttons, placed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -70,8 +70,8 @@ class InboxItem:
 class OutboxItem:
     """A reply that waits to be sent. preview_id: the message whose place it takes; message_ids: of its sent chunks.
 
-    has_document: a file goes with it. after_place: the reply before it has asked where the person is. silent: it comes
-    without a sound. asks: it is a question that is answered by a reply, and this is shown where the answer is written.
+    has_document: a file goes with it. silent: it comes without a sound. asks: it is a question that is answered by a
+    reply, and this is shown where the answer is written.
     """
 
     id: int
@@ -82,7 +82,6 @@ class OutboxItem:
     message_ids: tuple[str, ...]
     keyboard: PlacedKeyboard = ()
     has_document: bool = False
-    after_place: bool = False
     silent: bool = False
     asks: str | None = None
 
@@ -373,7 +372,7 @@ class Mailbox:
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""
         rows = await self._database.rows(
-            f"SELECT *, {PLACED} AS keyboard, {AFTER_PLACE} AS after_place, {ASKED} AS asks,"
+            f"SELECT *, {PLACED} AS keyboard, {ASKED} AS asks,"
             " EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
             " FROM outbox o WHERE channel = ? AND state = 'waiting'"
             " AND (? IS NULL OR session_id = ?) ORDER BY id",
@@ -417,7 +416,6 @@ def _outbox_item(row: Row) -> OutboxItem:
         message_ids=tuple(json.loads(row["message_ids"])),
         keyboard=placed(row["keyboard"]),
         has_document=bool(row["has_document"]),
-        after_place=bool(row["after_place"]),
         silent=bool(row["silent"]),
         asks=row["asks"],
     )

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from memory.buttons import PLACE, THIS_TURN, PlacedButton, PlacedKeyboard
+from memory.buttons import THIS_TURN, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
 from memory.messages import storable
 
@@ -26,16 +26,10 @@ PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > p
 """Whether the button `b` can still be pressed."""
 
 PLACED = (
-    f"(SELECT json_group_array(json_array(b.line, b.id, b.label, instr(b.said, '{PLACE}') > 0)) FROM"
+    "(SELECT json_group_array(json_array(b.line, b.id, b.label)) FROM"
     f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND NOT b.by_reply AND {PRESSABLE} ORDER BY b.rowid) b)"
 )
 """The buttons under the reply `o` that can still be pressed, for `placed`."""
-
-AFTER_PLACE = (
-    f"EXISTS (SELECT 1 FROM buttons b WHERE instr(b.said, '{PLACE}') AND b.outbox_id ="
-    " (SELECT max(id) FROM outbox q WHERE q.session_id = o.session_id AND q.id < o.id))"
-)
-"""Whether the reply before `o` in its session has asked where the person is."""
 
 ASKED = f"(SELECT b.label FROM buttons b WHERE b.outbox_id = o.id AND b.by_reply AND {PRESSABLE} LIMIT 1)"
 """What is shown where the answer to the question in the reply `o` is written; NULL where it asks nothing."""
@@ -79,7 +73,4 @@ async def place_buttons(
 def placed(found: str) -> PlacedKeyboard:
     """The rows in what `PLACED` gives."""
     rows = groupby(json.loads(found), key=lambda button: button[0])
-    return tuple(
-        tuple(PlacedButton(button_id, label, asks_place=bool(place)) for _, button_id, label, place in row)
-        for _, row in rows
-    )
+    return tuple(tuple(PlacedButton(button_id, label) for _, button_id, label in row) for _, row in rows)

@@ -94,13 +94,13 @@ async def test_what_the_endpoint_says_is_known_before_the_first_request_and_afte
 ) -> None:
     model.pages = {"/v1/models": listing(max_model_len=5000)}
     async with start() as app:
-        assert app.model.window == DEFAULT
+        assert app.models.usual.window == DEFAULT
         await Person(app).says("x" * 30_000)
-        assert app.model.window.max_input_tokens == 5000
+        assert app.models.usual.window.max_input_tokens == 5000
     assert model.requests[0].tokens < 5000
     async with start() as app:
         await Person(app).says("Hello")
-        assert app.model.window.max_input_tokens == 5000
+        assert app.models.usual.window.max_input_tokens == 5000
     assert model.visited == ["/v1/models"]
 
 
@@ -112,10 +112,10 @@ async def test_it_is_asked_again_after_a_day(start: OpenApp, model: ModelServer,
         model.pages = {"/v1/models": listing(max_model_len=9000)}
         clock.forward(hours=23)
         await person.says("Hello")
-        assert app.model.window.max_input_tokens == 5000
+        assert app.models.usual.window.max_input_tokens == 5000
         clock.forward(hours=2)
         await person.says("Hello")
-        assert app.model.window.max_input_tokens == 9000
+        assert app.models.usual.window.max_input_tokens == 9000
 
 
 async def test_ollama_is_believed_to_read_little_until_it_has_loaded_the_model(
@@ -133,7 +133,7 @@ async def test_ollama_is_believed_to_read_little_until_it_has_loaded_the_model(
         person = Person(app)
         for _ in range(3):
             await person.says("Hello")
-            windows.append(app.model.window.max_input_tokens)
+            windows.append(app.models.usual.window.max_input_tokens)
     assert windows == [4096, 24576, 24576]
     assert model.visited.count("/api/show") == 2
 
@@ -145,7 +145,7 @@ async def test_the_setting_overrides_all_and_nothing_is_asked(start: OpenApp, mo
     model.visited.clear()
     async with start(llm_context_tokens=12_000) as app:
         await Person(app).says("Hello")
-        assert app.model.window.max_input_tokens == 12_000
+        assert app.models.usual.window.max_input_tokens == 12_000
         assert "12,000" in await Person(app).says("/status")
     assert model.visited == []
 
@@ -154,7 +154,7 @@ async def test_an_endpoint_that_can_not_say_leaves_the_table_in_force(start: Ope
     model.otherwise = lambda _: Fails(401)
     async with start() as app:
         await Person(app).says("Hello")
-        assert app.model.window == DEFAULT
+        assert app.models.usual.window == DEFAULT
 
 
 async def test_the_key_in_an_address_is_not_stored(start: OpenApp, model: ModelServer) -> None:

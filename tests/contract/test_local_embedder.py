@@ -131,7 +131,7 @@ async def test_a_bot_with_the_local_model_finds_what_was_said_in_other_words(
         for text in (*DIARY, SAID):
             await person.says(text)
         await person.says("/new")
-        assert app.embedding is not None
-        await app.embedding.run_pending()
+        assert app.jobs.embedding is not None
+        await app.jobs.embedding.run_pending()
         await person.says(QUESTION)
         assert SAID in model.requests[-1].added

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from telegram.ext import ExtBot
 
-from bot.telegram.pace import Pace
-from bot.telegram.preview import Preview
+from bot.telegram.preview import Pace, Preview
 from memory.log.sessions import Address
 from tests.support.servers.telegram import BotApiServer
 

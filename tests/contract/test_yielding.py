@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bot.jobs.background
-from bot.chat.languages import Languages
 from bot.jobs.background import BackgroundConsolidation
+from bot.languages import Languages
 from config.models import ModelWindow
 from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
@@ -158,5 +158,5 @@ async def test_a_stopped_new_ends_no_conversation_and_what_it_sorted_is_sorted_l
         assert "/new was stopped." in await person.says("/stop")
         await person.says("And where do I live?")
         assert "I live in Kyiv." in [message["content"] for message in model.requests[-1].messages]
-        await app.background.run_pending()
+        await app.jobs.consolidation.run_pending()
         assert "home city" in await person.says("/memory fact")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.jobs import reminding
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, serving
 
@@ -30,33 +28,7 @@ def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
     return serving(start, telegram)
 
 
-class WallClock:
-    """How far the machine's clock is off, as APScheduler reads it."""
-
-    def __init__(self) -> None:
-        self.off = timedelta()
-
-    def forward(self, **by: float) -> None:
-        """Set it, forward or back, by `timedelta(**by)`."""
-        self.off += timedelta(**by)
-
-
-@pytest.fixture
-def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
-    """The clock that APScheduler reads, which may be set; what the program itself reads is the tests' own."""
-    wall = WallClock()
-
-    class Read(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]  # the library compares its own
-            return datetime.now(tz) + wall.off
-
-    for module in ("apscheduler.schedulers.base", "bot.jobs.scheduler"):
-        monkeypatch.setattr(f"{module}.datetime", Read)
-    return wall
-
-
 @pytest.fixture
 def reminded_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due is looked for again soon, since the tests' clock moves when it is told to."""
-    monkeypatch.setattr(reminding, "PAUSE", 0.05)
+    monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_PAUSE", 0.05)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.telegram.media import files
+from bot.tasks import Backoff
+from bot.telegram import files
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import DOWNLOAD
 from tests.support.servers.telegram_files import Sent, document, photo
@@ -144,11 +145,11 @@ async def test_a_live_location_that_moves_before_its_turn_is_still_answered(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
         moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
         telegram.user_says(chat_id=ANN, edit_of=telegram.message_id_of(sent), fields=moved)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 2)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 2)
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert model.requests[-1].said[-2:] == ["[location: 50.45010, 30.52340]", "hello"]
@@ -175,7 +176,7 @@ async def test_a_forward_tells_whom_it_is_from(
 async def test_a_download_that_fails_is_tried_again(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve():
         telegram.fault(DOWNLOAD, error_code=502, html=True)
         telegram.fault("getFile", drop=True)
@@ -187,7 +188,7 @@ async def test_a_download_that_fails_is_tried_again(
 async def test_a_download_that_fails_for_good_is_said(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve() as app:
         telegram.fault(DOWNLOAD, error_code=500, times=files.TRIES)
         telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))

@@ -86,6 +86,7 @@ async def test_a_press_twice_does_the_thing_once(serve: Serve, telegram: BotApiS
         assert await app.database.value("SELECT count(*) FROM entries") == 1
     assert sorted(toasts(telegram), key=str) == [None, "That was pressed already.", "That was pressed already."]
     assert sum("Taken back" in text for text in texts(telegram)) == 1
+    assert len(telegram.calls_to("editMessageReplyMarkup")) == 1
 
 
 async def test_a_button_works_after_a_restart(serve: Serve, telegram: BotApiServer) -> None:
@@ -180,6 +181,18 @@ async def test_a_stranger_who_presses_is_answered_and_nothing_of_it_is_kept(
         telegram.user_presses("words of a stranger", telegram.sent(STRANGER)[0].message_id, STRANGER, STRANGER)
         await telegram.wait_for(lambda: toasts(telegram) == ["This bot is private."])
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
+
+
+async def test_in_a_private_chat_nobody_else_s_press_counts(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GUEST}") as app:
+        telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
+        await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
+        press(telegram, "Undo", ANN, GUEST)
+        await telegram.wait_for(lambda: toasts(telegram) == ["This bot is private."])
+        assert await app.database.value("SELECT count(*) FROM entries") == 1
+        assert labels(telegram) == ["Undo", "Edit"]
+        press(telegram, "Undo", ANN, ANN)
+        await said(telegram, "Taken back")
 
 
 async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotApiServer) -> None:
@@ -366,7 +379,7 @@ async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
 async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_each(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.strangers.MOST_A_MINUTE", 100)
+    monkeypatch.setattr("bot.telegram.access.MOST_A_MINUTE", 100)
 
     async def strangers(first: int) -> list[str]:
         for number in range(first, first + 2 * ASKED_PER_HOUR):

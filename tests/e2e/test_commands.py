@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.commands import help_text, parse_command
-from bot.chat.figures import WIDTH
+from bot.commands.command import help_text, parse_command
+from bot.commands.status import WIDTH
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
@@ -55,10 +55,10 @@ def test_any_text_can_be_parsed(text: str) -> None:
 
 async def test_help_lists_every_command(app: App, person: Person, model: ModelServer) -> None:
     said = await person.says("/help")
-    assert said == help_text(app.commands)
+    assert said == help_text(app.runner.commands)
     assert "- /compact [N] - Summarise the conversation but for the last N messages" in said.splitlines()
     assert [line.split()[1] for line in said.splitlines()] == [
-        f"/{name}" for name, one in app.commands.items() if one.listed
+        f"/{name}" for name, one in app.runner.commands.items() if one.listed
     ]
     assert model.requests == []
 
@@ -66,7 +66,7 @@ async def test_help_lists_every_command(app: App, person: Person, model: ModelSe
 async def test_start_says_hello_and_what_there_is(app: App, person: Person) -> None:
     said = await person.says("/start")
     assert said.startswith("I am Mneme")
-    assert help_text(app.commands) in said
+    assert help_text(app.runner.commands) in said
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,8 @@ async def test_start_says_in_three_lines_what_is_different_and_promises_no_more_
 async def test_an_unknown_command_is_named_and_the_known_ones_are_shown(
     app: App, person: Person, model: ModelServer
 ) -> None:
-    assert await person.says("/Frobnicate it") == f"There is no command /frobnicate.\n\n{help_text(app.commands)}"
+    answer = await person.says("/Frobnicate it")
+    assert answer == f"There is no command /frobnicate.\n\n{help_text(app.runner.commands)}"
     assert model.requests == []
     assert await app.sessions.message_count("console:local") == 0
 

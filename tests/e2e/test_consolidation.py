@@ -301,7 +301,7 @@ async def test_the_background_tries_once_more_and_tells_with_the_next_reply(pers
     await person.says("I live in Kyiv.")
     await person.says("/new")
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, LIVES))
-    await person.app.background.run_pending()
+    await person.app.jobs.consolidation.run_pending()
     assert "They spoke of Kyiv." in text_in(person.app, "HISTORY.md")
     assert "_Learned: The user lives in Kyiv. (/undo takes it back)_" in await person.says("And now?")
     assert "Learned" not in await person.says("And then?")
@@ -312,7 +312,7 @@ async def test_after_the_second_failure_it_is_done(person: Person, model: ModelS
     await person.says("I live in Kyiv.")
     await person.says("/new")
     for _ in range(3):
-        await person.app.background.run_pending()
+        await person.app.jobs.consolidation.run_pending()
     assert len(model.consolidations) == 2
     assert entries_in(text_in(person.app, "HISTORY.md")) == 1
 
@@ -388,7 +388,7 @@ async def test_what_is_forgotten_during_the_call_does_not_come_back(start: OpenA
         await ann.says("I live in Kyiv.")
         await ann.says("What else?")
         await ann.says("/compact 1")
-        running = asyncio.create_task(app.background.run_pending())
+        running = asyncio.create_task(app.jobs.consolidation.run_pending())
         await model.wait_for(lambda: len(model.consolidations) == 1)
         await ann.says("/forget all confirm")
         held.release.set()
@@ -442,7 +442,7 @@ async def test_a_restart_picks_up_what_was_due(start: OpenApp, model: ModelServe
     assert model.consolidations == []
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, LIVES))
     async with start() as app:
-        app.background.start()
+        app.jobs.consolidation.start()
         await model.wait_for(lambda: len(model.consolidations) == 1)
         ann = Person(app)
         # a second one waits in the queue until the first is done
@@ -459,7 +459,7 @@ async def test_one_conversation_that_fails_does_not_hold_up_the_others(start: Op
             await one.says("/compact 1")
         shutil.rmtree(files_of(app, "telegram:1"))
         files_of(app, "telegram:1").write_text("no folder")
-        await app.background.run_pending()
+        await app.jobs.consolidation.run_pending()
         assert [entries_in(text_in(app, "HISTORY.md", f"telegram:{n}")) for n in (2, 3)] == [1, 1]
 
 
@@ -470,7 +470,7 @@ async def test_after_a_compaction_only_what_is_new_is_consolidated(person: Perso
     await person.says("I live in Kyiv.")
     await person.says("I have a cat.")
     await person.says("/compact 1")
-    await person.app.background.run_pending()
+    await person.app.jobs.consolidation.run_pending()
     await person.says("/new")
     first, second = (request.last for request in model.consolidations)
     assert "I live in Kyiv." in first
@@ -485,7 +485,7 @@ async def test_the_summary_stands_once_in_the_request_after_a_compaction(person:
     await person.says("I have a cat.")
     model.script(Says("Summary about Kyiv and its chestnuts."))
     await person.says("/compact 1")
-    await person.app.background.run_pending()
+    await person.app.jobs.consolidation.run_pending()
     await person.says("What about Kyiv and its chestnuts?")
     assert model.requests[-1].prompt.count("Summary about Kyiv") == 1
 
@@ -545,7 +545,7 @@ async def test_without_memory_nothing_is_asked_or_written(start: OpenApp, model:
         await ann.says("And I have a cat.")
         await ann.says("/compact 1")
         await ann.says("/new")
-        await app.background.run_pending()
+        await app.jobs.consolidation.run_pending()
         assert model.consolidations == []
         assert not files_of(app).exists()
 
@@ -557,7 +557,7 @@ async def test_without_notices_it_learns_silently(start: OpenApp, model: ModelSe
         await ann.says("I live in Kyiv.")
         await ann.says("And I have a cat.")
         await ann.says("/compact 1")
-        await app.background.run_pending()
+        await app.jobs.consolidation.run_pending()
         assert "Learned" not in await ann.says("What else?")
         await ann.says("I live in Kyiv, as I said.")
         assert "Learned" not in await ann.says("/new")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.telegram.pace import Pace
+from bot.telegram.preview import Pace
 from config.handles import connections
 from tests.support.servers.model import Says
 from tests.support.servers.telegram import BotApiServer

@@ -8,7 +8,8 @@ import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
-from bot.telegram.calls import LONGEST_PAUSE, Backoff, Trouble, explained
+from bot.tasks import LONGEST_PAUSE, Backoff
+from bot.telegram.calls import Trouble, explained
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.chat import export_command
 from bot.cli.start import DATABASE_NAME
+from bot.commands import memory_changes as export_command
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
 from memory.custody.importing import Importer
 from memory.store.database import Database

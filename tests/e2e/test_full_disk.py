@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.telegram import intake, polling
-from bot.telegram.calls import Backoff
+from bot.tasks import Backoff
+from bot.telegram import inbox, polling
 from memory.errors import StoreError
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
+    from pathlib import Path
 
     from bot.app import App
     from memory.log.turn_log import FinishedTurn
     from tests.support.servers.model import ModelServer
+    from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
     Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
 
-ROOT = Path(__file__).parents[2]
 SESSION = f"telegram:{ANN}"
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be written is tried again soon."""
-    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
     monkeypatch.setattr(polling, "Backoff", lambda: Backoff(longest=0.05))
 
 
@@ -130,8 +128,8 @@ async def test_f34_an_answer_whose_log_could_not_be_written_once_is_in_the_log_w
     async with serve() as app:
         telegram.user_says("first", chat_id=ANN)
         model.script(Says("The first answer."))
-        commit = app.turns.commit
-        app.turns.commit = partial(_fails_once, app, commit)  # type: ignore[method-assign]  # a disk error of a moment
+        commit = app.memory.turns.commit
+        app.memory.turns.commit = partial(_fails_once, app, commit)  # type: ignore[method-assign]  # a disk error of a moment
         await telegram.wait_for(lambda: shows(telegram, "The first answer."))
         telegram.user_says("second", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: second"))
@@ -141,7 +139,7 @@ async def test_f34_an_answer_whose_log_could_not_be_written_once_is_in_the_log_w
 
 
 async def _fails_once(app: App, commit: Commit, turn: FinishedTurn) -> int:
-    app.turns.commit = commit  # type: ignore[method-assign, assignment]
+    app.memory.turns.commit = commit  # type: ignore[method-assign, assignment]
     async with unwritable(app):
         return await commit(turn)
 
@@ -152,13 +150,13 @@ async def test_f34_what_was_answered_and_then_forgotten_is_not_written_afterward
     async with serve() as app:
         telegram.user_says("before", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: before"))
-        commit = app.turns.commit
-        app.turns.commit = _fails  # type: ignore[method-assign]  # of all writes only this one
+        commit = app.memory.turns.commit
+        app.memory.turns.commit = _fails  # type: ignore[method-assign]  # of all writes only this one
         telegram.user_says("the quetzal", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: the quetzal"))
         telegram.user_says("/forget all confirm", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "Everything is forgotten"))
-        app.turns.commit = commit  # type: ignore[method-assign]
+        app.memory.turns.commit = commit  # type: ignore[method-assign]
         await at_rest(app, telegram)
         telegram.user_says("afterwards", chat_id=ANN)
         await telegram.wait_for(lambda: shows(telegram, "You said: afterwards"))
@@ -190,14 +188,7 @@ async def test_f34_a_reply_that_was_sent_is_not_sent_again_where_that_can_not_be
 async def test_f34_a_disk_that_is_full_beneath_a_real_process(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-        "TELEGRAM_API_URL": telegram.url,
-        "TELEGRAM_ALLOWED_IDS": str(ANN),
-        "OPENAI_BASE_URL": model.url,
-        "LLM_MODEL": "scripted",
-    }
+    environment = bot_environment(telegram, model, ANN)
     model.script(Says("Noted."), Calls((("note_add", {"name": "boat", "content": "Aurora"}),)), Says("I tried."))
     async with running_bot(environment, tmp_path) as process:
         telegram.user_says("before", chat_id=ANN)

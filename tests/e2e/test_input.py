@@ -93,6 +93,6 @@ async def test_a_message_without_text_is_answered_with_a_sentence(
 ) -> None:
     assert await person.says(text) == "There is no text in that message: write me something."
     assert model.requests == []
-    last = await app.turns.last("console:local")
+    last = await app.memory.turns.last("console:local")
     assert last is not None
     assert last.outcome == "failed"

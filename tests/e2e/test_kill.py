@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.telegram import intake
+from bot.telegram import inbox
 from memory.service.jobs import JobLog
 from tests.support.fakes import Person
-from tests.support.processes import running_bot
+from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import labels, press
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from memory.store.database import Database
     from tests.conftest import OpenApp
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 ANN = 1001
-ROOT = Path(__file__).parents[2]
 
 Run = Callable[[], AbstractAsyncContextManager[asyncio.subprocess.Process]]
 
@@ -50,14 +48,7 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[asyncio.subprocess.Process]:
-        environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
-            "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
-            "TELEGRAM_API_URL": telegram.url,
-            "TELEGRAM_ALLOWED_IDS": f"{ANN},{ANN + 1}",
-            "OPENAI_BASE_URL": model.url,
-            "LLM_MODEL": "scripted",
-        }
+        environment = bot_environment(telegram, model, ANN, ANN + 1)
         async with running_bot(environment, tmp_path) as process:
             yield process
 
@@ -277,7 +268,7 @@ async def test_a_turn_that_is_begun_anew_in_the_same_run_was_not_killed(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one is whose answer could neither be kept nor shown."""
-    monkeypatch.setattr(intake, "SWEEP_PAUSE", 0.05)
+    monkeypatch.setattr(inbox, "SWEEP_PAUSE", 0.05)
     async with serve() as app:
         for counted in ("hello", "again"):
             telegram.user_says(counted, chat_id=ANN)
@@ -297,10 +288,10 @@ async def test_messages_that_wait_behind_a_turn_are_counted_when_their_own_begin
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 1))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 0]
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: not app.lanes.running(f"telegram:{ANN}"))
+        await telegram.wait_for(lambda: not app.runner.lanes.running(f"telegram:{ANN}"))
         telegram.user_says("third", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 2))
         await telegram.wait_for(partial(_said, telegram, "You said: third"))
@@ -319,8 +310,8 @@ async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_it
     asked = len(model.consolidations)
     with capture_logs() as logs:
         async with start() as app:
-            await app.background.run_pending()
-            assert await app.background.due_of("console:local") == frozenset()
+            await app.jobs.consolidation.run_pending()
+            assert await app.jobs.consolidation.due_of("console:local") == frozenset()
             assert "twice I was killed" in await Person(app).says("Good morning")
             assert await app.database.value("SELECT count(*) FROM job_attempts") == 0
     assert len(model.consolidations) == asked

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.languages import language_called
+from bot.commands.settings import language_called
 from config.texts import LANGUAGES
 from tests.support.serving import ANN, GROUP, labels, press, texts
 

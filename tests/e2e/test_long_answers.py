@@ -7,8 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from bot.telegram import layout, rendering
-from bot.telegram.layout import MOST_PARTS, laid_out
+from bot.telegram import rendering
+from bot.telegram import rendering as layout
+from bot.telegram.rendering import MOST_PARTS, laid_out
 from tests.support.servers.model import Says
 from tests.support.serving import ANN, STRANGER, texts
 

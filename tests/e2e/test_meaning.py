@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.jobs.background import always_quiet
-from bot.jobs.embedding import BackgroundEmbedding
+from bot.jobs.background import BackgroundEmbedding, always_quiet
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.search.vectors import Embedding, Vectors
@@ -53,9 +52,9 @@ async def talked(person: Person, said: str = SAID) -> None:
 
 async def embeds(app: App) -> BackgroundEmbedding:
     """Make all vectors that are missing."""
-    assert app.embedding is not None
-    await app.embedding.run_pending()
-    return app.embedding
+    assert app.jobs.embedding is not None
+    await app.jobs.embedding.run_pending()
+    return app.jobs.embedding
 
 
 async def shown(model: ModelServer, person: Person, question: str) -> str:
@@ -84,7 +83,7 @@ async def test_what_was_said_in_other_words_is_found_with_an_embedder_and_not_wi
         await talked(ann)
         await talked(bob)
         assert SAID not in await shown(model, ann, QUESTION)
-        assert app.embedding is None
+        assert app.jobs.embedding is None
         assert "Found by meaning" not in await ann.says("/status")
     assert model.embedder.asked == []
     async with start(embedding_model="some-embedder") as app:
@@ -110,9 +109,9 @@ async def test_an_embedder_with_an_address_of_its_own_is_asked_there_and_not_giv
     async with start(
         openai_base_url="http://127.0.0.1:9/v1", embedding_model="one", embedding_base_url=model.url
     ) as app:
-        assert app.embedding is not None
+        assert app.jobs.embedding is not None
         await Person(app).says("The boat is green")
-        await app.embedding.run_pending()
+        await app.jobs.embedding.run_pending()
         assert model.embedder.asked
 
 
@@ -163,9 +162,9 @@ async def test_without_anything_at_its_address_turns_go_on_and_status_says_why(
     async with start(embedding_model="some-embedder", embedding_base_url=nowhere) as app:
         person = Person(app)
         await talked(person)
-        assert app.embedding is not None
+        assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
-            await app.embedding.run_pending()
+            await app.jobs.embedding.run_pending()
         assert SAID in await shown(model, person, BY_WORDS)
         shown_there = figures(await person.says("/status"))["Found by meaning"]
         assert shown_there["texts"].startswith("0 of ")
@@ -235,9 +234,9 @@ async def test_vectors_of_another_length_are_not_kept_and_harm_no_turn(start: Op
         before = await kept(app)
         model.embedder.length = 8
         assert SAID in await shown(model, person, BY_WORDS)
-        assert app.embedding is not None
+        assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="`mneme reindex`"):
-            await app.embedding.run_pending()
+            await app.jobs.embedding.run_pending()
         assert await kept(app) == before
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.commands import GUARDED, OWNERS
+from bot.commands.command import Access
 from bot.telegram.menu import DESCRIPTION, LONGEST_COMMAND, SHORT_DESCRIPTION
 from config.texts import LANGUAGES, _, speaking
 
@@ -39,13 +39,15 @@ async def test_the_menu_is_the_command_table_for_each_audience_and_language(
             with speaking(language):
                 private = {c.command: c.description for c in telegram.commands_for(PRIVATE, code)}
                 assert private == {
-                    name: _(c.description) for name, c in app.commands.items() if c.listed and name not in OWNERS
+                    name: _(c.description)
+                    for name, c in app.runner.commands.items()
+                    if c.listed and c.access is not Access.OWNER
                 }
             groups = [c.command for c in telegram.commands_for(GROUPS, code)]
             administrators = [c.command for c in telegram.commands_for(ADMINISTRATORS, code)]
             assert administrators == [name for name in private if name != "start"]
-            assert groups == [name for name in administrators if name not in GUARDED]
-        assert {"settings", "language"} <= GUARDED & set(administrators)
+            assert groups == [n for n in administrators if app.runner.commands[n].access is Access.EVERYBODY]
+        assert {"settings", "language"} <= set(administrators) - set(groups)
 
 
 async def test_what_was_told_is_not_told_again_at_the_next_start(serve: Serve, telegram: BotApiServer) -> None:
@@ -107,5 +109,5 @@ def test_telegram_takes_what_is_said_in_each_language(app: App, language: str) -
     with speaking(language):
         assert len(_(DESCRIPTION)) <= 512
         assert len(_(SHORT_DESCRIPTION)) <= 120
-        for command in app.commands.values():
+        for command in app.runner.commands.values():
             assert 1 <= len(_(command.description)) <= LONGEST_COMMAND

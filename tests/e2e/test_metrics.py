@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from bot.app import App
-from bot.monitoring.metrics_server import observed
 from bot.telegram.service import run_telegram
+from bot.web.server import observed
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from pipeline.order import ORDER
@@ -129,7 +129,7 @@ async def test_what_waits_and_what_goes_wrong_is_counted(
         telegram.user_says("one", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("two", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(f"telegram:{ANN}") == 1)
         found = await measured(url)
         assert (found["mneme_sessions_running"], found["mneme_queue_length"], found["mneme_inbox_length"]) == (1, 1, 2)
         telegram.fault("sendMessage", stall=True)

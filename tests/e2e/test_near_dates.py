@@ -90,7 +90,7 @@ async def test_it_is_offered_once_and_one_a_day(
 
 
 async def test_dates_are_looked_for_once_a_day_also_over_a_restart(start: OpenApp, clock: FakeClock) -> None:
-    from bot.jobs.dates import DateOffers
+    from bot.jobs.scheduled import DateOffers
 
     async with start() as app:
         memory = memory_of(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs import housekeeping
+from bot.jobs import scheduled
 from memory.custody.importing import Importer
 from memory.custody.portable import Portable
 from memory.store.database import Database
@@ -49,7 +49,7 @@ async def says(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, 
 
 async def settled(app: App) -> None:
     """Wait until all that was said is worked on, and all that is answered is settled."""
-    for lane in app.lanes.all():
+    for lane in app.runner.lanes.all():
         if lane.worker is not None:
             await lane.worker
 
@@ -253,7 +253,7 @@ async def test_a_document_is_read_and_searched_in_its_session_only_and_goes_with
 async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_are_emptied_then(
     serve: Serve, telegram: BotApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "MINUTE", 0.05)
+    monkeypatch.setattr(scheduled, "MINUTE", 0.05)
     confirmed = asyncio.Event()
 
     async with serve() as app:
@@ -286,7 +286,7 @@ async def test_what_a_stop_holds_back_there_is_not_answered_in_the_next_conversa
         telegram.user_says(f"What is a {WORD}?", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says(f"And a second {WORD}", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("Stopped" in text for text in texts(telegram)))
         await settled(app)

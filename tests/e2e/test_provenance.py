@@ -265,7 +265,7 @@ async def test_what_a_tool_wrote_and_nobody_could_look_at_is_looked_at_later(
     answers = await use(person, model, call, say="I like blue things")
     assert "not confirmed yet: it is checked later" in answers[0]
     model.second_look = lambda _: Says(json.dumps({"1": {"verdict": "follows"}}))
-    assert await app.background.review()
+    assert await app.jobs.consolidation.review()
     assert {e.unconfirmed for e in await store.entries.list(OWNER)} == {None}
 
 

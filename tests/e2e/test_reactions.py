@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.telegram import reactions
+from bot.telegram import preview as reactions
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram_files import photo
 from tests.support.serving import ANN, GROUP, press, texts

@@ -64,7 +64,7 @@ async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
 
 async def test_the_slash_commands_of_the_pages_are_the_ones_there_are(app: App) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
-    assert named - {"start", "help"} == set(app.commands) - {"start", "help"}
+    assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help"}
 
 
 def test_the_settings_that_the_pages_name_exist() -> None:

@@ -147,7 +147,7 @@ async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_
     assert await person.says("/remind_1") == ("I will remind you on Sunday, 8 February 2026, 17:00: party (/cancel_1)")
     assert "Reminder 1 is still to come" in await person.says("/remind_1")
     clock.forward(days=2)
-    assert [text.splitlines()[0] for _, text in await app.telling.due_in(OWNER)] == ["**Reminder**: party"]
+    assert [text.splitlines()[0] for _, text in await app.memory.telling.due_in(OWNER)] == ["**Reminder**: party"]
 
 
 async def test_what_is_offered_and_not_taken_never_comes(
@@ -156,7 +156,7 @@ async def test_what_is_offered_and_not_taken_never_comes(
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     await use_offered(person, model)
     clock.forward(days=3)
-    assert await app.telling.due_in(OWNER) == []
+    assert await app.memory.telling.due_in(OWNER) == []
     assert "has passed meanwhile" in await person.says("/remind_1")
     clock.forward(days=40)
     await Pruning(app.database, clock).prune()

@@ -269,7 +269,7 @@ async def test_a_channel_that_shows_nothing_loses_no_turn_and_gets_the_reply_onc
 ) -> None:
     person.channel = DeafChannel()
     assert await person.says("Hello") == "You said: Hello"
-    last = await app.turns.last("console:local")
+    last = await app.memory.turns.last("console:local")
     assert last is not None
     assert last.outcome is Outcome.ANSWERED
     assert (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()

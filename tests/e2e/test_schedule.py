@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
-from apscheduler.triggers.cron import CronTrigger
 
-from bot.chat.languages import Languages
-from bot.jobs.schedule import WEEKLY, WeeklyHour, WeeklySchedule, next_hour
+from bot.jobs.scheduled import WEEKLY, WeeklyHour, WeeklySchedule
+from bot.languages import Languages
 from bot.services import memory_services
 from config.settings import Settings
 from memory.service.jobs import JobLog
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from bot.app import App
     from tests.conftest import OpenApp
-    from tests.e2e.conftest import WallClock
     from tests.support.servers.model import ModelServer
 
 OWNER = "console:local"
@@ -72,9 +70,8 @@ async def remembers(app: App, content: str, owner: str = OWNER) -> None:
     ],
 )
 def test_the_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
-    trigger = CronTrigger(day_of_week=day, hour=hour, timezone=ZoneInfo(zone))
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
-    assert next_hour(trigger, moment) == datetime.fromisoformat(expected + "+00:00")
+    assert WeeklyHour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
 
 
 async def test_the_first_start_only_notes_the_moment(schedule: WeeklySchedule, clock: FakeClock) -> None:
@@ -129,9 +126,9 @@ async def test_what_fails_for_one_owner_is_done_for_the_others(start: OpenApp, c
             await remembers(app, "Likes green tea", owner)
         async with app.database.transaction() as connection:
             await connection.execute("UPDATE entries SET tags = 'no list' WHERE id = 2")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
-        assert await app.schedule.run_if_due()
+        assert await app.jobs.weekly.run_if_due()
         archived = await app.database.rows("SELECT id FROM entries WHERE archived_at IS NOT NULL")
         assert [row["id"] for row in archived] == [1, 3]
 
@@ -143,9 +140,9 @@ async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
     report = "_Memory tidied; archived as faded: likes-green-tea. Nothing was deleted (/undo takes it back)._"
     async with start() as app:
         await remembers(app, "Likes green tea")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
     async with start() as app:
         assert await Person(app).says("Hello") == f"Fine.\n\n{report}"
         assert await Person(app).says("Hello") == "Fine."
@@ -156,9 +153,9 @@ async def test_without_notices_it_is_done_quietly(start: OpenApp, model: ModelSe
     model.otherwise = lambda _: Says("Fine.")
     async with start(memory_notices=False) as app:
         await remembers(app, "Likes green tea")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
-        assert await app.schedule.run_if_due()
+        assert await app.jobs.weekly.run_if_due()
         assert await app.database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
         assert await Person(app).says("Hello") == "Fine."
 
@@ -168,7 +165,7 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
 ) -> None:
     async with start() as app:
         await remembers(app, "Likes green tea")
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
     noted = await JobLog(database).ran_at(WEEKLY)
     clock.forward(days=400)
     async with start() as app, app.database.transaction():  # holds up the run in its first write
@@ -202,15 +199,6 @@ async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, cl
     assert await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
 
 
-async def test_the_scheduler_has_the_job_with_its_next_moment(database: Database, clock: FakeClock) -> None:
-    schedule = schedule_over(database, clock, "wed", 17)
-    schedule.start()
-    assert schedule.next_run is not None
-    assert (schedule.next_run.isoweekday(), schedule.next_run.hour) == (3, 17)
-    await schedule.close()
-    await schedule.close()
-
-
 async def test_a_schedule_that_was_never_started_can_be_closed(schedule: WeeklySchedule) -> None:
     await schedule.close()
 
@@ -219,21 +207,25 @@ async def test_a_schedule_that_was_never_started_can_be_closed(schedule: WeeklyS
 async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled: bool) -> None:
     async with start(memory_enabled=enabled) as app:
         app.begin_background_work()
-        assert (app.schedule.next_run is not None) == enabled
+        await asyncio.sleep(0.2)
+        assert (await JobLog(app.database).ran_at(WEEKLY) is not None) == enabled
 
 
-async def test_f35_the_scheduler_runs_its_job_although_the_clock_was_set_back(
-    schedule: WeeklySchedule, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
+async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
+    database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.schedule.LOOK", 0.02)
+    monkeypatch.setattr("bot.jobs.scheduled.MINUTE", 0.02)
+    schedule, jobs = schedule_over(database, clock), JobLog(database)
+
+    async def noted(moment: datetime) -> None:
+        async with asyncio.timeout(20):
+            while await jobs.ran_at(WEEKLY) != moment:
+                await asyncio.wait([asyncio.create_task(asyncio.sleep(0.02))])
+
     schedule.start()
-    before = schedule.next_run
-    assert before is not None
-    wall_clock.forward(days=-30)
-    async with asyncio.timeout(20):
-        while schedule.next_run == before:
-            await asyncio.wait([asyncio.create_task(asyncio.sleep(0))])
-    after = schedule.next_run
+    await noted(clock())
+    clock.forward(days=-30)
+    await noted(clock())
+    clock.forward(days=7)
+    await noted(clock())
     await schedule.close()
-    assert after is not None
-    assert before - after in (timedelta(days=28), timedelta(days=35))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.session_runner import QUEUE_LIMIT
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
@@ -45,7 +44,7 @@ async def test_what_arrives_during_a_turn_waits_and_is_merged_in_order(
     for text in ("two", "three", "four"):
         await person.sends(text)
     assert len(model.requests) == 1
-    assert app.lanes.waiting("console:local") == 3
+    assert app.runner.lanes.waiting("console:local") == 3
     holds.release.set()
     await app.runner.idle("console:local")
     assert person.channel.said == ["First answer", "Second answer"]
@@ -76,21 +75,6 @@ async def test_topics_of_one_chat_are_sessions_of_their_own(app: App, model: Mod
     await topics[0].sees("Hold on")
     assert await topics[1].says("in the second topic") == "You said: in the second topic"
     assert await topics[0].says("/stop") == "Hold on (stopped)\nStopped."
-
-
-async def test_a_full_queue_says_so_and_goes_on_afterwards(app: App, person: Person, model: ModelServer) -> None:
-    holds = Holds("Busy")
-    model.script(holds)
-    await person.sends("first")
-    await person.sees("Busy")
-    for n in range(QUEUE_LIMIT):
-        await person.sends(f"message {n}")
-    await person.sends("one too many")
-    assert person.channel.said == [f"{QUEUE_LIMIT} messages are waiting already: wait for an answer, or send /stop."]
-    holds.release.set()
-    await app.runner.idle("console:local")
-    assert "one too many" not in await contents(app)
-    assert f"message {QUEUE_LIMIT - 1}" in await contents(app)
 
 
 async def test_a_stop_is_answered_at_once_and_keeps_what_was_said(app: App, person: Person, model: ModelServer) -> None:
@@ -175,7 +159,7 @@ async def test_what_waited_at_a_stop_is_merged_with_the_next_message(
     assert len(model.requests) == 1
     await person.says("four")
     assert model.requests[1].said[-3:] == ["two", "three", "four"]
-    assert app.lanes.waiting("console:local") == 0
+    assert app.runner.lanes.waiting("console:local") == 0
 
 
 async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Person, model: ModelServer) -> None:
@@ -186,7 +170,7 @@ async def test_a_command_does_not_start_what_a_stop_holds(app: App, person: Pers
     await person.says("/stop")
     assert "A new conversation begins" in await person.says("/new")
     assert len(model.requests) == 1
-    assert app.lanes.waiting("console:local") == 1
+    assert app.runner.lanes.waiting("console:local") == 1
     await person.says("three")
     assert await contents(app) == ["two", "three", "You said: three"]
 
@@ -202,19 +186,6 @@ async def test_a_retry_after_a_stop_runs_the_turn_that_was_stopped(
     assert await person.says("/retry") == "You said: one"
     assert await person.says("three") == "You said: three"
     assert await contents(app) == ["one", "You said: one", "two", "three", "You said: three"]
-
-
-async def test_a_full_queue_that_a_stop_holds_does_not_shut_the_person_out(
-    app: App, person: Person, model: ModelServer
-) -> None:
-    model.script(Holds("Busy"))
-    await person.sends("first")
-    await person.sees("Busy")
-    for n in range(QUEUE_LIMIT):
-        await person.sends(f"message {n}")
-    await person.says("/stop")
-    assert await person.says("And now?") == "You said: And now?"
-    assert len(await contents(app)) == 2 + QUEUE_LIMIT + 2
 
 
 async def test_arrivals_that_come_back_held_after_a_restart_wait_for_the_next_message(
@@ -373,11 +344,11 @@ async def test_an_edited_message_that_waits_takes_the_place_of_the_first(
     await person.sends("one")
     await person.sees("Done")
     await app.runner.submit(arrival("tow"))
-    assert app.lanes.replace_waiting(arrival("two"))
+    assert app.runner.lanes.replace_waiting(arrival("two"))
     holds.release.set()
     await app.runner.idle("console:local")
     assert await contents(app) == ["one", "Done", "two", "You said: two"]
-    assert not app.lanes.replace_waiting(arrival("three"))
+    assert not app.runner.lanes.replace_waiting(arrival("three"))
 
 
 async def test_a_shutdown_in_the_middle_of_a_turn_commits_nothing(start: OpenApp, model: ModelServer) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from telegram.ext import ExtBot
 
 from bot.telegram.outbox import OutboxSender
+from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address, SessionState
 from memory.service.mailbox import Mailbox
 from tests.support.fakes import Person
@@ -72,8 +73,24 @@ async def reply(app: App, error_code: int, description: str) -> None:
         telegram.fault("sendMessage", error_code=error_code, description=description)
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
             mailbox = Mailbox(app.database, "telegram", app.clock)
-            outbox = OutboxSender(bot, mailbox, app.languages)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages)
             await mailbox.answer("telegram:1001", "hello")
             outbox.kick("telegram:1001")
             await outbox.close()
             assert await mailbox.unsent() == []
+
+
+async def test_a_preview_that_shows_the_whole_reply_already_is_not_edited_again(app: App) -> None:
+    async with BotApiServer() as telegram:
+        telegram.register_chat(1001)
+        async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
+            preview = str((await bot.send_message(1001, "hello")).message_id)
+            mailbox = Mailbox(app.database, "telegram", app.clock)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages)
+            for text in ("hello", "hello again"):
+                outbox.shown["telegram:1001"] = preview, Chunk("hello")
+                await mailbox.answer("telegram:1001", text, replaces=preview)
+                outbox.kick("telegram:1001")
+                await outbox.close()
+            assert await mailbox.unsent() == []
+        assert [call.params["text"] for call in telegram.calls_to("editMessageText")] == ["hello again"]

@@ -37,7 +37,7 @@ async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serv
         await telegram.wait_for(lambda: "Language" in labels(telegram))
         for button, inside in (
             ("Language", "Deutsch"),
-            ("Time zone", "Share my location"),
+            ("Time zone", "All settings"),
             ("Notices", "Quiet"),
             ("Model", "All settings"),
         ):
@@ -52,20 +52,7 @@ async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serv
         press(telegram, "All settings")
         await telegram.wait_for(lambda: "Notices: Off." in texts(telegram)[0])
         assert len(texts(telegram)) == 1
-        assert app.commands["settings"].listed
-
-
-async def test_the_location_is_asked_for_in_a_message_of_its_own(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve():
-        telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: "Time zone" in labels(telegram))
-        press(telegram, "Time zone")
-        await telegram.wait_for(lambda: "Share my location" in labels(telegram))
-        press(telegram, "Share my location")
-        await telegram.wait_for(lambda: telegram.keyboard(ANN) == ["Share my location"])
-        telegram.user_says(chat_id=ANN, fields={"location": {"latitude": 35.68, "longitude": 139.69}})
-        await telegram.wait_for(lambda: any("Asia/Tokyo" in text for text in texts(telegram)))
-        assert telegram.keyboard(ANN) == []
+        assert app.runner.commands["settings"].listed
 
 
 async def test_a_private_talk_is_begun_from_there_and_shown(serve: Serve, telegram: BotApiServer) -> None:

@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import bot
-from bot.setup.claim_link import claim_link, qr_code
-from bot.setup.env_file import write_settings
-from bot.setup.questions import whole_url
+from bot.setup.questions import whole_url, write_settings
+from bot.setup.setup import claim_link, qr_code
 from bot.setup.setup_model import set_up_model
 from config.settings import load_settings
 from memory.clock import system_clock
@@ -200,7 +199,7 @@ def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(
     def full(*_arguments: object, **_more: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("bot.setup.env_file.set_key", full)
+    monkeypatch.setattr("bot.setup.questions.set_key", full)
     with pytest.raises(OSError, match="no space"):
         write_settings(ENV, LLM_MODEL="newer")
     assert ENV.read_text() == before

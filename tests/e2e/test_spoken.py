@@ -88,7 +88,7 @@ async def test_why_a_turn_failed_is_said_in_the_language_of_the_chat_and_logged_
 ) -> None:
     model.otherwise = lambda _: Says("")
     with capture_logs() as logged:
-        assert await person.says("Hello") == f"{person.app.model.name} schwieg zweimal."
+        assert await person.says("Hello") == f"{person.app.models.usual.name} schwieg zweimal."
     (finished,) = (one for one in logged if one["event"] == "turn_finished")
     assert str(finished["failure"]).endswith(" gave an empty answer twice: send /retry or rephrase.")
 
@@ -101,7 +101,7 @@ async def test_what_is_learned_in_the_background_is_told_in_the_language_of_the_
     await person.says("/new")
     lives = ("home city", "The user lives in Kyiv.")
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, lives))
-    await person.app.background.run_pending()
+    await person.app.jobs.consolidation.run_pending()
     assert "_Gelernt: The user lives in Kyiv._" in await person.says("And now?")
 
 
@@ -116,7 +116,7 @@ async def test_a_reminder_and_the_offer_of_one_come_in_the_language_of_the_chat(
     assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
     await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
     clock.forward(hours=1)
-    ((_due, told),) = await app.telling.due_in(OWNER)
+    ((_due, told),) = await app.memory.telling.due_in(OWNER)
     assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
 
 
@@ -129,9 +129,9 @@ async def test_what_the_weekly_tidying_did_is_told_in_the_language_of_each_chat(
         for owner in (OWNER, "console:other"):
             for name in ("tea", "green tea"):
                 await memory.entries.add(owner, NewEntry("I like green tea", name=name, kind=Kind.FACT))
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         clock.forward(days=7)
-        assert await app.schedule.run_if_due()
+        assert await app.jobs.weekly.run_if_due()
         told = [(await memory.notices.waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
     assert told == [
         "Aufgeräumt; gleich waren green tea.",

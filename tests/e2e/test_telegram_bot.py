@@ -59,7 +59,7 @@ async def test_messages_held_by_stop_are_still_held_after_a_restart(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting("telegram:1001") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting("telegram:1001") == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     async with serve():
@@ -325,7 +325,7 @@ async def test_an_edit_before_the_turn_replaces_the_message(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         update = telegram.user_says("secnod", chat_id=ANN)
-        await telegram.wait_for(lambda: app.lanes.waiting("telegram:1001") == 1)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting("telegram:1001") == 1)
         telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         held.release.set()

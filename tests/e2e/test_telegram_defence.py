@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.telegram.strangers import MINUTE, MOST_A_MINUTE, MOST_WAITING, Strangers
+from bot.telegram.access import MINUTE, MOST_A_MINUTE, MOST_WAITING, Strangers
 from config.errors import ConfigurationError
 from memory.custody.access import CODE_ATTEMPTS, AccessList
 from memory.custody.portable import Portable

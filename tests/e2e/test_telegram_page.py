@@ -27,5 +27,5 @@ async def test_every_command_is_played(language: str, app: App) -> None:
     played = set(re.findall(r"^> /([a-z]+)", part, re.MULTILINE))
     pressed = {"confirm", "edit", "done", "snooze", "letin", "notices"}
     """What is pressed there, and can be typed as well."""
-    named = {name for name, command in app.commands.items() if command.listed}
+    named = {name for name, command in app.runner.commands.items() if command.listed}
     assert named <= played | pressed

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 import bot
-from bot.console.markdown_stream import MarkdownStream
+from bot.console.terminal_channel import MarkdownStream
 from config.texts import _, speaking
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Reminders

@@ -39,10 +39,10 @@ async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_
         entries, person = EntryStore(app.database, ledger_over(app.database, clock)), Person(app)
         for kind, content, name in ((Kind.POLICY, RULE, "rule"), (Kind.FACT, USED, "used"), (Kind.FACT, UNUSED, "old")):
             await entries.add(OWNER, NewEntry(content, name=name, kind=kind))
-        await app.schedule.run_if_due()
+        await app.jobs.weekly.run_if_due()
         for week in range(WEEKS):
             clock.forward(days=7)
-            assert await app.schedule.run_if_due()
+            assert await app.jobs.weekly.run_if_due()
             if week % 6 == 0:
                 model.script(Calls((("memory_recall", {"query": "gate code"}),)), Says("Fine."))
             await person.says("/new")
@@ -63,7 +63,7 @@ async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_
         assert (await archived_at(app))[RULE] is None
     clock.forward(days=3650)
     async with start() as app:
-        assert await app.schedule.run_if_due()
+        assert await app.jobs.weekly.run_if_due()
         await Person(app).says("Hello again")
         assert RULE in model.requests[-1].messages[0]["content"]
         assert USED not in model.requests[-1].prompt

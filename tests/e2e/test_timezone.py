@@ -1,4 +1,4 @@
-"""/timezone: hours are told and read on the clock of the chat, by a city's name or by where the person is."""
+"""/timezone: hours are told and read on the clock of the chat, by the name of a city, a zone or a country."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.zone_names import zone_at, zones_called
+from bot.commands.settings import zones_called
 from tests.support.servers.model import Calls, Says
 from tests.support.serving import ANN, GROUP, labels, press, texts
 from tests.support.tool_use import use
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
-
-KYIV = {"location": {"latitude": 50.4501, "longitude": 30.5234}}
-SHARE = "Share my location"
 
 
 async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> str:
@@ -35,8 +32,8 @@ async def test_a_city_sets_the_clock_of_the_chat_and_of_no_other(person: Person)
     assert "Europe/Kyiv" in answer
     assert "14:15" in answer
     assert "14:15" in await person.says("/timezone")
-    assert person.app.reminders.zone_of("console:local").key == "Europe/Kyiv"
-    assert person.app.reminders.zone_of("console:other").key == "UTC"
+    assert person.app.memory.reminders.zone_of("console:local").key == "Europe/Kyiv"
+    assert person.app.memory.reminders.zone_of("console:other").key == "UTC"
 
 
 async def test_the_zone_holds_after_a_restart_and_in_all_topics_of_a_chat(serve: Serve, telegram: BotApiServer) -> None:
@@ -44,7 +41,7 @@ async def test_the_zone_holds_after_a_restart_and_in_all_topics_of_a_chat(serve:
         telegram.user_says("/timezone Europe/Kyiv", chat_id=ANN)
         await said(telegram, "from now on")
     async with serve() as app:
-        assert app.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
+        assert app.memory.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
 
 
 async def test_the_prompt_says_the_time_on_the_clock_of_the_chat(person: Person, model: ModelServer) -> None:
@@ -61,7 +58,7 @@ async def test_a_reminder_is_read_on_the_clock_of_its_chat_and_keeps_the_zone_th
     (answer,) = await use(person, model, ("reminder_set", wish))
     assert "09:00 (Europe/Kyiv)" in answer
     await person.says("/timezone tokyo")
-    (reminder,) = await person.app.reminders.list("console:local")
+    (reminder,) = await person.app.memory.reminders.list("console:local")
     assert reminder.rule.zone.key == "Europe/Kyiv"
     assert reminder.next_at is not None
     assert reminder.next_at.hour == 7
@@ -80,7 +77,7 @@ async def test_the_first_reminder_says_once_how_to_change_the_clock(
             await said(telegram, f"Set {number}.")
         assert [hint in text for text in texts(telegram)] == [True, False]
         press(telegram, "Another time zone")
-        await telegram.wait_for(lambda: telegram.keyboard(ANN) == [SHARE])
+        await telegram.wait_for(lambda: "All settings" in labels(telegram))
 
 
 async def test_who_has_chosen_a_clock_is_not_told_how_to(person: Person, model: ModelServer) -> None:
@@ -105,74 +102,25 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
         press(telegram, "Europe/Berlin")
         await said(telegram, "Hours are those of Europe/Berlin")
         assert len(texts(telegram)) == 1
-        assert app.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
+        assert app.memory.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
 
 
 @pytest.mark.parametrize(
     ("name", "answer"),
-    [("Atlantis", "I know no zone called Atlantis"), ("America", "many zones"), ("99,99", "which zone that is")],
+    [("Atlantis", "I know no zone called Atlantis"), ("America", "many zones"), ("99,99", "I know no zone called 99")],
 )
 async def test_what_names_no_zone_says_what_to_name(person: Person, name: str, answer: str) -> None:
     assert answer in await person.says(f"/timezone {name}")
-    assert person.app.reminders.zone_of("console:local").key == "UTC"
+    assert person.app.memory.reminders.zone_of("console:local").key == "UTC"
 
 
-async def test_a_location_that_is_shared_when_asked_for_sets_the_zone(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
-    async with serve() as app:
-        telegram.user_says("/timezone", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.keyboard(ANN) == [SHARE])
-        telegram.user_says(chat_id=ANN, fields=KYIV)
-        await said(telegram, "Hours are those of Europe/Kyiv")
-        assert telegram.keyboard(ANN) == []
-        assert app.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Kyiv"
-        assert model.requests == []
-        telegram.user_says(chat_id=ANN, fields=KYIV)
-        await telegram.wait_for(lambda: model.requests)
-        assert "[location: 50.45010, 30.52340]" in model.requests[-1].said[-1]
-
-
-async def test_a_location_is_an_ordinary_message_once_something_else_was_said(
-    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
-) -> None:
-    async with serve() as app:
-        telegram.user_says("/timezone", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.keyboard(ANN) == [SHARE])
-        clock.forward(seconds=5)
-        telegram.user_says("Where shall we meet?", chat_id=ANN)
-        await telegram.wait_for(lambda: len(texts(telegram)) == 2)
-        telegram.user_says(chat_id=ANN, fields=KYIV)
-        await telegram.wait_for(lambda: len(texts(telegram)) == 3)
-        assert len(model.requests) == 2
-        assert app.reminders.zone_of(f"telegram:{ANN}").key == "UTC"
-
-
-async def test_a_location_that_was_taken_before_a_kill_sets_the_zone_after_it(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
-    async with serve() as app:
-        telegram.user_says("/timezone", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.keyboard(ANN) == [SHARE])
-        update = telegram.user_says(chat_id=ANN, fields=KYIV)
-        await said(telegram, "Hours are those of Europe/Kyiv")
-        # as if nothing had been answered yet
-        await app.database.write("UPDATE inbox SET state = 'queued' WHERE update_id = ?", (update,))
-    async with serve():
-        await telegram.wait_for(lambda: sum("Hours are those" in text for text in texts(telegram)) == 2)
-    assert model.requests == []
-
-
-async def test_in_a_group_nobody_is_asked_where_they_are_and_only_who_manages_it_sets_the_zone(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         telegram.user_says("/timezone", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await said(telegram, "It is", GROUP)
-        assert telegram.keyboard(GROUP) == []
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await said(telegram, "for its administrators", GROUP)
-        assert app.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
+        assert app.memory.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await said(telegram, "Hours are those of Europe/Kyiv", GROUP)
 
@@ -203,17 +151,3 @@ async def test_a_zone_is_known_by_what_people_call_it(name: str, zones: list[str
 @given(st.sampled_from(sorted(zone for zone in available_timezones() if zone.count("/") == 1)), st.booleans())
 async def test_a_zone_s_own_name_means_one_zone_at_most_whatever_its_case(zone: str, upper: bool) -> None:
     assert len(await zones_called(zone.upper() if upper else zone.lower())) <= 1
-
-
-@pytest.mark.parametrize(
-    ("place", "zone"),
-    [
-        ("50.45010, 30.52340", "Europe/Kyiv"),
-        ("-33.87, 151.21", "Australia/Sydney"),
-        ("91, 0", None),
-        ("0, 181", None),
-        ("Kyiv", None),
-    ],
-)
-async def test_the_zone_of_a_place_is_known_without_the_network(place: str, zone: str | None) -> None:
-    assert await zone_at(place) == zone

@@ -282,7 +282,7 @@ async def test_an_answer_that_is_cut_off_for_good_is_kept_with_a_note(
     said = await person.says("What is the answer?")
     assert said.startswith("The ans")
     assert said.endswith("\n\n(The answer was cut off here.)")
-    last = await app.turns.last("console:local")
+    last = await app.memory.turns.last("console:local")
     assert last is not None
     assert last.outcome == "answered"
 

@@ -14,10 +14,9 @@ import httpx
 import pytest
 
 from bot.app import App
-from bot.monitoring.metrics_server import observed
 from bot.telegram.service import run_telegram
 from bot.telegram.webhook import MOST_BYTES
-from bot.web.server import AT_ONCE
+from bot.web.server import AT_ONCE, observed
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 

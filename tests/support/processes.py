@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
+
+    from tests.support.servers.model import ModelServer
+
+ROOT = Path(__file__).parents[2]
+
+
+def bot_environment(telegram: BotApiServer, model: ModelServer, *allowed: int) -> dict[str, str]:
+    """What the process of a bot is told: which servers it talks to, and the people and groups that may come in."""
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
+        "TELEGRAM_API_URL": telegram.url,
+        "TELEGRAM_ALLOWED_IDS": ",".join(map(str, allowed)),
+        "OPENAI_BASE_URL": model.url,
+        "LLM_MODEL": "scripted",
+    }
 
 
 @contextlib.asynccontextmanager

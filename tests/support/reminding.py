@@ -31,8 +31,8 @@ def memory_of(app: App) -> MemoryServices:
 async def is_set(
     app: App, text: str, when: str, repeat: str = "once", session: str = CHAT, owner: str | None = None
 ) -> int:
-    wish = app.reminders.read(session, text, when, Repeat(repeat))
-    return (await app.reminders.set(owner or session, session, wish)).id
+    wish = app.memory.reminders.read(session, text, when, Repeat(repeat))
+    return (await app.memory.reminders.set(owner or session, session, wish)).id
 
 
 async def reminders_in(app: App, chat: int = ANN) -> str:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bot.chat.figures import WIDTH, Group, aligned, bar
-from bot.chat.status import format_cost
+from bot.commands.status import WIDTH, Group, aligned, bar, format_cost
 
 plain = st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x30FF), min_size=1, max_size=WIDTH // 2 - 1)
 

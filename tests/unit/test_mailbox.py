@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.jobs.housekeeping import Housekeeping
+from bot.jobs.scheduled import Housekeeping
 from memory.backup.soundness import Soundness
 from memory.search.search import Search
 from memory.service.mailbox import InboxItem, Mailbox, Received
@@ -178,7 +178,10 @@ async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
     assert await database.value("SELECT count(*) FROM usage") == 0
 
 
-async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: FakeClock) -> None:
+async def test_old_mail_is_pruned_at_the_start_and_daily(
+    start: OpenApp, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.jobs.scheduled.DAY", 0.01)
     async with start() as app:
         mailbox = Mailbox(app.database, "telegram", clock)
         await mailbox.done(item.id for item in await kept(mailbox, *updates(1)))
@@ -194,7 +197,6 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(start: OpenApp, clock: 
             ledger_over(app.database, clock),
             Soundness(app.database, Search(app.database)),
             Traces(app.database),
-            pause=0.01,
         )
         keeping.start()
         async with asyncio.timeout(20):

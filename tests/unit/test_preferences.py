@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.chat.languages import Languages
+from bot.languages import Languages
 from memory.clock import system_clock
 from memory.log.sessions import Address
 from memory.messages import Provenance

@@ -7,8 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from telegramify_markdown import utf16_len
 
-from bot.telegram.rendering import Chunk, render, utf16_length
+from bot.telegram.rendering import Chunk, render
 
 MARKS = [
     "\n",
@@ -55,18 +56,18 @@ def shown(chunk: Chunk, kind: str) -> list[str]:
 def test_every_chunk_is_one_that_telegram_takes(markdown: str, longest: int) -> None:
     for chunk in render(markdown, longest):
         assert chunk.text == chunk.text.strip() != ""
-        assert utf16_length(chunk.text) <= longest
+        assert utf16_len(chunk.text) <= longest
         units = chunk.text.encode("utf-16-le")
         for entity in chunk.entities:
             assert entity.offset >= 0
             assert entity.length > 0
-            assert entity.offset + entity.length <= utf16_length(chunk.text)
+            assert entity.offset + entity.length <= utf16_len(chunk.text)
             units[2 * entity.offset : 2 * (entity.offset + entity.length)].decode("utf-16-le")
 
 
 @given(st.text(max_size=3000))
 def test_any_text_at_all_is_rendered(text: str) -> None:
-    assert all(utf16_length(chunk.text) <= 100 for chunk in render(text, 100))
+    assert all(utf16_len(chunk.text) <= 100 for chunk in render(text, 100))
 
 
 @given(st.lists(st.text("abc 😀", min_size=1, max_size=30), min_size=1, max_size=40), st.integers(10, 80))

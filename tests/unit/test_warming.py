@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from bot.jobs.warming import warm_up
+from bot.telegram.service import warm_up
 
 
 async def test_what_was_loaded_is_never_looked_through_for_garbage_and_what_comes_then_is() -> None:

@@ -216,11 +216,6 @@ class BotApiServer:
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.bot_messages()
 
-    def keyboard(self, chat_id: int) -> list[str]:
-        """What the buttons say that stand in the place of a person's own keyboard."""
-        chat = self._methods.chats.get(chat_id)
-        return [] if chat is None else [button["text"] for row in chat.keyboard for button in row]
-
     @property
     def files(self) -> Files:
         """What people have sent."""

@@ -38,7 +38,6 @@ class Chat:
     threads: set[int] = field(default_factory=set)
     messages: dict[int, JsonObject] = field(default_factory=dict)
     drafts: list[str] = field(default_factory=list)
-    keyboard: list[list[JsonObject]] = field(default_factory=list)
     last_message_id: int = 0
     moved_to: int | None = None
     reactions: dict[int, str] = field(default_factory=dict)
@@ -85,18 +84,6 @@ class Chat:
         if thread_id not in self.threads:
             raise bad_request("message thread not found")
         return int(thread_id)
-
-    def show_keyboard(self, markup: JsonObject | None) -> None:
-        """Show the keyboard that a new message brings in the place of the person's own, or take it away."""
-        if markup is None:
-            return
-        if markup.get("remove_keyboard"):
-            self.keyboard = []
-        elif "keyboard" in markup:
-            asking = [button for row in markup["keyboard"] for button in row if button.get("request_location")]
-            if asking and self.chat_type != "private":
-                raise bad_request("Location can be requested in private chats only")
-            self.keyboard = markup["keyboard"]
 
     def message(self, message_id: Any, purpose: str) -> JsonObject:
         """The message a method is about."""
@@ -146,7 +133,6 @@ def check_markup(markup: Any) -> JsonObject | None:
         return None
     if not isinstance(markup, dict):
         raise bad_request("object expected as reply markup")
-    _check_keyboard(markup.get("keyboard", []))
     if "force_reply" in markup and not 1 <= len(markup.get("input_field_placeholder", "x")) <= 64:
         raise bad_request("BUTTON_TEXT_INVALID")
     rows = markup.get("inline_keyboard", [])
@@ -175,14 +161,6 @@ def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
     if markup is not None and "inline_keyboard" in markup:
         bare["reply_markup"] = markup
     return bare
-
-
-def _check_keyboard(rows: Any) -> None:
-    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise bad_request('field "keyboard" must be of type Array')
-    for button in (button for row in rows for button in row):
-        if not isinstance(button, dict) or not isinstance(button.get("text"), str) or not button["text"]:
-            raise bad_request('can\'t parse keyboard button: field "text" must be a non-empty String')
 
 
 def _check_button(button: Any) -> None:

@@ -125,7 +125,6 @@ class Methods:
         if replied is not None:
             message["reply_to_message"] = chat.quoted(replied)
         filled = fill_text(message, check_text(formatted), markup)
-        chat.show_keyboard(markup)
         return chat.put(filled)
 
     def _send_document(self, params: JsonObject) -> JsonObject:

@@ -1,0 +1,148 @@
+"""`mneme backup`, `restore`, `members` and `doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003  # typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.start import DATABASE_NAME, settings_with_logging
+from memory.clock import system_clock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from bot.doctor.finding import Finding
+    from memory.backup.archive import Manifest
+    from memory.custody.access import AccessList
+
+members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
+
+COLOURS = {"ok": typer.colors.GREEN, "note": None, "warning": typer.colors.YELLOW, "failed": typer.colors.RED}
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup; with --rotate the folder for it.")],
+    rotate: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Name it after the moment, and keep the newest N.")
+    ] = None,
+) -> None:
+    """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
+    from memory.backup.backup import Backup
+
+    folder = settings_with_logging(quiet=True).mneme_data_dir
+    making = Backup(folder / DATABASE_NAME, folder / "memory", system_clock)
+    if rotate is None:
+        typer.echo(f"{_counted(making.write(target))} are in {target}.")
+        return
+    made, removed = making.rotate(target, rotate)
+    typer.echo(f"{made} was written" + (f", {removed} older removed." if removed else "."))
+
+
+def restore(
+    archive: Annotated[Path, typer.Argument(metavar="FILE", help="What `mneme backup` wrote.")],
+    into: Annotated[Path | None, typer.Option(metavar="DIR", help="The data directory; default: the bot's.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace what is there, without asking.")] = False,
+) -> None:
+    """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
+    from memory.backup.restore import Restore
+
+    folder = (into.expanduser().absolute() if into is not None else None) or settings_with_logging(
+        quiet=True
+    ).mneme_data_dir
+    restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
+    if restoring.occupied and not yes and sys.stdin.isatty():
+        yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
+    done = restoring.run(archive, replace=yes)
+    typer.echo(f"{_counted(done.manifest)} of {done.manifest.made_at} are in {folder}.")
+    typer.echo("That is the whole state, also who is let in, the settings and the messages that wait.")
+    if done.kept is not None:
+        typer.echo(f"What was there before is in {done.kept}.")
+
+
+def _counted(manifest: Manifest) -> str:
+    # the database is one of the files
+    return f"{sum(manifest.rows.values())} rows and {len(manifest.files) - 1} Markdown files"
+
+
+@contextlib.asynccontextmanager
+async def _access() -> AsyncIterator[AccessList]:
+    # late: help must not wait for the store
+    from bot.telegram import CHANNEL
+    from memory.custody.access import AccessList
+    from memory.store.database import Database
+
+    database = await Database.open(settings_with_logging(quiet=True).mneme_data_dir / DATABASE_NAME)
+    try:
+        yield AccessList(database, CHANNEL, system_clock)
+    finally:
+        await database.close()
+
+
+@members_cli.command("list")
+def list_members() -> None:
+    """Who came in by the one-time code or was let in by the owner; others are in TELEGRAM_ALLOWED_IDS."""
+
+    async def show() -> None:
+        async with _access() as access:
+            members = await access.members()
+        if not members:
+            typer.echo("Nobody has claimed the bot.", err=True)
+        for member in members:
+            how = ", let in by the owner" if member.let_in else ""
+            typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
+
+    asyncio.run(show())
+
+
+@members_cli.command()
+def revoke(user_id: Annotated[int, typer.Argument(metavar="ID", help="As `mneme members list` shows it.")]) -> None:
+    """Shut a member out, from the next message on; what was said stays."""
+
+    async def shut_out() -> None:
+        async with _access() as access:
+            await access.revoke(user_id)
+        typer.echo(f"{user_id} is let in no longer. `mneme setup` shows a code for the next one.")
+
+    asyncio.run(shut_out())
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
+    backups: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the backups are, if not where deploy/install.sh has them.")
+    ] = None,
+) -> None:
+    """Look at everything that can be wrong, and say what to do. Exit status 1 when something does not work."""
+    from bot.doctor.examination import examine
+    from bot.doctor.finding import Verdict
+
+    _log_little()
+    findings = asyncio.run(examine(backups))
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
+    else:
+        _print(findings)
+    raise SystemExit(1 if any(finding.verdict is Verdict.FAILED for finding in findings) else 0)
+
+
+def _log_little() -> None:
+    """What is wrong is told as a finding: the log keeps silent unless the person asks for it."""
+    from config.logs import configure_logging
+
+    configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
+
+
+def _print(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        verdict = typer.style(f"{finding.verdict:8}", fg=COLOURS[finding.verdict])
+        typer.echo(f"{verdict} {finding.name}: {finding.found}")
+        if finding.remedy:
+            typer.echo(f"{'':8} -> {finding.remedy}")

@@ -1,0 +1,1 @@
+"""The commands that people can send, whatever the channel."""

@@ -1,0 +1,262 @@
+"""Commands: what one is, the table of all of them, and carrying them out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from textwrap import shorten
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from config.texts import N_, _, speaking
+from memory.buttons import Button, Keyboard
+from memory.errors import MnemeError
+from memory.log.sessions import SessionState
+from memory.messages import Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+
+    from bot.languages import Languages
+    from memory.log.sessions import Session, SessionService
+    from memory.messages import Document, Message
+    from memory.store.effects import Effects
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+_COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@(?P<bot>\w+))?(?:\s+(?P<argument>.*))?", re.DOTALL)
+
+_NUMBERED = re.compile(r"(?P<name>[a-z]+)_(?P<number>\d{1,15})")
+
+_DECLARED = "declared_command"
+_Method = TypeVar("_Method", bound="Callable[..., Awaitable[CommandResult]]")
+
+SHOWN_CHARACTERS = 200
+"""So much of a command is quoted that was carried out before a kill."""
+
+_REMEMBERS = N_("""\
+I am Mneme, and I remember what we talk about. Just write to me.
+
+- What you tell me I know next month, too: I keep what matters, with the words that it comes from.
+- You are in charge of it: /memory shows all of it, /undo and /forget take it back.
+- {whose}""")
+_OWN = N_("It is yours: kept on the computer that runs me, and it comes up in no other chat.")
+_SHARED = N_("It is kept on the computer that runs me, as one memory for all chats that are let in here.")
+_FORGETS = N_("""\
+I am Mneme. Just write to me.
+
+- I know what was said in this conversation, also when it gets long: then I summarise its beginning.
+- What goes beyond it is not remembered: that is switched off here (MEMORY_ENABLED).
+- All of it is kept on the computer that runs me, and comes up in no other chat.""")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """One use of a command."""
+
+    session: Session
+    name: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunAgain:
+    """A command's wish to have an earlier turn run again in the place of its first run."""
+
+    session: Session
+    messages: list[Message]
+    turn_id: int
+
+
+def to_try() -> Keyboard:
+    """What to try first; a row each, since a press uses up its row."""
+    return (Button(_("What do you know of me?"), "/memory"),), (Button(_("How are you doing?"), "/status"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A command's answer with buttons under it, where the channel can show them; the text says enough without.
+
+    document: a file that goes with it.
+    """
+
+    text: str
+    keyboard: Keyboard = ()
+    document: Document | None = None
+
+
+CommandResult = str | Answer | RunAgain
+
+
+class Access(Enum):
+    """Who may use a command. MANAGERS: in a group its administrators and the bot's owner, since it is about what the
+    whole group has said, or about what holds for it; in a private chat whoever it is with.
+    """
+
+    EVERYBODY = auto()
+    MANAGERS = auto()
+    OWNER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
+
+    repeatable: it may simply be run again after a kill, since what it did stands already or is to be gone on with.
+    listed: help and menu show it; others come with what they are about, as `/done_12`.
+    """
+
+    name: str
+    description: str
+    run: Callable[[CommandCall], Awaitable[CommandResult]]
+    argument: str = ""
+    immediate: bool = False
+    repeatable: bool = False
+    listed: bool = True
+    access: Access = Access.EVERYBODY
+
+
+def command(
+    name: str,
+    description: str,
+    argument: str = "",
+    *,
+    immediate: bool = False,
+    repeatable: bool = False,
+    listed: bool = True,
+    access: Access = Access.EVERYBODY,
+) -> Callable[[_Method], _Method]:
+    """Declares a method to be the command `name`; see Command. `commands_of` collects them."""
+
+    def declare(method: _Method) -> _Method:
+        setattr(method, _DECLARED, (name, description, argument, immediate, repeatable, listed, access))
+        return method
+
+    return declare
+
+
+def commands_of(group: object) -> Iterator[Command]:
+    """The commands that an object's methods are declared to be, in the order in which they stand."""
+    for attribute, method in vars(type(group)).items():
+        if (declared := getattr(method, _DECLARED, None)) is not None:
+            name, description, *rest = declared
+            yield Command(name, description, getattr(group, attribute), *rest)
+
+
+class WrongArgument(MnemeError):
+    """A command was given something that it can't use."""
+
+
+def parse_command(text: str) -> tuple[str, str]:
+    """The name of the command that `text` calls and its argument; two empty strings for other text.
+
+    `/forget_12` is `/forget #12`: Telegram makes such a word something to tap.
+    """
+    found = _COMMAND.fullmatch(text.strip())
+    if found is None:
+        return "", ""
+    name, argument = found["name"].lower(), (found["argument"] or "").strip()
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered is not None and not argument:
+        return numbered["name"], f"#{numbered['number']}"
+    return name, argument
+
+
+def help_text(table: Mapping[str, Command]) -> str:
+    """The commands, a line each."""
+    shown = [command for command in table.values() if command.listed]
+    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {_(c.description)}" for c in shown)
+
+
+class Introduction:
+    """/start and /help, which tell of all the commands of `table`. remembers: whether memory is on; shared: whether all
+    chats have one.
+    """
+
+    def __init__(self, table: Mapping[str, Command], *, remembers: bool, shared: bool) -> None:
+        self._table = table
+        self._greeting = (_REMEMBERS, _SHARED if shared else _OWN) if remembers else (_FORGETS, "")
+
+    @command("start", N_("Say hello"), immediate=True)
+    async def start(self, call: CommandCall) -> Answer:
+        """/start"""
+        text, whose = self._greeting
+        hello = _(text, whose=_(whose)) if whose else _(text)
+        return Answer("\n\n".join([hello, _("What I understand:"), help_text(self._table)]), to_try())
+
+    @command("help", N_("What I understand"), immediate=True)
+    async def help(self, call: CommandCall) -> str:
+        """/help, also for a command that there is not"""
+        if call.name in self._table:
+            return help_text(self._table)
+        return _("There is no command /{name}.", name=call.name) + f"\n\n{help_text(self._table)}"
+
+
+def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) -> dict[str, Command]:
+    """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
+    table: dict[str, Command] = {}
+    for group in (Introduction(table, remembers=remembers, shared=shared), *groups):
+        for one in commands_of(group):
+            if one.name in table:
+                raise ValueError(f"two commands are called /{one.name}")
+            table[one.name] = one
+    return table
+
+
+class CommandRunner:
+    """Knows the commands by name, and carries them out."""
+
+    def __init__(
+        self, table: Mapping[str, Command], sessions: SessionService, effects: Effects, languages: Languages
+    ) -> None:
+        self.table = table
+        self._sessions = sessions
+        self._effects = effects
+        self._languages = languages
+
+    def called_by(self, arrival: Arrival) -> Command | None:
+        """The command that an arrival calls; /help for one that there is not."""
+        if arrival.provenance is not Provenance.TYPED:
+            return None  # what others wrote is read, never obeyed
+        name = parse_command(arrival.text)[0]
+        return self.table.get(name, self.table.get("help")) if name else None
+
+    async def run(self, arrival: Arrival, command: Command) -> CommandResult:
+        """What a command answers, or why it does not."""
+        name, argument = parse_command(arrival.text)
+        with speaking(await self._languages.of(arrival)):
+            try:
+                session = await self._sessions.get_or_create(arrival.address)
+                if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
+                    await self._sessions.set_state(session.id, SessionState.ACTIVE)
+                async with arrival.channel.busy(arrival):
+                    refused = await _forbidden(arrival, command)
+                    if refused is not None:
+                        return refused
+                    return await self._once(arrival, command, CommandCall(session, name, argument))
+            except MnemeError as error:
+                return str(error)
+            except Exception:
+                log.exception("command_failed", command=name)
+                return _("/{name} failed on my side: try again, or look into the log.", name=name)
+
+    async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
+        """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
+        causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
+        if await self._effects.had_by(causes):
+            asked = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
+            return _("This was done before I was interrupted, and not a second time: {asked}", asked=asked)
+        with self._effects.caused_by(causes):
+            return await command.run(call)
+
+
+async def _forbidden(arrival: Arrival, command: Command) -> str | None:
+    """What they are told who may not use a command; None for who may."""
+    if command.access is Access.MANAGERS and not await arrival.channel.may_manage(arrival):
+        return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
+    if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):
+        return _("/{name} is for the bot's owner.", name=command.name)
+    return None

@@ -1,0 +1,177 @@
+"""Commands on the conversation: /new /private /compact /status /stop /retry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, RunAgain, WrongArgument, command
+from bot.commands.settings import all_settings
+from config.texts import N_, _, ngettext
+from memory.buttons import Button, rows_of
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from bot.commands.status import Status
+    from bot.jobs.background import BackgroundConsolidation
+    from bot.sessions import Lanes
+    from memory.log.compaction import CompactionService
+    from memory.log.private import PrivateTalks
+    from memory.log.sessions import Session
+    from memory.log.turn_log import TurnLog
+
+STOP = "stop"
+PRIVATE = "private"
+COMPACT_DEFAULT = 10
+"""Messages that `/compact` keeps when it is not told how many."""
+COMPACT_MOST = 100
+
+
+class ConversationCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(
+        self,
+        turns: TurnLog,
+        compaction: CompactionService,
+        background: BackgroundConsolidation,
+        status: Status,
+        lanes: Lanes,
+        private_talks: PrivateTalks,
+    ) -> None:
+        self._turns = turns
+        self._private_talks = private_talks
+        self._compaction = compaction
+        self._background = background
+        self._status = status
+        self._lanes = lanes
+
+    @command("new", N_("Begin a new conversation; what I remember stays"), repeatable=True)
+    async def new(self, call: CommandCall) -> CommandResult:
+        """/new"""
+        private = await self._end_private(call.session) if call.session.private else None
+        ended = await self._background.end_conversation(call.session)
+        kept = await self._status.memory.summary(call.session)
+        if private is not None:
+            text = private
+        elif ended.messages == 0:
+            return _("This is a new conversation already. I still have {kept}.", kept=kept)
+        else:
+            text = ngettext(
+                "A new conversation begins. The {n} message of the last one stays in my log, and I keep {kept}.",
+                "A new conversation begins. The {n} messages of the last one stay in my log, and I keep {kept}.",
+                ended.messages,
+                kept=kept,
+            )
+        if ended.goes_on:
+            later = _("I am still sorting what was said; what I learn from it I tell with a later answer.")
+            return f"{text} {later}"
+        if not ended.learned:
+            return text
+        said = "\n".join(line.text for line in ended.learned)
+        return Answer(f"{text}\n\n_{said}_", rows_of(ended.learned))
+
+    async def _end_private(self, session: Session) -> str:
+        """Delete a private talk for good; what to say of it."""
+        held_back = await self._private_talks.end(session.id)
+        self._lanes.drop_held(session.id, held_back)
+        try:
+            await self._private_talks.scrub()
+        except StoreError as error:
+            return _(
+                "The private talk is over and deleted, but traces of it stay in a file for now: {reason} I go on "
+                "trying. A new conversation begins, and what is said in it is kept.",
+                reason=error,
+            )
+        return _(
+            "The private talk is over, and all that was said in it is deleted. A new conversation begins, and what is "
+            "said in it is kept."
+        )
+
+    @command(PRIVATE, N_("Keep nothing of what is said until /new"), repeatable=True, access=Access.MANAGERS)
+    async def private(self, call: CommandCall) -> CommandResult:
+        """/private"""
+        if call.session.private:
+            return _("This talk is private already: nothing of it is kept, and /new ends and deletes it.")
+        await self._private_talks.begin(call.session.id)
+        text = _(
+            "This talk is private from here on. I go by what I know already, but learn and note nothing of what is "
+            "said now, and set no reminders; /new ends it and deletes all of it here. What Telegram and the model's "
+            "provider keep is not in my hands."
+        )
+        return Answer(text, ((Button(_("End and delete it"), "/new"),), (all_settings(),)))
+
+    @command("compact", N_("Summarise the conversation but for the last N messages"), "[N]", repeatable=True)
+    async def compact(self, call: CommandCall) -> str:
+        """/compact [N]"""
+        done = await self._compaction.compact(call.session, _kept_count(call.argument))
+        if done is None:
+            return _("Nothing to compact.")
+        await self._background.compacted(done)
+        if done.archive_name is None:
+            return ngettext(
+                "{n} message left my view; a summary stands for it until /new, and {kept} stay.",
+                "{n} messages left my view; a summary stands for them until /new, and {kept} stay.",
+                done.removed,
+                kept=done.kept,
+            )
+        if done.summarized:
+            return ngettext(
+                "{n} message left my view, summarised as {name}; {kept} stay.",
+                "{n} messages left my view, summarised as {name}; {kept} stay.",
+                done.removed,
+                name=done.archive_name,
+                kept=done.kept,
+            )
+        return ngettext(
+            "{n} message left my view, extracted (no model made a summary) as {name}; {kept} stay.",
+            "{n} messages left my view, extracted (no model made a summary) as {name}; {kept} stay.",
+            done.removed,
+            name=done.archive_name,
+            kept=done.kept,
+        )
+
+    @command("status", N_("Context, what today has cost, what I remember"), immediate=True)
+    async def status(self, call: CommandCall) -> str:
+        """/status"""
+        return await self._status.text(call.session)
+
+    @command(STOP, N_("Stop the answer that is being written"), immediate=True)
+    async def stop(self, call: CommandCall) -> str:
+        """/stop"""
+        stopped, waiting = await self._lanes.stop(call.session.id)
+        if not stopped:
+            return _("Nothing is running.")
+        if waiting:
+            return ngettext(
+                "Stopped. One waiting message will be answered together with your next one.",
+                "Stopped. {n} waiting messages will be answered together with your next one.",
+                waiting,
+            )
+        return _("Stopped.")
+
+    @command("retry", N_("Answer the last message again"))
+    async def retry(self, call: CommandCall) -> CommandResult:
+        """/retry [#TURN]"""
+        last = await self._turns.last(call.session.id)
+        if last is not None and call.argument and call.argument != f"#{last.id}":
+            return _("Something else was said since: /retry alone tries the last message again.")
+        if last is None and call.session.private:
+            return _("Nothing was said since /private that could be tried again.")
+        if last is None or not last.user_messages:
+            return _("There is nothing to try again in this conversation.")
+        return RunAgain(call.session, last.user_messages, last.id)
+
+
+def _kept_count(argument: str) -> int:
+    if not argument:
+        return COMPACT_DEFAULT
+    kept = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
+    if not 1 <= kept <= COMPACT_MOST:
+        raise WrongArgument(
+            _(
+                "/compact takes a number from 1 to {most}, such as /compact {default}.",
+                most=COMPACT_MOST,
+                default=COMPACT_DEFAULT,
+            )
+        )
+    return kept

@@ -1,0 +1,322 @@
+"""Commands that look at what is remembered: /memory /recall, and the buttons under what they show."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from config.texts import N_, _, ngettext
+from memory.buttons import Button, QuietLine, edit_button, in_rows, right_or_wrong, rows_of
+from memory.search.activation import format_record
+from memory.search.formatting import NoSuchPage
+from memory.search.reading import Wanted
+from memory.search.search import Filter
+from memory.store.entry import TYPED_KINDS, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from memory.buttons import Keyboard
+    from memory.ledger.entries import EntryStore
+    from memory.log.sessions import Session
+    from memory.search.activation import ActivationLog, ActivationReason
+    from memory.search.formatting import ResultPage
+    from memory.search.reading import MemoryReader
+    from memory.search.recall import Recall
+    from memory.search.search import Hit, Search
+    from memory.store.entry import Entry
+    from memory.store.reinforcement import Reinforcement
+
+PAGE = 10
+"""Entries on one page of /memory."""
+MOST_FOUND = 100
+"""Entries at most that /memory search pages through."""
+RESULTS = 8
+"""Results of /recall."""
+PAGE_TOKENS = 800
+"""What a page of /recall all holds: as much as fits into one message."""
+NOTHING_FOUND = N_("I found nothing about that.")
+ALL = "all"
+WHY = "why"
+UNSURE = "unsure"
+LINE_CHARACTERS = 100
+MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
+
+ENTRIES_PER_ROW = 2
+KINDS_PER_ROW = 2
+NAME_CHARACTERS = 30
+SEARCH = "search"
+
+
+class MemoryQueries:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(
+        self,
+        entries: EntryStore,
+        activation_log: ActivationLog,
+        recall: Recall,
+        reading: MemoryReader,
+        reinforcement: Reinforcement,
+        search: Search,
+    ) -> None:
+        self._entries = entries
+        self._activation_log = activation_log
+        self._recall = recall
+        self._reading = reading
+        self._reinforcement = reinforcement
+        self._search = search
+
+    @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
+    async def memory(self, call: CommandCall) -> CommandResult:
+        """/memory [KIND|NAME|search WORDS|unsure|why] [PAGE]"""
+        if not call.argument:
+            return await self._overview(call.session.owner)
+        owner = call.session.owner
+        named = await quoted_name(self._entries, owner, call.argument)
+        if named is not None:
+            return await self._entry(owner, named)
+        hint = await also_called(
+            self._entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
+        )
+        if call.argument.lower() == WHY:
+            return format_reasons(await self._activation_log.last(call.session.id)) + hint
+        if call.argument.lower() == UNSURE:
+            unsure = await self._entries.unconfirmed(owner, PAGE + 1)
+            return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
+        searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
+        if searched is not None:
+            return await self._found(owner, searched["words"], hint)
+        what, page = _page_of(call.argument)
+        counts = await self._entries.counts(owner)
+        kinds = (*Kind, *counts)
+        kind = {said.lower(): known for known in kinds for said in (_(known), known)}.get(what.lower())
+        # without such a page, what is called so can only be the entry
+        if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
+            return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
+        return await self._entry(owner, call.argument)
+
+    async def _entry(self, owner: str, name: str) -> CommandResult:
+        entry = await self._entries.get(owner, name)
+        return Answer(format_entry(entry), entry_keyboard(entry))
+
+    async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
+        """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
+        kinds = tuple(await self._entries.counts(owner))
+        words, page = _page_of(argument)
+        found = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        if page > _pages(len(found)):
+            words, page = argument, 1
+            found = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        if not found:
+            return _(NOTHING_FOUND) + hint
+        pages, shown = _pages(len(found)), found[(page - 1) * PAGE : page * PAGE]
+        head = _("Found: {count}, page {page} of {pages}.", count=len(found), page=page, pages=pages)
+        if page < pages:
+            head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
+        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in shown]
+        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, shown))
+
+    async def _overview(self, owner: str) -> CommandResult:
+        counts = await self._entries.counts(owner)
+        if not counts:
+            return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
+        lines = [f"- {_(kind)}: {count}" for kind, count in counts.items()]
+        text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
+        return Answer(text, kinds_keyboard(counts, unsure=bool(await self._entries.unconfirmed(owner, 1))))
+
+    async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
+        pages = _pages(count)
+        if page > pages:
+            raise WrongArgument(
+                _(
+                    "There is no page {page} of {kind}: choose one from 1 to {pages}.",
+                    page=page,
+                    kind=_(kind),
+                    pages=pages,
+                )
+            )
+        found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in found]
+        head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
+        if page < pages:
+            head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
+        text = "\n".join([head, "", *lines]) + hint
+        return Answer(text, page_keyboard(kind, page, pages, found))
+
+    @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
+    async def recall(self, call: CommandCall) -> str:
+        """/recall QUERY, or /recall all QUERY [PAGE]"""
+        if not call.argument:
+            raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
+        first, _space, subject = call.argument.partition(" ")
+        if first.lower() == ALL and subject.strip():
+            return await self._mentions(subject.strip(), call.session)
+        found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        if not found:
+            return _(NOTHING_FOUND)
+        if not call.session.private:
+            await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
+        return "\n".join(f"- {one.text}" for one in found)
+
+    async def _mentions(self, argument: str, session: Session) -> str:
+        """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
+        owner = session.owner
+        subject, page = _page_of(argument)
+        found: ResultPage | None = None
+        if page > 1:
+            with contextlib.suppress(NoSuchPage):
+                found = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+        if found is None:
+            subject = argument
+            found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+        if found is None:
+            return _(NOTHING_FOUND)
+        if not session.private:
+            await self._reinforcement.recalled(found.entries)
+        more = ngettext(
+            "{command} shows more, {n} is left.",
+            "{command} shows more, {n} are left.",
+            found.left,
+            command=f"/recall all {subject} {found.number + 1}",
+        )
+        return "\n".join([*found.lines, *(["", more] if found.left else [])])
+
+
+async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
+    """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
+    found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
+    return None if found is None or await entries.holder(owner, argument) else found["name"]
+
+
+async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
+    """How to get the entry whose name means something else in a command; empty where there is none.
+
+    hint: says so with the entry's `{name}`, not translated yet.
+    """
+    entry = await entries.holder(owner, name)
+    return "" if entry is None else "\n\n" + _(hint, name=entry.name)
+
+
+def format_reasons(reasons: Sequence[ActivationReason]) -> str:
+    """Which memories stood in the last request, each with layer, score and source."""
+    if not reasons:
+        return _("No memory was activated for your last message.")
+    lines = [ngettext("{n} memory stood in the last request:", "{n} memories stood in the last request:", len(reasons))]
+    for one in reasons:
+        facts = [_("layer {layer}", layer=one.layer), _("score {score}", score=f"{one.score:.2f}")]
+        facts += [_("relevance {relevance}", relevance=f"{one.relevance:.2f}")] if one.relevance else []
+        about = ", ".join([*facts, ngettext("{n} token", "{n} tokens", one.tokens)])
+        if one.entry is None:
+            lines.append("- " + _("a memory that is gone by now ({about})", about=about))
+        else:
+            lines.append(f"- **{one.entry.name}**: {in_line(one.entry.content)} ({about}; {format_source(one.entry)})")
+    return "\n".join(lines)
+
+
+def format_unsure(entries: Sequence[Entry]) -> str:
+    """What is not confirmed, each with why, and with what to tap."""
+    if not entries:
+        return _("There is nothing that I am not sure of.")
+    lines = [
+        f"- {in_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
+        for entry in entries[:PAGE]
+    ]
+    more = [_("... and more.")] if len(entries) > PAGE else []
+    return "\n".join([_("I am not sure of these, and leave them out until you say so:"), *lines, *more])
+
+
+def format_source(entry: Entry) -> str:
+    """Where an entry came from."""
+    facts = [_(entry.kind), _("by {author}", author=_(entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
+    if entry.source_message_id is not None:
+        facts.append(_("from message {number}", number=entry.source_message_id))
+    if not entry.trusted:
+        facts.append(_("not from the user's own words"))
+    return ", ".join(facts)
+
+
+def format_entry(entry: Entry) -> str:
+    """One entry with where it came from."""
+    names = f"**{entry.name}**" + (" " + _("(also {names})", names=", ".join(entry.aliases)) if entry.aliases else "")
+    content = entry.content
+    if entry.steps:
+        content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
+    if entry.quote:
+        content += "\n\n" + _('Said: "{quote}"', quote=in_line(entry.quote))
+    if entry.outcome:
+        content += "\n\n" + _("Outcome: {outcome}", outcome=entry.outcome)
+    facts = [format_source(entry)]
+    facts += [_("priority {priority}", priority=_(entry.priority))] if entry.kind in TYPED_KINDS else []
+    facts += [_("for {scope}", scope=entry.scope)] if entry.scope else []
+    facts += [", ".join(f"#{tag}" for tag in entry.tags)] if entry.tags else []
+    facts += [_("not confirmed: {why}", why=_(entry.unconfirmed))] if entry.unconfirmed is not None else []
+    facts += [_("until {day}", day=f"{entry.valid_until:%Y-%m-%d}")] if entry.valid_until is not None else []
+    facts += [_("superseded")] if entry.superseded_by is not None else []
+    facts += [_("archived")] if entry.archived_at is not None else []
+    return f"{names}\n\n{content}\n\n_{', '.join(facts)}_"
+
+
+def _pages(count: int) -> int:
+    return max(1, -(-count // PAGE))
+
+
+def _page_of(argument: str) -> tuple[str, int]:
+    found = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9]\d{0,5})", argument)
+    return (found["what"], int(found["page"])) if found else (argument, 1)
+
+
+def in_line(text: str) -> str:
+    """`text` in one line, cut where it is too long for a list."""
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"
+
+
+def kinds_keyboard(counts: Mapping[str, int], *, unsure: bool) -> Keyboard:
+    """A button for each kind; unsure: and one for what is not confirmed."""
+    kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
+    rows = in_rows(kinds, KINDS_PER_ROW)
+    return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
+
+
+def page_keyboard(kind: str, page: int, pages: int, entries: Sequence[Entry]) -> Keyboard:
+    """A button for each entry of a page, and the way to the pages beside it."""
+    ways = ((_("Newer"), page - 1), (_("Older"), page + 1))
+    return _page([(entry.id, entry.name) for entry in entries], kind, ways, pages)
+
+
+def found_keyboard(words: str, page: int, pages: int, found: Sequence[Hit]) -> Keyboard:
+    """The same for a page of what was found, the best first."""
+    ways = ((_("Back"), page - 1), (_("More"), page + 1))
+    return _page([(hit.id, hit.name or f"#{hit.id}") for hit in found], f"{SEARCH} {words}", ways, pages)
+
+
+def _page(entries: Iterable[tuple[int, str]], listed: str, ways: Iterable[tuple[str, int]], pages: int) -> Keyboard:
+    shown = [Button(_cut(name), f"/memory_{number}", in_place=True) for number, name in entries]
+    beside = [Button(label, f"/memory {listed} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
+    return (*in_rows(shown, ENTRIES_PER_ROW), (*beside, _all_kinds()))
+
+
+def entry_keyboard(entry: Entry) -> Keyboard:
+    """What can be done with one entry, and the way back to those of its kind."""
+    back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
+    if entry.unconfirmed is not None:
+        unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
+        return unsure, (back, _all_kinds())
+    edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
+    return (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)), (back, _all_kinds())
+
+
+def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
+    """Right and wrong for each."""
+    return rows_of(QuietLine("", (right_or_wrong(entry.id, entry.content),)) for entry in entries)
+
+
+def _all_kinds() -> Button:
+    return Button(_("All kinds"), "/memory", in_place=True)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"

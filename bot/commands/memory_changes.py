@@ -1,0 +1,232 @@
+"""Commands that change what is remembered, or take it along: /remember /edit /confirm /forget /undo /export."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.memory_browser import also_called, in_line, quoted_name
+from config.texts import N_, _, ngettext
+from memory.buttons import Button, edit_button, undo_button
+from memory.custody.export_files import TooLarge
+from memory.messages import Document
+from memory.store.entry import NewEntry
+
+if TYPE_CHECKING:
+    from memory.clock import Clock, ZoneOf
+    from memory.custody.forgetting import Extent, Forgetting
+    from memory.custody.portable import Portable
+    from memory.custody.undo import Undo
+    from memory.learning.learning import Learning
+    from memory.ledger.entries import EntryStore
+    from memory.ledger.outcomes import Undone
+    from memory.store.entry import Entry
+
+ALL = "all"
+CONFIRMATION = "confirm"
+REFUSAL = "keep"
+SURE_MINUTES = 10
+"""How long the button that deletes everything may be pressed."""
+UNDONE_SHOWN = 8
+"""How much of what an /undo did is said."""
+
+_EDIT = re.compile(r"(?:(?P<number>#\d{1,15})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
+"""An entry, named so that its name has an end, and what it is to say."""
+
+MOST_BYTES = 50_000_000
+"""What Telegram takes of a bot (Bot API: 50 MB), and what is reasonable to hold at once for any channel."""
+
+
+class MemoryCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(
+        self,
+        entries: EntryStore,
+        learning: Learning,
+        forgetting: Forgetting,
+        undo: Undo,
+        portable: Portable,
+        zone_of: ZoneOf,
+        clock: Clock,
+        *,
+        enabled: bool,
+    ) -> None:
+        self._entries = entries
+        self._learning = learning
+        self._forgetting = forgetting
+        self._undo = undo
+        self._portable = portable
+        self._zone_of = zone_of
+        self._clock = clock
+        self._enabled = enabled
+
+    @command("remember", N_("Keep a note"), "TEXT")
+    async def remember(self, call: CommandCall) -> CommandResult:
+        """/remember TEXT"""
+        if not call.argument:
+            raise WrongArgument(_("/remember takes what to remember, such as: /remember The spare key is at Ann's."))
+        if not self._enabled:
+            raise WrongArgument(
+                _("Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered.")
+            )
+        if call.session.private:
+            raise WrongArgument(
+                _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
+            )
+        known = await self._learning.reinforce_known(call.session.owner, call.argument)
+        if known is not None:
+            return _(
+                "I knew that already as **{name}**, and keep it in mind: {content}",
+                name=known.name,
+                content=known.content,
+            )
+        entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
+        return await self._undoable(
+            _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
+        )
+
+    @command("edit", N_("Change what an entry says"), "NAME", access=Access.MANAGERS)
+    async def edit(self, call: CommandCall) -> CommandResult:
+        """/edit NAME, which asks for the new text; with a number or a name in quotes it may stand behind"""
+        if not call.argument:
+            raise WrongArgument(_("/edit takes the name of an entry: see /memory."))
+        owner = call.session.owner
+        with_text = _EDIT.fullmatch(call.argument)
+        if with_text is None:
+            name = await quoted_name(self._entries, owner, call.argument) or call.argument
+            return _asked_for_text(await self._entries.get(owner, name))
+        name = with_text["number"] or with_text["name"]
+        former = await self._entries.get(owner, name)
+        entry = await self._entries.edit(owner, name, with_text["text"])
+        said = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
+        before = _("It said: {content}", content=former.content)
+        return await self._undoable(f"{said}\n\n{before}", entry)
+
+    @command("confirm", N_("Have a memory hold that I was not sure of"), "NAME", access=Access.MANAGERS)
+    async def confirm(self, call: CommandCall) -> CommandResult:
+        """/confirm NAME"""
+        if not call.argument:
+            raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
+        owner = call.session.owner
+        name = await quoted_name(self._entries, owner, call.argument) or call.argument
+        entry = await self._entries.confirm(owner, name)
+        return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
+
+    @command("forget", N_("Delete an entry, or everything"), "NAME|all", access=Access.MANAGERS)
+    async def forget(self, call: CommandCall) -> CommandResult:
+        """/forget NAME|all"""
+        if not call.argument:
+            raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
+        owner, words = call.session.owner, call.argument.lower().split()
+        if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
+            quoted = await quoted_name(self._entries, owner, call.argument)
+            entry = await self._entries.remove(owner, quoted or call.argument)
+            said = _("Forgotten: **{name}** (/undo brings it back).", name=entry.name)
+            return await self._undoable(said, entry, editable=False)
+        if words == [ALL]:
+            extent = format_extent(await self._forgetting.extent(owner))
+            warning = _(
+                "This deletes {extent} for good, without undo. To do it send: {command}",
+                extent=extent,
+                command=f"/forget all {CONFIRMATION}",
+            )
+            warning += await also_called(
+                self._entries,
+                owner,
+                ALL,
+                N_('There is also an entry called {name}: /forget "{name}" deletes only that.'),
+            )
+            sure = Button(_("Delete everything"), f"/forget all {CONFIRMATION}", in_place=True, minutes=SURE_MINUTES)
+            return Answer(warning, ((sure, Button(_("Keep it"), f"/forget all {REFUSAL}", in_place=True)),))
+        if REFUSAL in words:
+            return _("Nothing was deleted.")
+        gone = await self._forgetting.forget_all(call.session.owner)
+        return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
+
+    async def _undoable(self, said: str, entry: Entry, *, editable: bool = True) -> CommandResult:
+        change = await self._undo.newest_of(entry)
+        if change is None:
+            return said
+        edit = (edit_button(entry.id, entry.content),) if editable else ()
+        return Answer(said, ((undo_button(change, entry.content), *edit),))
+
+    @command("undo", N_("Take back the last change of memory"), access=Access.MANAGERS)
+    async def undo(self, call: CommandCall) -> str:
+        """/undo [#CHANGE]"""
+        number = re.fullmatch(r"#(\d{1,15})", call.argument)
+        undone = await self._undo.undo(call.session.owner, int(number[1]) if number else None)
+        if undone is None:
+            return _("That was taken back already.") if number else _("There is nothing to undo.")
+        return format_undo(undone)
+
+    @command("export", N_("Get everything that I remember as a file"), repeatable=True, access=Access.MANAGERS)
+    async def export(self, call: CommandCall) -> CommandResult:
+        """/export"""
+        owner = call.session.owner
+        extent = await self._forgetting.extent(owner)
+        if not (extent.messages or extent.entries or extent.files or extent.reminders):
+            return _("There is nothing to export: nothing was said or remembered here yet.")
+        try:
+            packed = await self._portable.zipped(owner, MOST_BYTES)
+        except TooLarge:
+            return _(
+                "What I remember is more than the {megabytes} MB that can be sent: run "
+                "`mneme export DIR --owner {owner}` on the machine that I run on.",
+                megabytes=MOST_BYTES // 1_000_000,
+                owner=owner,
+            )
+        name = f"mneme-export-{self._clock().astimezone(self._zone_of(call.session.id)):%Y-%m-%d}.zip"
+        return Answer(_contents(extent, name), document=Document(name, packed))
+
+
+def _asked_for_text(entry: Entry) -> Answer:
+    """Asks for the new text of an entry; where nothing can be asked, the command with the text says as much."""
+    said = f"/edit #{entry.id}"
+    text = _(
+        "Reply to this message with what **{name}** is to say, or send {command} and then the text. It says now: "
+        "{content}",
+        name=entry.name,
+        command=said,
+        content=entry.content,
+    )
+    return Answer(text, ((Button(_("The new text"), said, by_reply=True),),))
+
+
+def format_extent(extent: Extent) -> str:
+    """How much there is of an owner."""
+    parts = [
+        ngettext("{n} message", "{n} messages", extent.messages),
+        ngettext("{n} entry", "{n} entries", extent.entries),
+        ngettext("{n} file", "{n} files", extent.files),
+    ]
+    parts += [ngettext("{n} reminder", "{n} reminders", extent.reminders)] if extent.reminders else []
+    return _("{some} and {last}", some=", ".join(parts[:-1]), last=parts[-1])
+
+
+def format_undo(undone: Undone) -> str:
+    """What an undo did, in the words of what it did it to."""
+    lines = [f"{_(outcome.effect)}: {in_line(outcome.text)}" for outcome in undone.outcomes]
+    lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
+    if len(lines) <= 1:
+        return lines[0] if lines else _("Taken back: what changed in {names}.", names=", ".join(undone.names))
+    more = [_("and {n} more", n=len(lines) - UNDONE_SHOWN)] if len(lines) > UNDONE_SHOWN else []
+    return "\n".join(f"- {line}" for line in lines[:UNDONE_SHOWN] + more)
+
+
+def _contents(extent: Extent, name: str) -> str:
+    """What is in the file, and how it is taken elsewhere: less than the 1,024 characters of a caption."""
+    amounts = (
+        (extent.messages, ngettext("{n} message", "{n} messages", extent.messages)),
+        (extent.entries, ngettext("{n} memory", "{n} memories", extent.entries)),
+        (extent.files, ngettext("{n} file of Markdown", "{n} files of Markdown", extent.files)),
+        (extent.reminders, ngettext("{n} reminder", "{n} reminders", extent.reminders)),
+    )
+    lines = (
+        _("**All that I remember here:** {what}", what=", ".join(said for amount, said in amounts if amount)),
+        _("To read are the folders `memory` and `entries`, for programs is `rows`."),
+        _("Keys and passwords are taken out. Of photos and files that you sent there is what was read in them."),
+        _("To take it elsewhere: `mneme import {name}` in a new installation.", name=name),
+    )
+    return "\n".join(lines)

@@ -1,0 +1,114 @@
+"""Commands on reminders: /reminders, and what is tapped under one: /done_12 /snooze_12 /cancel_12 /remind_12."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.commands.command import CommandCall, WrongArgument, command
+from bot.commands.memory_browser import in_line
+from config.texts import N_, _
+from memory.reminders.reminder import ReminderState
+from memory.reminders.reminders import snooze_length
+from memory.reminders.wording import day_and_hour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.reminders.reminder import Reminder
+    from memory.reminders.reminders import Reminders
+
+SHOWN = 20
+"""Reminders that /reminders lists at most: the soonest."""
+
+
+class ReminderCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(self, reminders: Reminders) -> None:
+        self._reminders = reminders
+
+    @command("reminders", N_("What I will remind you of"))
+    async def reminders(self, call: CommandCall) -> str:
+        """/reminders"""
+        return format_reminders(await self._reminders.list(call.session.owner))
+
+    @command("done", N_("A reminder is done"), "NUMBER", listed=False)
+    async def done(self, call: CommandCall) -> str:
+        """/done NUMBER"""
+        reminder = await self._reminders.done(call.session.owner, _number(call))
+        if reminder.next_at:
+            return _("Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_hour(reminder))
+        return _("Done: {text}", text=in_line(reminder.text))
+
+    @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
+    async def snooze(self, call: CommandCall) -> str:
+        """/snooze NUMBER [10m|2h|1d]"""
+        number = _number(call)
+        length = snooze_length(call.argument.partition(" ")[2])
+        reminder = await self._reminders.snooze(call.session.owner, number, length)
+        return _("I will remind you again on {hour}: {text}", hour=_hour(reminder), text=in_line(reminder.text))
+
+    @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
+    async def cancel(self, call: CommandCall) -> str:
+        """/cancel NUMBER"""
+        reminder = await self._reminders.cancel(call.session.owner, _number(call))
+        return _("Cancelled: {text}", text=in_line(reminder.text))
+
+    @command("remind", N_("Set a reminder that I offered"), "NUMBER", listed=False)
+    async def remind(self, call: CommandCall) -> str:
+        """/remind NUMBER"""
+        if not call.argument:
+            raise WrongArgument(
+                _("Just tell me what to remind you of and when, such as: remind me tomorrow at 9 to call Ann.")
+            )
+        reminder = await self._reminders.accept(call.session.owner, _number(call), call.session.id)
+        again = f", {reminder.rule}" if reminder.is_recurring else ""
+        return _(
+            "I will remind you on {hour}: {text} ({command})",
+            hour=f"{_hour(reminder)}{again}",
+            text=in_line(reminder.text),
+            command=f"/cancel_{reminder.id}",
+        )
+
+
+def format_reminders(reminders: Sequence[Reminder]) -> str:
+    """What is to come, what is offered, and what was told of late, each with what to tap."""
+    if not reminders:
+        return _("There are no reminders: tell me what to remind you of and when.")
+    titles = {
+        ReminderState.WAITING: _("To come:"),
+        ReminderState.OFFERED: _("Offered, and not set yet:"),
+        ReminderState.TELLING: _("On its way to you:"),
+        ReminderState.TOLD: _("Told in the last day:"),
+        ReminderState.FAILED: _("Could not be delivered:"),
+    }
+    zones = sorted({one.rule.zone.key for one in reminders})
+    parts: list[str] = []
+    for state, title in titles.items():
+        alike = [_listed(one, zoned=len(zones) > 1) for one in reminders if one.state is state]
+        more = [_("... and {n} more.", n=len(alike) - SHOWN)] if len(alike) > SHOWN else []
+        parts += ["\n".join([title, *alike[:SHOWN], *more])] if alike else []
+    if len(zones) == 1:
+        hours = _("Hours are those of {zone}.", zone=zones[0])
+    else:
+        hours = _("Hours are those of the zone beside each.")
+    return "\n\n".join([*parts, f"_{hours}_"])
+
+
+def _listed(reminder: Reminder, *, zoned: bool) -> str:
+    zone = f" ({reminder.rule.zone.key})" if zoned else ""
+    hour = f"{_hour(reminder)}{zone}: " if reminder.next_at else ""
+    again = f" ({reminder.rule})" if reminder.is_recurring else ""
+    number = reminder.id
+    taps = f"/remind_{number}" if reminder.state is ReminderState.OFFERED else f"/done_{number} /snooze_{number}"
+    return f"- {hour}{in_line(reminder.text)}{again} {taps} /cancel_{number}"
+
+
+def _hour(reminder: Reminder) -> str:
+    return day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
+
+
+def _number(call: CommandCall) -> str:
+    if not call.argument:
+        raise WrongArgument(_("/{name} takes the number of a reminder: see /reminders.", name=call.name))
+    return call.argument.split()[0]

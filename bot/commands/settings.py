@@ -1,0 +1,318 @@
+"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, available_timezones
+
+from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from config.texts import LANGUAGES, N_, _, dollars, known_language, number, speaking, spoken
+from memory.buttons import Button, in_rows
+from memory.reminders.wording import day_and_hour
+from memory.service.preferences import Notices
+
+if TYPE_CHECKING:
+    from memory.buttons import Keyboard
+    from memory.clock import Clock, ZoneOf
+    from memory.log.sessions import Session
+    from memory.service.preferences import NoticesOf, PreferenceStore
+    from memory.service.usage import PriceOf
+    from pipeline.models.model import ChatModel
+    from pipeline.models.routing import ModelChoice
+
+BUTTONS_PER_ROW = 2
+NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
+
+DEFAULT = "default"
+
+AUTO = "auto"
+"""Has the language follow the program that the person writes with."""
+LANGUAGES_PER_ROW = 3
+_PRESENT_NOTICES = {
+    Notices.ON: N_(
+        "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
+        "sound."
+    ),
+    Notices.QUIET: N_(
+        "Notices are **quiet**: under my answers I say what I learned and what I offer, and what comes unasked has no "
+        "sound. Reminders keep theirs."
+    ),
+    Notices.OFF: N_(
+        "Notices are **off**: I don't say what I learned, and offer nothing. What you ask for still comes, such as a "
+        "reminder."
+    ),
+}
+"""What /notices says, by what holds."""
+
+MOST_OFFERED = 12
+"""Zones at most among which one is to choose."""
+ZONES_PER_ROW = 2
+
+
+def all_settings() -> Button:
+    """The way back to /settings from what one of its buttons has shown."""
+    return Button(_("All settings"), "/settings", in_place=True)
+
+
+class SettingsCommands:
+    """What the commands do: each keeps what was chosen for a chat, and says what holds now."""
+
+    def __init__(
+        self,
+        preferences: PreferenceStore,
+        zone_of: ZoneOf,
+        notices_of: NoticesOf,
+        models: ModelChoice,
+        price_of: PriceOf,
+        clock: Clock,
+    ) -> None:
+        self._preferences = preferences
+        self._zone_of = zone_of
+        self._notices_of = notices_of
+        self._models = models
+        self._price_of = price_of
+        self._clock = clock
+
+    @command("settings", N_("What holds for this chat, and how to change it"), access=Access.MANAGERS)
+    async def settings(self, call: CommandCall) -> Answer:
+        """/settings"""
+        settings = await self._settings(call.session)
+        lines = [f"- {present} /{name}" for name, _label, present in settings]
+        # only /new ends a private talk
+        shown = [way for way in settings if not (way[0] == "private" and call.session.private)]
+        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in shown]
+        return Answer("\n".join([_("What holds in this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
+
+    async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
+        """The commands that change what holds, each with the label of its button and what it is at present."""
+        zone, model = self._zone_of(session.id), await self._models.of(session.address.owner)
+        hour, notices = day_and_hour(self._clock(), zone), _(NOTICES[self._notices_of(session.id)])
+        language = LANGUAGES[spoken()]
+        if self._preferences.known(session.address.owner).language is not None:
+            speaks = _("Language: **{language}**.", language=language)
+        else:
+            speaks = _("Language: **{language}**, as your app is set.", language=language)
+        kept = _("This talk is private.") if session.private else _("This talk is kept.")
+        return [
+            ("language", _("Language"), speaks),
+            ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
+            ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
+            ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
+            ("private", _("Begin a private talk"), kept),
+        ]
+
+    @command("language", N_("Which language I speak"), "[NAME]", repeatable=True, access=Access.MANAGERS)
+    async def language(self, call: CommandCall) -> CommandResult:
+        """/language [NAME|auto]"""
+        chat = call.session.address.owner
+        if not call.argument:
+            return Answer(_present_language(), await self._language_buttons(chat))
+        code = language_called(call.argument)
+        if code is None and call.argument.lower() != AUTO:
+            raise WrongArgument(
+                _(
+                    "I don't speak {name}: choose one of {languages}.",
+                    name=call.argument[:40],
+                    languages=_all_languages(),
+                )
+            )
+        await self._preferences.change(chat, language=code)
+        with speaking(await self._preferences.language(chat)):
+            return Answer(_present_language(), await self._language_buttons(chat))
+
+    async def _language_buttons(self, chat: str) -> Keyboard:
+        """A button for each language, by its own name, with the present one marked."""
+        wanted = (await self._preferences.get(chat)).language
+        named = [_choice(name, f"/language {code}", chosen=code == wanted) for code, name in LANGUAGES.items()]
+        auto = _choice(_("As my app is set"), f"/language {AUTO}", chosen=wanted is None)
+        return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
+
+    @command("timezone", N_("On which clock I tell hours"), "[CITY]", repeatable=True, access=Access.MANAGERS)
+    async def timezone(self, call: CommandCall) -> CommandResult:
+        """/timezone [CITY]"""
+        if not call.argument:
+            text = _(
+                "It is {hour} here, on the clock of {zone}. If yours is another one, name a city or a country: "
+                "/timezone Kyiv.",
+                **self._now(self._zone_of(call.session.id)),
+            )
+            return Answer(text, ((all_settings(),),))
+        zones = await zones_called(call.argument)
+        if len(zones) == 1:
+            return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
+        if not zones or len(zones) > MOST_OFFERED:
+            raise WrongArgument(_not_one(call.argument[:40], len(zones)))
+        choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
+        return Answer(
+            _("Which one: {zones}?", zones=", ".join(zones)), (*in_rows(choice, ZONES_PER_ROW), (all_settings(),))
+        )
+
+    async def _set_zone(self, call: CommandCall, zone: str) -> str:
+        await self._preferences.change(call.session.address.owner, zone=zone)
+        return _(
+            "Hours are those of {zone} here from now on: it is {hour}. Reminders that are set already keep their zone.",
+            **self._now(ZoneInfo(zone)),
+        )
+
+    def _now(self, zone: ZoneInfo) -> dict[str, str]:
+        return {"zone": f"**{zone.key}**", "hour": day_and_hour(self._clock(), zone)}
+
+    @command("notices", N_("What I tell unasked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
+    async def notices(self, call: CommandCall) -> CommandResult:
+        """/notices [on|quiet|off]"""
+        wanted = call.argument.lower()
+        if wanted and wanted not in set(Notices):
+            raise WrongArgument(_("/notices takes on, quiet or off."))
+        if wanted:
+            await self._preferences.change(call.session.address.owner, notices=Notices(wanted))
+        present = self._notices_of(call.session.id)
+        choice = [_choice(_(name), f"/notices {one}", chosen=one is present) for one, name in NOTICES.items()]
+        return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
+
+    @command(
+        "model",
+        N_("See which models there are, and choose who talks here"),
+        "[NAME|default]",
+        repeatable=True,
+        access=Access.MANAGERS,
+    )
+    async def model(self, call: CommandCall) -> CommandResult:
+        """/model [NAME|default]"""
+        chat = call.session.address.owner
+        if call.argument:
+            await self._models.choose(chat, self._model_named(call.argument))
+        present = await self._models.of(chat)
+        # where an endpoint says how much its models read
+        await asyncio.gather(*(model.get_to_know() for model in self._models.models.values()))
+        lines = [_("In this chat I talk with **{model}**.", model=present.name), ""]
+        lines += [self._model_line(model, chosen=model is present) for model in self._models.models.values()]
+        lines += ["", self._other_models()]
+        others = (model for model in self._models.models.values() if model is not present)
+        rows = [(Button(model.name, f"/model {model.name}", in_place=True),) for model in others]
+        return Answer("\n".join(lines), (*rows, (all_settings(),)))
+
+    def _model_named(self, wanted: str) -> str | None:
+        """The model that somebody means; None for the usual one. A part of a name will do where it fits one only."""
+        if wanted.casefold() == DEFAULT:
+            return None
+        names = list(self._models.models)
+        exact = [name for name in names if name.casefold() == wanted.casefold()]
+        fitting = exact or [name for name in names if wanted.casefold() in name.casefold()]
+        if len(fitting) != 1:
+            known = ", ".join(f"`{name}`" for name in names)
+            raise WrongArgument(_("I don't know which model you mean: choose one of {models}.", models=known))
+        return fitting[0]
+
+    def _model_line(self, model: ChatModel, *, chosen: bool) -> str:
+        price = self._price_of(model.name)
+        window = number(model.window.max_input_tokens)
+        if price is None:
+            said = _("**{model}** reads {window} tokens; I don't know its price.", model=model.name, window=window)
+        elif not price.usual.input and not price.usual.output:
+            said = _("**{model}** reads {window} tokens and is free.", model=model.name, window=window)
+        else:
+            said = _(
+                "**{model}** reads {window} tokens; a million cost {input} to read and {output} to write.",
+                model=model.name,
+                window=window,
+                input=dollars(price.usual.input),
+                output=dollars(price.usual.output),
+            )
+        return f"- ✓ {said}" if chosen else f"- {said}"
+
+    def _other_models(self) -> str:
+        if len(self._models.models) == 1:
+            return _("There is no other: LLM_MODELS in the settings names those to choose from.")
+        return _(
+            "`/model NAME` chooses another one for this chat, `/model default` goes back to {usual}.",
+            usual=self._models.usual.name,
+        )
+
+
+def language_called(name: str) -> str | None:
+    """The code of the language of the interface that somebody calls `name`, in any of them; None for no such one."""
+    if (code := known_language(name.strip())) is not None:
+        return code
+    from babel import Locale  # late: it needs a tenth of a second
+
+    wanted = name.strip().casefold()
+    for code in LANGUAGES:
+        if wanted in {str(Locale(spoken).languages.get(code)).casefold() for spoken in LANGUAGES}:
+            return code
+    return None
+
+
+def _present_language() -> str:
+    return _(
+        "I speak {language} here. /language with a name changes that, such as /language Deutsch: I know {languages}. "
+        "With /language auto it is what your app is set to.",
+        language=f"**{LANGUAGES[spoken()]}**",
+        languages=_all_languages(),
+    )
+
+
+def _all_languages() -> str:
+    return ", ".join(LANGUAGES.values())
+
+
+def _choice(label: str, text: str, *, chosen: bool) -> Button:
+    """A button in place that chooses one of several, marked where it is chosen already."""
+    return Button(f"✓ {label}" if chosen else label, text, in_place=True)
+
+
+def _not_one(name: str, count: int) -> str:
+    if count:
+        return _("There are many zones of that name: name a city, such as /timezone Kyiv.")
+    return _("I know no zone called {name}: name a large city in it, such as /timezone Kyiv, or a country.", name=name)
+
+
+async def zones_called(name: str) -> list[str]:
+    """The zones that somebody may mean by `name`, sorted; what is called exactly so goes before what begins so."""
+    return await asyncio.to_thread(_zones_called, name)  # CLDR's tables are read the first time
+
+
+def _zones_called(name: str) -> list[str]:
+    wanted = _folded(name)
+    if not wanted:
+        return []
+    cities, countries = _zone_names()
+    found = cities.get(wanted) or countries.get(wanted)
+    return sorted(found or {zone for city in cities if city.startswith(wanted) for zone in cities[city]})
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The zones by their cities' names and by their countries', in the languages of the interface, out of CLDR."""
+    from babel import Locale
+    from babel.core import get_global
+
+    known = available_timezones()
+    # Etc/GMT-3 and the like are no place's clock
+    country_of = {
+        zone: country
+        for zone, country in get_global("zone_territories").items()
+        if zone in known and not zone.startswith("Etc/")
+    }
+    zone_called = {**get_global("zone_aliases"), **{zone: zone for zone in country_of}}
+    cities: dict[str, set[str]] = defaultdict(set, utc={"UTC"}, gmt={"UTC"})
+    countries: dict[str, set[str]] = defaultdict(set)
+    named = [(zone, zone) for zone in zone_called] + [(zone, zone.rpartition("/")[2]) for zone in zone_called]
+    for locale in map(Locale, LANGUAGES):
+        named += [(zone, names["city"]) for zone, names in locale.time_zones.items() if "city" in names]
+        for zone, country in country_of.items():
+            countries[_folded(locale.territories.get(country, country))].add(zone)
+    for zone, name in named:
+        if "/" in zone and zone_called.get(zone) in country_of:
+            cities[_folded(name)].add(zone_called[zone])
+    return cities, countries
+
+
+def _folded(name: str) -> str:
+    """A name without what people leave out or write otherwise: case, accents, marks between words."""
+    plain = "".join(mark for mark in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(mark))
+    return " ".join(re.split(r"[\s_-]+", plain)).strip()

@@ -1,0 +1,230 @@
+"""What is done by the clock for as long as the program runs: reminders, offers, tidying, cleaning up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.tasks import BackgroundTasks, repeat
+from config.texts import N_, _, speaking
+from memory.buttons import QuietLine
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from zoneinfo import ZoneInfo
+
+    from bot.languages import Languages
+    from memory.backup.soundness import Soundness
+    from memory.clock import Clock
+    from memory.consolidation.weekly import WeeklyConsolidation
+    from memory.ledger.ledger import Ledger
+    from memory.reminders.dates import NearDates
+    from memory.service.jobs import JobLog
+    from memory.service.notices import PendingNotices
+    from memory.service.pruning import Pruning
+    from memory.store.traces import Traces
+
+log = structlog.get_logger(__name__)
+
+DAY = 24 * 60 * 60.0
+MINUTE = 60.0
+REMINDERS_PAUSE = 5.0
+"""Seconds between two looks at what is due: one read of an index, whatever clock, zone or other process changed it."""
+WEEKLY = "weekly consolidation"
+DATES = "dates that come near"
+DATES_EVERY = timedelta(hours=23)
+"""A little less than a day, so that it does not wander through the day."""
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
+
+
+@dataclass(frozen=True, slots=True)
+class WeeklyHour:
+    """An hour of a day of the week, such as `sun`, in a zone."""
+
+    day: str
+    hour: int
+    zone: ZoneInfo
+
+    def after(self, moment: datetime) -> datetime:
+        """The first such hour after a moment, in UTC.
+
+        One that comes twice, as when summer time ends, counts the first time; one that a day lacks comes an hour later.
+        """
+        today = moment.astimezone(self.zone).date()
+        day = today + timedelta(days=(_DAYS.index(self.day) - today.weekday()) % 7)
+        hours = (datetime.combine(day + timedelta(weeks=weeks), time(self.hour), self.zone) for weeks in (0, 1))
+        return next(hour for hour in (hour.astimezone(UTC) for hour in hours) if hour > moment)
+
+
+class WeeklySchedule:
+    """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime.
+
+    notices: where the owners are told what it did.
+    """
+
+    def __init__(
+        self,
+        weekly: WeeklyConsolidation,
+        jobs: JobLog,
+        notices: PendingNotices,
+        languages: Languages,
+        clock: Clock,
+        at: WeeklyHour,
+    ) -> None:
+        self._weekly = weekly
+        self._jobs = jobs
+        self._notices = notices
+        self._languages = languages
+        self._clock = clock
+        self._at = at
+        self._tasks = BackgroundTasks()
+
+    def start(self) -> None:
+        """Begin with what a downtime missed. Only programs that stay do this."""
+        log.info("weekly_consolidation_scheduled", at=self._at.after(self._clock()))
+        self._tasks.start(repeat(self.run_if_due, MINUTE, WEEKLY), WEEKLY)
+
+    async def close(self) -> None:
+        """End; a run that is not finished is rolled back, and due at the next start."""
+        await self._tasks.close()
+
+    async def run_if_due(self) -> bool:
+        """Tidy everybody's memory if the hour has come since the last time; whether it was done."""
+        now = self._clock()
+        ran_at = await self._jobs.ran_at(WEEKLY)
+        if ran_at is None or ran_at > now:
+            # the first start, or a clock that was set back: the next hour that comes is the next time
+            await self._jobs.mark(WEEKLY, now)
+            return False
+        if self._at.after(ran_at) > now:
+            return False
+        await self._tidy()
+        # last of all: a run that is killed is due at the next start, and finds done what it had done
+        await self._jobs.mark(WEEKLY, now)
+        log.info("weekly_consolidation_done")
+        return True
+
+    async def _tidy(self) -> None:
+        for owner in await self._weekly.owners():
+            try:
+                async with self._jobs.attempt(f"{WEEKLY} of {owner}") as may:
+                    done = await self._weekly.run(owner) if may else None
+                if done is None:
+                    log.error("weekly_consolidation_given_up", owner=owner)
+                with speaking(await self._languages.of_chat(owner)):
+                    summary = _(_GIVEN_UP) if done is None else done.summary
+                    if summary:
+                        await self._notices.add(owner, QuietLine(summary))
+            except Exception:
+                # the next week tries again; the others need not go without
+                log.exception("weekly_consolidation_failed", owner=owner)
+
+
+class DateOffers:
+    """Looks once a day, however often the program is started, for dates that a reminder may be offered for.
+
+    wanted: whether a session is offered anything.
+    """
+
+    def __init__(self, near: NearDates, jobs: JobLog, wanted: Callable[[str], bool], clock: Clock) -> None:
+        self._near = near
+        self._jobs = jobs
+        self._wanted = wanted
+        self._clock = clock
+        self._looked_at: datetime | None = None
+
+    async def run_if_due(self) -> bool:
+        """Look, if that was not done today; whether it was."""
+        now = self._clock()
+        before = self._looked_at = self._looked_at or await self._jobs.ran_at(DATES)
+        if before is not None and before <= now < before + DATES_EVERY:
+            return False
+        async with self._jobs.attempt(DATES) as may:
+            if may:
+                await self._near.offer(self._wanted)
+            else:
+                log.error("near_dates_given_up", remedy="looked for again tomorrow")
+        await self._jobs.mark(DATES, now)
+        self._looked_at = now
+        return True
+
+
+class Reminding:
+    """Has a channel tell what is due: at the start what a downtime missed, then as each hour comes.
+
+    offers: what is offered for dates that come near; None: nothing is.
+    """
+
+    def __init__(self, offers: DateOffers | None) -> None:
+        self._offers = offers
+        self._tasks = BackgroundTasks()
+
+    def start(self, tell: Callable[[], Awaitable[None]]) -> None:
+        """Begin. tell: tells everything that is due in the channel; it is called again and again."""
+
+        async def look() -> None:
+            await tell()
+            if self._offers is not None:
+                await self._offers.run_if_due()
+
+        self._tasks.start(repeat(look, REMINDERS_PAUSE, "reminders"), "reminders")
+
+    async def close(self) -> None:
+        """End; what was not told is due at the next start."""
+        await self._tasks.close()
+
+
+class Housekeeping:
+    """Removes old mail, entries whose undo has run out and traces of deletions; looks whether the database is whole."""
+
+    def __init__(self, pruning: Pruning, ledger: Ledger, soundness: Soundness, traces: Traces) -> None:
+        self._pruning = pruning
+        self._ledger = ledger
+        self._soundness = soundness
+        self._traces = traces
+        self._tasks = BackgroundTasks()
+
+    async def begin(self) -> None:
+        """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
+        if self._soundness.is_quick:
+            await self._soundness.examine()
+        await self.run()
+
+    async def run(self) -> None:
+        """Do it once. What goes wrong, such as a full disk, is logged: the next time does it."""
+        try:
+            await self._ledger.purge()
+            pruned = await self._pruning.prune()
+        except StoreError as error:
+            log.warning("housekeeping_failed", reason=str(error))
+        else:
+            log.debug("housekeeping_done", rows=pruned)
+
+    async def remove_traces(self) -> None:
+        """Finish the deletions whose traces are left. What can't be done now is logged, and done the next time."""
+        try:
+            await self._traces.remove()
+        except StoreError as error:
+            log.warning("traces_left", reason=str(error))
+
+    def start(self) -> None:
+        """Do it daily from now on, and look for traces every minute. Only programs that stay do this."""
+        at_once = not self._soundness.is_quick  # else it was looked at just now
+        self._tasks.start(repeat(self._daily, DAY, "housekeeping", at_once=at_once), "housekeeping")
+        self._tasks.start(repeat(self.remove_traces, MINUTE, "traces", at_once=False), "traces")
+
+    async def close(self) -> None:
+        """End; a deletion that is not finished is rolled back."""
+        await self._tasks.close()
+
+    async def _daily(self) -> None:
+        try:
+            await self._soundness.examine()
+        except StoreError as error:
+            log.error("database_damaged", reason=str(error))  # the sentence says it all
+        await self.run()

@@ -1,0 +1,268 @@
+"""Which models talk, compare meanings, see and hear, by the settings."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import structlog
+
+from bot.jobs.background import Quiet, always_quiet
+from config.errors import ConfigurationError
+from config.models import FREE, CatalogueError
+from memory.consolidation.extractor import Contract
+from memory.search.vectors import EmbedderError
+from pipeline.embedding.endpoint_embedder import EndpointEmbedder
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
+from pipeline.local.embedded import EmbeddedServer, PromptState
+from pipeline.local.model_files import weights_path
+from pipeline.media.fetching import MediaSources
+from pipeline.media.reading import MediaReader
+from pipeline.media.transcription import Transcriber
+from pipeline.models.endpoint import Endpoint, EndpointCacheConfig, EndpointCapabilities
+from pipeline.models.model import ChatModel, Tier
+from pipeline.models.openai_model import Defaults, OpenAIModel
+from pipeline.models.routing import ModelRouter, Models
+from pipeline.models.yielding import YieldingModel
+from pipeline.prompt.prompts import STYLES, PromptStyle
+
+if TYPE_CHECKING:
+    import contextlib
+    from collections.abc import Collection
+
+    from pydantic import HttpUrl, SecretStr
+
+    from bot.services import MemoryServices
+    from config.models import ModelCatalogue, Price
+    from config.settings import Settings
+    from memory.clock import Clock
+    from memory.media.media import MediaStore
+    from memory.search.vectors import Embedder
+    from memory.service.usage import PriceOf
+    from pipeline.prompt.budget import BudgetOf
+
+log = structlog.get_logger(__name__)
+
+PART_TOKENS = 8_000
+"""How much of a conversation is made memory of at once: of more than that, models pass over too much."""
+PART_OF_WINDOW = 0.3
+"""The same in a small window, which also holds the instructions, what is known, and the answer."""
+
+NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme[vectors]'`."
+
+
+def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
+    """The endpoint at an address with a key; servers that need no key are given one all the same."""
+    return Endpoint(str(url) if url else None, key.get_secret_value() if key else "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Talking:
+    """The model that talks, and what is particular about it. tools None: it can handle all of them.
+
+    others: those that can be chosen to talk in its place.
+    contract: what it is asked for when a conversation is made memory of.
+    """
+
+    model: ChatModel
+    others: tuple[ChatModel, ...]
+    quiet: Quiet
+    style: PromptStyle
+    tools: Collection[str] | None
+    contract: Contract
+
+
+def endpoint_of(settings: Settings) -> Endpoint:
+    """The endpoint that the settings name."""
+    return endpoint_at(settings.openai_base_url, settings.openai_api_key)
+
+
+def models_of(
+    settings: Settings,
+    catalogue: ModelCatalogue,
+    memory: MemoryServices,
+    clock: Clock,
+    stack: contextlib.AsyncExitStack,
+) -> Models:
+    """The models that the settings name; `stack` closes them."""
+    if not settings.has_endpoint:
+        return _embedded(settings, catalogue, memory, stack)
+
+    async def connect() -> Endpoint:
+        return endpoint_of(settings)
+
+    keeping = EndpointCacheConfig(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+    known: dict[str, EndpointCapabilities] = {}
+
+    def model(name: str, tier: Tier) -> OpenAIModel:
+        window = catalogue.window(name)
+        if settings.llm_context_tokens is not None and name == settings.llm_model:
+            window = replace(window, max_input_tokens=settings.llm_context_tokens)
+        defaults = Defaults(catalogue.tier(tier).temperature)
+        # one for all parts of a model: what is refused to one is not said by another
+        facts = known.setdefault(name, EndpointCapabilities(name, keeping))
+        made = OpenAIModel(
+            name,
+            window,
+            connect,
+            timeout=settings.llm_timeout,
+            defaults=defaults,
+            known=facts,
+            sees=catalogue.sees(name),
+        )
+        stack.push_async_callback(made.close)
+        return made
+
+    name = settings.llm_model or ""
+    fallback = settings.llm_fallback_model
+    return Models(
+        balanced=model(name, Tier.BALANCED),
+        fast=model(settings.llm_fast_model or name, Tier.FAST),
+        fallbacks=(model(fallback, Tier.BALANCED),) if fallback else (),
+        others=tuple(model(other, Tier.BALANCED) for other in settings.llm_models if other != name),
+    )
+
+
+def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
+    """What models cost at the endpoint that the settings name; what runs on this machine is free."""
+    host = urlsplit(endpoint_of(settings).address).hostname
+
+    def price_of(name: str) -> Price | None:
+        return catalogue.price(name, host) if settings.has_endpoint else FREE
+
+    return price_of
+
+
+def talking_of(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:
+    """What talks, as the catalogue knows it."""
+    # small models lose their way among many tools and in a long prompt
+    local = catalogue.known_local(router.name)
+    style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
+    contract = _contract(settings, catalogue, router)
+    if settings.has_endpoint:
+        return Talking(router, router.others(), always_quiet, style, tools, contract)
+    yielding = YieldingModel(router)
+    return Talking(yielding, (), yielding.quiet, style, tools, contract)
+
+
+def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
+    """What the model for quick work can be asked for, by what the catalogue knows of it."""
+    known = catalogue.known_local(settings.llm_fast_model or router.name)
+
+    def part_tokens() -> int:
+        return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
+
+    async def is_reliable() -> bool:
+        return known.second_look if known is not None else await router.looks_reliably()
+
+    return Contract(part_tokens, is_reliable)
+
+
+def _embedded(
+    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+) -> Models:
+    try:
+        local = catalogue.local(settings.llm_model)
+    except CatalogueError as error:
+        raise ConfigurationError(
+            f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
+        ) from error
+    state = PromptState(settings.models_dir / "state", local.name)
+    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
+    stack.push_async_callback(server.stop)
+    memory.traces.also(server.forget)
+
+    async def connect() -> Endpoint:
+        return Endpoint(await server.start(), server.api_key, server.why_lost)
+
+    talking = OpenAIModel(
+        local.name,
+        local.window,
+        connect,
+        timeout=settings.llm_timeout,
+        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
+        sees=False,
+    )
+    stack.push_async_callback(talking.close)
+    return Models(balanced=talking, fast=talking)
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningModels:
+    """What compares meanings; None: nothing does. trouble: why not, although it was asked for, in one sentence."""
+
+    embedder: Embedder | None = None
+    trouble: str | None = None
+
+
+NO_MODELS = MeaningModels()
+
+
+def meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
+    """The models that the settings name, closed with `stack`. Without their packages the bot runs as without them."""
+    if settings.embedding_model is None or not settings.memory_enabled:
+        return NO_MODELS
+    try:
+        return _models(settings, settings.embedding_model, stack)
+    except EmbedderError as error:
+        log.warning("embedder_absent", reason=str(error))
+        return MeaningModels(trouble=str(error))
+
+
+async def awake(models: MeaningModels) -> MeaningModels:
+    """`models`, once the embedder has answered: a small one on this machine takes longer to start than a search waits.
+
+    One that does not answer is left out, with its trouble.
+    """
+    if models.embedder is None:
+        return models
+    try:
+        await models.embedder.embed(["Hello."])
+    except EmbedderError as error:
+        return MeaningModels(trouble=str(error))
+    return models
+
+
+def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> MeaningModels:
+    if settings.embeds_locally:
+        check_packages()
+    elif importlib.util.find_spec("numpy") is None:
+        raise EmbedderError(NO_NUMPY)
+    if settings.embeds_locally:
+        local = LocalModels()
+        stack.push_async_callback(local.close)
+        return MeaningModels(LocalEmbedder(local))
+    embedder = EndpointEmbedder(name, embedding_endpoint(settings))
+    stack.push_async_callback(embedder.close)
+    return MeaningModels(embedder)
+
+
+def embedding_endpoint(settings: Settings) -> Endpoint:
+    """Where the embedding model is: at its own address, or else where the model is that talks."""
+    if settings.embedding_base_url or settings.embedding_api_key:
+        return endpoint_at(settings.embedding_base_url, settings.embedding_api_key)
+    return endpoint_at(settings.openai_base_url, settings.openai_api_key)
+
+
+def media_reader(
+    settings: Settings,
+    store: MediaStore,
+    budget: BudgetOf,
+    stack: contextlib.AsyncExitStack,
+) -> tuple[MediaReader, MediaSources]:
+    """The reader, and where channels say that they are what it fetches from."""
+    sources = MediaSources()
+    transcriber = Transcriber(settings.llm_transcription_model, _hearing(settings), settings.llm_timeout)
+    stack.push_async_callback(transcriber.close)
+    return MediaReader(store, sources, transcriber, budget), sources
+
+
+def _hearing(settings: Settings) -> Endpoint | None:
+    """Where the model is that turns recordings into text; the key of one place is not shown to another."""
+    own, url = settings.llm_transcription_api_key, settings.llm_transcription_base_url
+    if own is None and url is None and not settings.has_endpoint:
+        return None
+    key = own or (settings.openai_api_key if url is None else None)
+    return endpoint_at(url or settings.openai_base_url, key)

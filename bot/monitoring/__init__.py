@@ -1,1 +1,0 @@
-"""What a service manager and a monitoring system are told."""

@@ -1,0 +1,326 @@
+"""Who may come in, and what those are told who may not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram.constants import ChatMemberStatus
+from telegram.error import TelegramError
+
+from bot.commands.command import parse_command
+from bot.tasks import BackgroundTasks
+from bot.telegram import CHANNEL
+from bot.telegram.calls import SendFailed, chat_of, reason_of, send_chunk
+from bot.telegram.client import readable
+from bot.telegram.groups import added_to, group_move, introduction
+from bot.telegram.rendering import render
+from config.texts import N_, SOURCE, _, known_language, speaking
+from memory.buttons import Button
+from memory.custody.access import CODE_ATTEMPTS, Tally
+from memory.errors import MnemeError, StoreError
+from memory.log.sessions import Address
+from memory.messages import Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import timedelta
+
+    from telegram import Update, User
+
+    from bot.languages import Languages
+    from bot.telegram.client import PollingBot
+    from bot.telegram.groups import Moves
+    from bot.telegram.outbox import OutboxSender
+    from bot.telegram.updates import Letter
+    from memory.custody.access import AccessList
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+MOST_A_MINUTE = 10
+"""Sentences for strangers in any minute: what Telegram lets us send is for those who may come in."""
+MINUTE = 60.0
+MOST_WAITING = 100
+"""Strangers who wait to be told something; who comes while it is full is told when they write again."""
+PATIENCE = 5.0
+"""Seconds that one sentence may take."""
+
+MOST_ASKED = 3
+"""How many of those in TELEGRAM_ALLOWED_IDS are asked about a stranger, where nobody has claimed the bot."""
+_WELCOME = N_("Welcome: this bot is yours now, and nobody else can use that code. Write to me!")
+_WRONG_CODE = N_(
+    "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
+    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
+_MOVED = N_(
+    "Telegram gave the group {former} a new id, {present}. I go on there with all that I know of it; so that the "
+    "settings say so too, put {present} into TELEGRAM_ALLOWED_IDS in the place of {former}."
+)
+_REFUSED = N_(
+    "For {duration} (hours, minutes, seconds) Telegram refused my token, as it does while a server of its kind starts "
+    "or something on the way fails. That is over: what was written to me meanwhile comes now."
+)
+_NOT_LET_IN = N_(
+    "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
+    "TELEGRAM_ALLOWED_IDS and to restart me."
+)
+_STRANGER = N_(
+    "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
+    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+)
+
+
+class Strangers:
+    """Tells strangers something, each once, and only so many of them a minute."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._told = Tally()
+        self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
+        self._moments: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        self._tasks = BackgroundTasks()
+        self._works = False
+
+    def tell(self, whom: int, say: Callable[[], Awaitable[None]], times: int = 1) -> bool:
+        """Say something to a stranger who was told something less than `times` before; whether it will be said."""
+        if len(self._waiting) >= MOST_WAITING or self._told.of(whom) >= times:
+            return False
+        self._told.add(whom)
+        self._waiting.append(say)
+        if not self._works:
+            self._works = True
+            self._tasks.start(self._work(), "strangers")
+        return True
+
+    def pause(self) -> float:
+        """Seconds until the next one may be told."""
+        if len(self._moments) < MOST_A_MINUTE:
+            return 0
+        return max(0.0, self._moments[0] + MINUTE - self._now())
+
+    async def close(self) -> None:
+        """End at once."""
+        await self._tasks.close()
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                await asyncio.sleep(self.pause())
+                self._moments.append(self._now())
+                await self._say(self._waiting.popleft())
+        finally:
+            self._works = False
+
+    async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await say()
+        except SendFailed as failure:
+            log.info("stranger_not_told", reason=failure.reason)
+            await asyncio.sleep(min(failure.pause, MINUTE))  # where Telegram's limit is reached, the owner goes first
+        except (StoreError, TimeoutError) as error:
+            log.info("stranger_not_told", reason=type(error).__name__)
+
+
+class GroupUnknown(MnemeError):
+    """Telegram can't be asked about a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What the settings say. allowed: the users and groups that may come in; remembers: whether memory is on."""
+
+    allowed: frozenset[int]
+    remembers: bool
+
+
+class Door:
+    """Lets in whom it should, and turns away everybody else, each once."""
+
+    def __init__(
+        self,
+        bot: PollingBot,
+        outbox: OutboxSender,
+        access: AccessList,
+        house: House,
+        moves: Moves,
+        languages: Languages,
+    ) -> None:
+        self._bot = bot
+        self._outbox = outbox
+        self._access = access
+        self._allowed = house.allowed
+        self._remembers = house.remembers
+        self._moves = moves
+        self._languages = languages
+        self._turned_away = Tally()
+        self._wrong_codes = Tally()
+        self.strangers = Strangers()
+
+    async def close(self) -> None:
+        """Tell strangers nothing more."""
+        await self.strangers.close()
+
+    async def admits(self, letter: Letter) -> bool:
+        """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
+
+        A private chat has its person's number: a press there that is anybody else's is a stranger's.
+        """
+        is_own = not letter.private or letter.user_id == chat_of(letter.arrival.address)
+        return is_own and await self.serves(letter.arrival.address.session_id)
+
+    async def serves(self, session_id: str) -> bool:
+        """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
+        chat = chat_of(Address.of(session_id))
+        # a person's own chat has the person's number
+        return self._is_allowed(chat) or (chat > 0 and await self._access.is_member(chat))
+
+    def _is_allowed(self, chat: int) -> bool:
+        """Whether the settings let a chat in, by an id that it has or had."""
+        is_known = chat in self._allowed or self._moves.is_on_the_way(chat)
+        return is_known or not self._allowed.isdisjoint(self._moves.former_of(chat))
+
+    def is_on_the_way(self, address: Address) -> bool:
+        """Whether a chat just gets another id: what is meant for it waits until it has."""
+        return self._moves.is_on_the_way(chat_of(address))
+
+    def here(self, letter: Letter) -> Letter:
+        """A letter where its chat is now."""
+        return self._moves.sent_on(letter)
+
+    async def may_manage(self, arrival: Arrival) -> bool:
+        """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
+
+        Raises GroupUnknown.
+        """
+        if arrival.speaker is None:
+            return True
+        user = int(arrival.speaker_id or 0)
+        if await self.is_owner(user):
+            return True
+        try:
+            with readable():
+                member = await self._bot.get_chat_member(chat_of(arrival.address), user)
+        except TelegramError as error:
+            log.warning("group_unknown", reason=reason_of(error))
+            raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
+        return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
+
+    async def is_owner(self, user: int) -> bool:
+        """Whether the bot belongs to a user, who was not only let in."""
+        return user in self._allowed or user in await self._access.owners()
+
+    async def turn_away(self, letter: Letter) -> None:
+        """Answer a stranger once, and a few wrong codes while there is one; with the right one the bot becomes theirs.
+
+        What is told and logged is bounded, or strangers could fill the disk and use up what Telegram lets us send.
+        """
+        user, chat = letter.user_id, chat_of(letter.arrival.address)
+        typed = letter.private and letter.arrival.provenance is Provenance.TYPED
+        name, code = parse_command(letter.arrival.text) if typed else ("", "")
+        if name == "start" and code:
+            if await self._access.claim(user, code):
+                log.info("bot_claimed", user=user)
+                with speaking(_tongue(letter.arrival.language)):
+                    await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
+            elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
+                log.warning("claim_refused", user=user, tries=tries)
+                times = CODE_ATTEMPTS if await self._access.awaits_claim() else 1
+                self.strangers.tell(user, lambda: self._tell(letter, _WRONG_CODE), times)
+        elif self._turned_away.add(chat) == 1:
+            log.info("not_let_in", chat=chat, user=user)
+        if letter.private and not code:
+            self.strangers.tell(user, lambda: self._greet(letter))
+
+    async def _greet(self, letter: Letter) -> None:
+        await self._tell(letter, _STRANGER)
+        await self._ask_about(letter)
+
+    async def _ask_about(self, letter: Letter) -> None:
+        """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
+        asked, user = await self._owners(), letter.user_id
+        if not asked or not await self._access.is_to_be_asked_about(user):
+            return
+        for owner in asked:
+            address = Address(CHANNEL, str(owner))
+            with speaking(await self._languages.of_chat(address.owner)):
+                row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
+                text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
+            await self._outbox.answer(address.session_id, text, keyboard=(row,), unasked=True)
+
+    async def _owners(self) -> list[int]:
+        """Whom to tell what concerns the whole bot."""
+        # who stands in the settings was put there by the owner, or is the owner
+        claimed = (await self._access.owners())[:1]
+        return claimed or sorted(user for user in self._allowed if user > 0)[:MOST_ASKED]
+
+    async def see_group(self, update: Update) -> None:
+        """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
+        if (added := added_to(update)) is not None:
+            await self._introduce(*added)
+        if (move := group_move(update)) is not None:
+            await self.follow(*move)
+
+    async def _introduce(self, group: int, by: User) -> None:
+        """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
+        address = Address(CHANNEL, str(group))
+        if self._is_allowed(group):
+            with speaking(_tongue(by.language_code)):
+                text = introduction(self._bot.bot, remembers=self._remembers)
+            await self._outbox.answer(address.session_id, text)
+        elif by.id in self._allowed or await self._access.is_member(by.id):
+            self.strangers.tell(group, lambda: self._say_not_let_in(address, by))
+        elif self._turned_away.add(group) == 1:
+            log.info("not_let_in", chat=group, user=by.id)
+
+    async def follow(self, former: int, present: int) -> bool:
+        """Go on in a group under the id that Telegram has given it; whether that is so. Raises StoreError.
+
+        The settings can't be changed from here, so the owner is asked to.
+        """
+        if former not in self._allowed:
+            return False
+        if not self._moves.is_known(former, present):
+            log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
+            if not await self._moves.follow(former, present):
+                return False
+            if present not in self._allowed:
+                await self._tell_of_move(former, present)
+            self._outbox.kick(Address(CHANNEL, str(present)).session_id)
+        return True
+
+    async def _tell_of_move(self, former: int, present: int) -> None:
+        await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+
+    async def tell_of_refusals(self, duration: timedelta) -> None:
+        """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
+        await self._tell_owners(lambda: _(_REFUSED, duration=duration))
+
+    async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
+        """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
+        told = await self._owners() or ([] if or_else is None else [or_else])
+        for address in [Address(CHANNEL, str(chat)) for chat in told]:
+            with speaking(await self._languages.of_chat(address.owner)):
+                await self._outbox.answer(address.session_id, text(), unasked=True)
+
+    async def _say_not_let_in(self, address: Address, by: User) -> None:
+        with speaking(_tongue(by.language_code)):
+            await self._say(address, _(_NOT_LET_IN, group=address.chat_id))
+
+    async def _tell(self, letter: Letter, text: str) -> None:
+        with speaking(_tongue(letter.arrival.language)):
+            await self._say(letter.arrival.address, _(text, user_id=letter.user_id))
+
+    async def _say(self, address: Address, text: str) -> None:
+        # past the outbox, which would keep something of who was not let in
+        await send_chunk(self._bot, address, render(text)[0])
+
+
+def _tongue(tag: str | None) -> str:
+    """The language to speak to somebody of whom nothing is kept."""
+    return known_language(tag) or SOURCE

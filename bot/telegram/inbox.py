@@ -1,0 +1,310 @@
+"""From the inbox to the sessions: it is where work comes from, so nothing in it is ever forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.commands.command import parse_command
+from bot.commands.conversation import STOP
+from bot.tasks import BackgroundTasks, wait_at_most
+from bot.telegram.updates import Letters, as_new
+from config.texts import N_, _, speaking
+from memory.buttons import Button
+from memory.errors import StoreError
+from memory.messages import Provenance
+from memory.service.jobs import MOST_ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from bot.sessions import SessionRunner
+    from bot.telegram.access import Door
+    from bot.telegram.channel import TelegramChannel
+    from bot.telegram.presses import Presses
+    from bot.telegram.receiving import Albums
+    from bot.telegram.updates import Letter
+    from memory.buttons import Keyboard
+    from memory.log.speakers import Speakers
+    from memory.service.mailbox import InboxItem, Mailbox
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+SWEEP_PAUSE = 5.0
+"""Seconds after which the inbox is looked through again, for what could not be worked on, or not finished."""
+LONGEST_REST = 300.0
+"""Seconds at most before something is taken again that was taken before and did not come to its end."""
+_NOBODY = N_(
+    "You write in the name of a group or a channel, so I can't know who you are: write to me as yourself. An "
+    'administrator of a group can do so with "Remain anonymous" switched off.'
+)
+_TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it as it is now.")
+
+
+@dataclass(slots=True)
+class _Tries:
+    """How often an item was taken, and when it may be taken again (in the event loop's time)."""
+
+    count: int = 0
+    not_before: float = 0
+
+
+class InboxWorker:
+    """Takes what the inbox holds to the sessions."""
+
+    def __init__(
+        self,
+        channel: TelegramChannel,
+        mailbox: Mailbox,
+        door: Door,
+        runner: SessionRunner,
+        albums: Albums,
+        speakers: Speakers,
+        letters: Letters,
+        presses: Presses,
+        arrived: asyncio.Event,
+    ) -> None:
+        self._channel = channel
+        self._mailbox = mailbox
+        self._door = door
+        self._runner = runner
+        self._albums = albums
+        self._speakers = speakers
+        self._letters = letters
+        self._presses = presses
+        self._next_look = SWEEP_PAUSE
+        self._arrived = arrived
+        self._tries: dict[int, _Tries] = {}
+        self._handing: dict[asyncio.Task[None], tuple[str, set[int]]] = {}
+        self._tasks = BackgroundTasks()
+
+    async def start(self) -> None:
+        """Take up what an earlier run received and did not finish, and from now on whatever comes."""
+        await self._sweep()
+        self._tasks.start(self._work(), "inbox")
+
+    async def close(self) -> None:
+        """Take nothing more."""
+        await self._tasks.close()
+        await self._presses.close()
+        with contextlib.suppress(StoreError):
+            await self._write_what_is_owed()
+
+    async def _work(self) -> None:
+        while True:
+            await wait_at_most(self._arrived, min(self._next_look, SWEEP_PAUSE))
+            self._arrived.clear()
+            with self._runner.places.kept_clear():
+                await self._sweep()
+
+    async def _sweep(self) -> None:
+        """Take whatever waits in the inbox and is in nobody's hands. What goes wrong here is tried again."""
+        with contextlib.suppress(StoreError):  # what can't be written yet keeps nobody from an answer
+            await self._write_what_is_owed()
+        try:
+            self._albums.let_go()
+            # asked before the inbox is read: what is finished in between is then in neither
+            in_hand = self._runner.in_hand() | self._presses.in_hand() | self._channel.shown
+            in_hand = in_hand.union(*(ids for _, ids in self._handing.values()))
+            waiting = await self._mailbox.waiting(but=in_hand)
+        except Exception:
+            log.exception("inbox_unreadable")
+            return
+        known = in_hand.union(item.id for item in waiting)
+        self._tries = {inbox_id: tries for inbox_id, tries in self._tries.items() if inbox_id in known}
+        free = [item for item in waiting if self._may_be_taken(item)]
+        by_session: dict[str, list[Arrival]] = {}
+        for arrival in await self._read(free):
+            by_session.setdefault(arrival.address.session_id, []).append(arrival)
+        self._keep_back(by_session, {item.id: item.received_at for item in free})
+        try:
+            await self._runner.expect([arrivals[-1] for arrivals in by_session.values()])
+        except Exception:
+            log.exception("sessions_not_opened")  # each is opened, or found not to open, by itself
+        # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up
+        for session_id, arrivals in by_session.items():
+            task = self._tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
+            self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
+            task.add_done_callback(self._handing.pop)
+
+    def _keep_back(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
+        """Leave in the inbox what belongs to an album that has not arrived whole yet."""
+        self._next_look = SWEEP_PAUSE
+        for session_id, arrivals in list(by_session.items()):
+            count, rest = self._albums.unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
+            if count:
+                self._next_look = min(self._next_look, rest.total_seconds())
+                for arrival in arrivals[-count:]:
+                    del self._tries[arrival.inbox_id or 0]
+                by_session[session_id] = arrivals[:-count]
+            if not by_session[session_id]:
+                del by_session[session_id]
+
+    def _handing_over(self, session_id: str) -> list[asyncio.Task[None]]:
+        """What hands arrivals of a session over just now."""
+        return [task for task, (session, _) in self._handing.items() if session == session_id]
+
+    async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
+        """Submit the arrivals of one session in their order: messages together, a long text in parts for one."""
+        await asyncio.gather(*before, return_exceptions=True)
+        if self._door.is_on_the_way(arrivals[0].address):
+            return
+        try:
+            for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
+                for together in [[one] for one in some] if is_command else [list(some)]:
+                    await self._runner.submit(*together)
+        except Exception:
+            log.exception("arrivals_not_taken", session=arrivals[0].address.session_id)
+
+    async def _write_what_is_owed(self) -> None:
+        """Write what was received, said and answered while it could not be; what is finished is so last of all."""
+        await self._mailbox.keep()
+        await self._runner.write_owed()
+        if shown := set(self._channel.shown):
+            await self._mailbox.done(shown)
+            self._channel.shown -= shown
+
+    def _may_be_taken(self, item: InboxItem) -> bool:
+        """Whether it is time; what comes to no end again and again is taken ever more rarely."""
+        now = asyncio.get_running_loop().time()
+        tries = self._tries.setdefault(item.id, _Tries())
+        if now < tries.not_before:
+            return False
+        tries.not_before = now + min(SWEEP_PAUSE * 2**tries.count, LONGEST_REST) - SWEEP_PAUSE
+        tries.count += 1
+        return True
+
+    async def _read(self, items: Sequence[InboxItem]) -> list[Arrival]:
+        """The arrivals in items, each read alone."""
+        arrivals: dict[int, Arrival] = {}
+        for item in items:
+            try:
+                letter = await self._for_sessions(item)
+                if letter is not None:
+                    await self._take(item, letter, arrivals)
+            except Exception:
+                log.exception("update_not_taken", update=item.update_id)
+        return list(arrivals.values())
+
+    async def _named(self, arrival: Arrival) -> Arrival:
+        """An arrival under the name that is its speaker's alone in the group."""
+        if arrival.speaker is None or arrival.speaker_id is None:
+            return arrival
+        name = await self._speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
+        return replace(arrival, speaker=name)
+
+    async def _for_sessions(self, item: InboxItem) -> Letter | None:
+        """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
+        letter = self._letters.kept(item.payload)
+        letter = self._door.here(letter) if letter is not None else None
+        if letter is not None and self._door.is_on_the_way(letter.arrival.address):
+            del self._tries[item.id]
+            return None
+        # who was let in then may have been shut out since
+        if letter is None or not await self._door.admits(letter):
+            await self._mailbox.done([item.id])
+        elif item.attempts >= MOST_ATTEMPTS and _is_no_turn(letter):
+            await self._give_up(item, letter)
+        elif letter.press is not None:
+            self._presses.take(item, letter)
+        elif letter.anonymous:
+            await self._tell_nobody(item, letter)
+        else:
+            return letter
+        return None
+
+    async def _tell_nobody(self, item: InboxItem, letter: Letter) -> None:
+        """Say why who writes in the name of a group or a channel is not answered."""
+        arrival = replace(letter.arrival, inbox_id=item.id)
+        if letter.edited:
+            await self._mailbox.done([item.id])
+            return
+        with speaking(await self._runner.languages.of(arrival)):
+            await self._channel.say(arrival, _(_NOBODY))
+
+    async def _take(self, item: InboxItem, letter: Letter, arrivals: dict[int, Arrival]) -> None:
+        """Put the arrival in a message beside the others, if it is to be handed over."""
+        named = await self._named(letter.arrival)
+        arrival = replace(named, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        if arrival.quoted is not None and letter.quoted_reply is not None:
+            made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
+            arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
+        if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
+            self._channel.stop_sending(arrival)
+        said = await self._presses.answering(item, letter, arrival)
+        taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
+        if taken is not None and taken.inbox_id is not None:
+            arrivals[taken.inbox_id] = taken
+
+    async def _give_up(self, item: InboxItem, letter: Letter) -> None:
+        """Leave an update that the program was killed over again and again, and tell its sender."""
+        log.error("update_given_up", update=item.update_id, killed=item.attempts)
+        with speaking(await self._runner.languages.of(letter.arrival)):
+            await self._channel.give_up(replace(letter.arrival, inbox_id=item.id))
+
+    async def _edited(
+        self, item: InboxItem, edit: Arrival, says: Arrival, untaken: dict[int, Arrival]
+    ) -> Arrival | None:
+        """What an edit leads to: what waits says its text, or its sender is told; what is still to be taken, if any.
+
+        says: what it means, where it answers a question of ours.
+        """
+        # a live location that moved, or a message of a group that has another id now
+        if (not edit.text and not edit.files) or edit.message_id is None:
+            await self._mailbox.done([item.id])
+            return None
+        await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
+        before = next((a for a in untaken.values() if _same_message(a, edit)), None)
+        waits = before or self._runner.lanes.replace_waiting(says)
+        if waits is not None and waits.inbox_id is not None:
+            await self._mailbox.correct(item, waits.inbox_id, as_new(item.payload))
+            return None if before is None else replace(before, text=says.text, files=says.files)
+        former = await self._mailbox.said_before(item, edit.message_id)
+        if former is None:
+            return says  # what it was edited from was not meant for us, so nobody has read it
+        read = self._arrival_of(former)
+        if _same_content(edit, read):
+            await self._mailbox.done([item.id])  # a link that got its picture
+        else:
+            with speaking(await self._runner.languages.of(edit)):
+                # of what was deleted, as a private talk is, a button would keep the words
+                await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
+        return None
+
+    def _arrival_of(self, payload: str) -> Arrival | None:
+        """What an earlier update said; None for one that was emptied since."""
+        with contextlib.suppress(Exception):
+            letter = self._letters.kept(payload)
+            return letter.arrival if letter is not None else None
+        return None
+
+
+def _to_answer(edit: Arrival) -> Keyboard:
+    """A button that says an edited message as it is now, where it is somebody's own words and only words."""
+    if not edit.text or edit.files or edit.provenance is not Provenance.TYPED:
+        return ()
+    return ((Button(_("Answer it now"), edit.text),),)
+
+
+def _same_content(one: Arrival, other: Arrival | None) -> bool:
+    return other is not None and (one.text, _sent(one)) == (other.text, _sent(other))
+
+
+def _sent(arrival: Arrival) -> set[str]:
+    return {file.unique_id for file in arrival.files if not file.quoted}
+
+
+def _same_message(one: Arrival, other: Arrival) -> bool:
+    return one.address == other.address and one.message_id == other.message_id
+
+
+def _is_no_turn(letter: Letter) -> bool:
+    """Whether no turn is made of a letter, which would record that it was given up."""
+    return letter.press is not None or letter.edited or bool(parse_command(letter.arrival.text)[0])

@@ -1,0 +1,188 @@
+"""What a message of Telegram brings: its words, what stands for the rest of it in words, and its files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+from telegram import MessageOriginChannel, MessageOriginChat, MessageOriginHiddenUser, MessageOriginUser
+from telegram.ext import filters
+
+from bot.telegram import CHANNEL
+from config.texts import N_
+from memory.media.media import MediaFile, MediaKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from telegram import (
+        Audio,
+        Contact,
+        Document,
+        Location,
+        Message,
+        MessageOrigin,
+        PhotoSize,
+        Poll,
+        Update,
+        VideoNote,
+        Voice,
+    )
+
+
+log = structlog.get_logger(__name__)
+
+LONGEST_SIDE = 1600
+"""Pixels of the photo that is chosen: what is larger, models make smaller before they look at it."""
+LONGEST_TEXT = 300
+"""Characters of a text that Telegram passes on from elsewhere, such as the name of a place."""
+NAME_CHARACTERS = 40
+"""What is shown of a name, which its owner chooses freely and may make 129 characters long."""
+_NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
+_UNREADABLE = {
+    "animation": N_("this animation"),
+    "video": N_("this video"),
+    "story": N_("this story"),
+    "game": N_("this game"),
+    "paid_media": N_("this paid post"),
+    "invoice": N_("this invoice"),
+    "giveaway": N_("this giveaway"),
+    "giveaway_winners": N_("this giveaway"),
+    "passport_data": N_("this passport data"),
+}
+"""What is content of a message and can't be read here, by its field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a message brings. worded: whether others than the sender have chosen the words."""
+
+    text: str
+    files: tuple[MediaFile, ...] = ()
+    worded: bool = False
+
+
+def content_of(update: Update) -> Content | None:
+    """What the message in an update brings; None for what Telegram itself tells in a chat, such as a pin."""
+    message = update.effective_message
+    if message is None or message.successful_payment is not None or filters.StatusUpdate.ALL.check_update(update):
+        return None
+    said = message.text or message.caption
+    files = files_of(message)
+    if said or files:
+        return Content(said or "", files)
+    if (described := _described(message, is_new=update.edited_message is None)) is not None:
+        return described
+    # a field that this version does not know is most likely a new kind of content
+    return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
+
+
+def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
+    """The files in a message, seldom more than one. quoted: it is the one that is answered."""
+    for field, name in _UNREADABLE.items():
+        if getattr(message, field) is not None and getattr(message, field) != ():
+            return () if quoted else (_other(name),)
+    found = _file_of(message)
+    return () if found is None else (replace(found, quoted=quoted),)
+
+
+def _file_of(message: Message) -> MediaFile | None:
+    live = message.live_photo
+    if sizes := message.photo or (live.photo if live is not None else ()):
+        return _file(MediaKind.PHOTO, _best(sizes))
+    if (document := message.document) is not None:
+        return _file(MediaKind.DOCUMENT, document, document.file_name, document.mime_type)
+    if (voice := message.voice) is not None:
+        return _file(MediaKind.VOICE, voice, None, voice.mime_type)
+    if (audio := message.audio) is not None:
+        return _file(MediaKind.AUDIO, audio, audio.file_name or audio.title, audio.mime_type)
+    if message.video_note is not None:
+        return _file(MediaKind.VIDEO_NOTE, message.video_note, None, "video/mp4")
+    return None
+
+
+def plain_name(name: str) -> str:
+    """A name as a model is told it: nothing in it reads like another speaker or an order."""
+    return " ".join(_NO_NAME.sub(" ", name).split())[:NAME_CHARACTERS].strip() or "Somebody"
+
+
+def origin_of(message: Message) -> str | None:
+    """Whom a forwarded message is from; None for one that is not forwarded."""
+    return None if message.forward_origin is None else plain_name(_name_of(message.forward_origin))
+
+
+def _name_of(origin: MessageOrigin) -> str:
+    match origin:
+        case MessageOriginUser():
+            return origin.sender_user.full_name
+        case MessageOriginHiddenUser():
+            return origin.sender_user_name
+        case MessageOriginChat():
+            return origin.sender_chat.effective_name or ""
+        case MessageOriginChannel():
+            return origin.chat.effective_name or ""
+        case _:
+            return ""
+
+
+def _described(message: Message, *, is_new: bool) -> Content | None:
+    """What stands in words for what is neither text nor a file."""
+    if message.sticker is not None:
+        return Content(message.sticker.emoji or "[a sticker]")
+    if message.dice is not None:
+        return Content(f"{message.dice.emoji} {message.dice.value}")
+    if message.venue is not None:
+        venue = message.venue
+        place = f"{_short(venue.title)}, {_short(venue.address)}"
+        return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
+    if message.location is not None:
+        # one that is shared live tells each move as an edit
+        return Content(f"[location: {_position(message.location)}]" if is_new else "")
+    if message.contact is not None:
+        return Content(_contact(message.contact), worded=True)
+    if message.poll is not None:
+        return Content(_poll(message.poll), worded=True)
+    if message.checklist is not None:
+        tasks = "".join(f"\n- {_short(task.text)}" for task in message.checklist.tasks)
+        return Content(f"[list: {_short(message.checklist.title)}]{tasks}", worded=True)
+    return None
+
+
+def _best(sizes: Sequence[PhotoSize]) -> PhotoSize:
+    """The largest size that a model looks at as it is; the smallest where all are larger."""
+    fitting = [size for size in sizes if max(size.width, size.height) <= LONGEST_SIDE]
+    return max(fitting or sizes, key=lambda size: size.width * size.height * (1 if fitting else -1))
+
+
+def _file(
+    kind: MediaKind,
+    file: PhotoSize | Document | Voice | Audio | VideoNote,
+    name: str | None = None,
+    mime_type: str | None = None,
+) -> MediaFile:
+    return MediaFile(kind, CHANNEL, file.file_id, file.file_unique_id, name, mime_type, file.file_size)
+
+
+def _other(name: str) -> MediaFile:
+    return MediaFile(MediaKind.OTHER, CHANNEL, "", "", name)
+
+
+def _position(location: Location) -> str:
+    return f"{location.latitude:.5f}, {location.longitude:.5f}"
+
+
+def _contact(contact: Contact) -> str:
+    name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
+    return f"[contact: {plain_name(name)}, {_short(contact.phone_number)}]"
+
+
+def _poll(poll: Poll) -> str:
+    votes = "".join(f"\n- {_short(option.text)} ({option.voter_count})" for option in poll.options)
+    return f"[poll: {_short(poll.question)}]{votes}"
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= LONGEST_TEXT else f"{plain[:LONGEST_TEXT]}…"

@@ -1,1 +1,0 @@
-"""What people send in Telegram besides words: told from updates, fetched, collected."""

@@ -1,0 +1,242 @@
+"""Updates as they come: those of people who may come in are kept, the others are dealt with on the spot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.telegram.updates import LARGEST, Letters, sender_of
+from config.texts import N_, _, speaking
+from memory.service.mailbox import Received
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from telegram import Update
+
+    from bot.sessions import SessionRunner
+    from bot.telegram.access import Door
+    from bot.telegram.channel import TelegramChannel
+    from bot.telegram.presses import Presses
+    from bot.telegram.updates import Letter, RawUpdate
+    from memory.clock import Clock
+    from memory.service.mailbox import Mailbox
+    from pipeline.arrival import Arrival
+
+log = structlog.get_logger(__name__)
+
+QUIET = timedelta(seconds=1)
+"""An album is whole when nothing has come for so long; its updates come within some tenths of a second."""
+MOST = 10
+"""Messages that an album has at the most."""
+_REMEMBERED = 200
+NAMED_WITHIN = timedelta(seconds=5)
+"""How long a group's photo may come before the one of its album whose caption names the bot."""
+_MOST_HELD = 200
+"""Photos of groups that are held for so long."""
+
+_OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
+
+All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
+"""
+_UNREADABLE = N_(
+    "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
+    "I keep it as it came; say it in plain words."
+)
+
+
+class Albums:
+    """Tells which albums are meant for us, and which have not arrived whole yet."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._meant: deque[str] = deque(maxlen=_REMEMBERED)
+        self._held: deque[tuple[datetime, str, RawUpdate]] = deque(maxlen=_MOST_HELD)
+
+    def __contains__(self, album: object) -> bool:
+        """Whether one of its messages was meant for us: in a group only the one with the caption names the bot."""
+        return album in self._meant
+
+    def add(self, album: str | None) -> None:
+        """A message of it is meant for us."""
+        if album is not None and album not in self._meant:
+            self._meant.append(album)
+
+    def hold(self, album: str, update: RawUpdate) -> None:
+        """Hold an update of an album that nothing says is meant for us so far: in memory, and for a moment only."""
+        self._held.append((self._clock(), album, update))
+
+    def take_held(self, album: str | None) -> list[RawUpdate]:
+        """What was held of an album that turns out to be meant for us, in the order it came."""
+        self.let_go()
+        taken = [update for _, of, update in self._held if of == album]
+        self._held = deque((one for one in self._held if one[1] != album), maxlen=_MOST_HELD)
+        return taken
+
+    def let_go(self) -> None:
+        """Forget what was held for long enough. A clock that was set back must not keep it for ever."""
+        now = self._clock()
+        self._held = deque((one for one in self._held if timedelta() <= now - one[0] < NAMED_WITHIN), maxlen=_MOST_HELD)
+
+    def unfinished(self, arrivals: Sequence[tuple[Arrival, datetime]]) -> tuple[int, timedelta]:
+        """Of one session's arrivals and when they were received: how many at the end may still be joined by others.
+
+        And after what time to look again. Whatever comes behind an album shows that it is whole.
+        """
+        album = arrivals[-1][0].album if arrivals else None
+        if album is None:
+            return 0, timedelta()
+        count = 0
+        for arrival, _received in reversed(arrivals):
+            if arrival.album != album:
+                break
+            count += 1
+        age = self._clock() - arrivals[-1][1]
+        # a clock that was set back must not keep it for ever
+        if count >= MOST or not timedelta() <= age < QUIET:
+            return 0, timedelta()
+        return count, QUIET - age
+
+
+class Receiver:
+    """Keeps the updates of those who may come in. arrived: something is in the inbox that was not looked at."""
+
+    def __init__(
+        self,
+        bot_id: int,
+        channel: TelegramChannel,
+        mailbox: Mailbox,
+        door: Door,
+        runner: SessionRunner,
+        albums: Albums,
+        letters: Letters,
+        presses: Presses,
+    ) -> None:
+        self._bot_id = bot_id
+        self._channel = channel
+        self._mailbox = mailbox
+        self._door = door
+        self._runner = runner
+        self._albums = albums
+        self._letters = letters
+        self._presses = presses
+        self.arrived = asyncio.Event()
+
+    async def receive(self, updates: Sequence[RawUpdate]) -> None:
+        """Keep the updates of those who may come in. When this returns they may be confirmed to Telegram.
+
+        Raises StoreError where they can't be kept: they are worked on, and have to come again until they are.
+        Of strangers, and of talk among others, nothing is kept.
+        """
+        kept = []
+        for update, read, alone in await self._read_all(updates):
+            try:
+                received = await self._admitted(update, read, alone)
+            except _OF_ITS_CONTENT as error:
+                await self._set_aside(update, error)
+                continue
+            if received is not None:
+                kept.append((update, received))
+        try:
+            with self._runner.places.kept_clear():
+                await self._keep(kept)
+        finally:
+            self.arrived.set()  # what can't be kept waits in memory
+
+    async def _admitted(self, update: RawUpdate, read: Update, alone: Letter | None) -> Received | None:
+        """What is to be kept of an update; the others are dealt with here."""
+        letter = alone or self._of_album(read)
+        letter = self._door.here(letter) if letter is not None else None
+        if letter is None:
+            await self._door.see_group(read)
+            await self._hold_of_album(update, read)
+        elif await self._door.admits(letter):
+            arrival = letter.arrival
+            session_id, new = arrival.address.session_id, self._new_message(letter)
+            begins = letter.press is not None or self._runner.begins_at_once(arrival)
+            return Received(update.id, session_id, update.payload, arrival.message_id, new, begins=begins)
+        elif letter.press is not None:
+            self._presses.turn_away(letter)
+        else:
+            await self._door.turn_away(letter)
+        return None
+
+    def _new_message(self, letter: Letter) -> str | None:
+        """The name of the message that a letter brings; another bot on the same data counts from one again."""
+        number = letter.arrival.message_id
+        if letter.edited or letter.press is not None or number is None:
+            return None
+        return f"{self._bot_id}/{letter.arrival.address.chat_id}/{number}"
+
+    async def _keep(self, kept: Sequence[tuple[RawUpdate, Received]]) -> None:
+        """Put what was received into the inbox: all of it, or each alone where one is something that it can't hold."""
+        try:
+            await self._mailbox.receive([received for _, received in kept])
+        except _OF_ITS_CONTENT as error:
+            if len(kept) == 1:
+                await self._set_aside(kept[0][0], error)
+                return
+            for one in kept:
+                await self._keep([one])
+
+    async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
+        """Each update alone, with the letter in it; those that can't be read are set aside."""
+        found = []
+        for update in updates:
+            try:
+                read, letter = self._letters.read(update)
+            except Exception as error:  # noqa: BLE001  # whatever the library makes of what it does not know
+                await self._set_aside(update, error)
+                continue
+            if letter is not None and not letter.private:
+                self._albums.add(letter.arrival.album)
+                found += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
+            found.append((update, read, letter))
+        return found
+
+    async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
+        """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
+        letter = self._letters.if_meant(read)
+        if letter is None or letter.private or letter.edited or letter.arrival.album is None:
+            return
+        if await self._door.admits(letter):
+            self._albums.hold(letter.arrival.album, update)
+
+    def _of_album(self, read: Update) -> Letter | None:
+        """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
+        message = read.message or read.edited_message
+        if message is None or message.media_group_id not in self._albums:
+            return None
+        return self._letters.in_update(read)
+
+    async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
+        # not the error's own words: they may quote the message
+        log.error("update_unreadable", update=update.id, error=type(error).__name__)
+        try:
+            await self._tell_unread(update)
+        except _OF_ITS_CONTENT as failure:  # it is skipped then
+            log.error("update_skipped", update=update.id, error=type(failure).__name__)
+
+    async def _tell_unread(self, update: RawUpdate) -> None:
+        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
+        sender = sender_of(update, self._channel)
+        if sender is None:
+            return
+        admitted = await self._door.admits(sender)
+        if sender.press is not None:  # nothing of it is lost: it is pressed again, or typed
+            self._presses.refuse_unread(sender, admitted=admitted)
+        elif sender.private and admitted:
+            session_id = sender.arrival.address.session_id
+            with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
+                told = _(_UNREADABLE, number=update.id)
+            if update.id > LARGEST:  # no number that the database holds
+                await self._mailbox.answer(session_id, told)
+            else:
+                await self._mailbox.set_aside(Received(update.id, session_id, update.payload), told)
+            self._channel.kick(sender.arrival)
