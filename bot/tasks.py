@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
+
+    from bot.jobs.scheduler import SteadyScheduler
 
 log = structlog.get_logger(__name__)
 
@@ -43,19 +46,40 @@ class BackgroundTasks:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def repeat(work: Callable[[], Awaitable[object]], pause: float, what: str, *, at_once: bool = True) -> None:
-    """Do `work` for ever, with `pause` seconds between; what goes wrong is logged, and the next time tries again.
+class PeriodicJobs:
+    """Work that is done again and again, and ended together. What it raises is logged; the next time tries again."""
 
-    at_once: the first time is now. It waits by the event loop's clock, so setting the machine's clock changes nothing.
-    """
-    if not at_once:
-        await asyncio.sleep(pause)
-    while True:
-        try:
-            await work()
-        except Exception:  # such as a full disk
-            log.exception("background_task_failed", task=what)
-        await asyncio.sleep(pause)
+    def __init__(self) -> None:
+        self._scheduler: SteadyScheduler | None = None
+        self._running = BackgroundTasks()
+
+    def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
+        """Do `work` with so many seconds between; at_once: for the first time now. It never runs twice at a time."""
+        from bot.jobs.scheduler import Again, SteadyScheduler  # late: a message from the shell needs no scheduler
+
+        async def tried() -> None:
+            try:
+                await work()
+            except Exception:  # such as a full disk
+                log.exception("background_task_failed", task=name)
+
+        async def run() -> None:
+            # not awaited itself: APScheduler would log as an error that it was cancelled at the end
+            await asyncio.wait([self._running.start(tried(), name)])
+
+        scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
+        first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
+        scheduler.add_job(run, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
+        if not scheduler.running:
+            scheduler.start()
+
+    async def close(self) -> None:
+        """End at once, and wait until what ran has ended."""
+        if self._scheduler is not None and self._scheduler.running:
+            self._scheduler.pause()
+        await self._running.close()
+        if self._scheduler is not None and self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> None:

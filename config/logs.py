@@ -20,6 +20,7 @@ _CHATTY = (
     "httpcore2",
     "telegram",
     "openai",
+    "apscheduler",
     "aiosqlite",
     "asyncio",
 )

@@ -257,7 +257,6 @@ async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_are_emp
     confirmed = asyncio.Event()
 
     async with serve() as app:
-        app.begin_background_work()
         await says(telegram, app, "/private")
         await sent(app)
         telegram.fault("sendMessage", late=confirmed)
