@@ -36,7 +36,7 @@ class Member(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an archive holds. schema: how many migrations its database has seen; rows: by table."""
+    """What an archive holds. schema_version: the format of its database; rows: by table."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import StoreError, empty, explain
 from memory.store.database import FUNCTIONS
-from memory.store.migrations import INDEXES, MIGRATIONS
+from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ _LOOSE_PAGES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """What was found. schema: how many migrations it has seen, None where it can't be read.
+    """What was found. schema: its format, None where it can't be read.
 
     trouble: why it can't be used. in_step: whether the search index fits what it indexes; None: not compared.
     """
@@ -43,7 +43,7 @@ class DatabaseState:
     @property
     def behind(self) -> bool:
         """Whether the next start brings it up to date."""
-        return self.schema is not None and self.schema < len(MIGRATIONS)
+        return self.schema is not None and self.schema < NEWEST_FORMAT
 
     @property
     def usable(self) -> bool:
@@ -65,14 +65,13 @@ def inspect_database(path: Path) -> DatabaseState:
     try:
         with _reading(path) as connection:
             schema = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            if schema > len(MIGRATIONS):
-                newer = f"{path} was written by a newer Mneme (format {schema}, this one knows {len(MIGRATIONS)})"
-                return DatabaseState(True, schema, StoreError(f"{newer}: upgrade Mneme, or restore an older backup."))
+            if (reason := unreadable(str(path), schema)) is not None:
+                return DatabaseState(True, schema, StoreError(reason))
             verdict = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
             if verdict != "ok":
                 damaged = f"{path} is damaged ({' '.join(verdict.split())})"
                 return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
-            in_step = _compared(connection) if schema == len(MIGRATIONS) else None
+            in_step = _compared(connection) if schema == NEWEST_FORMAT else None
     except sqlite3.Error as error:
         return DatabaseState(exists=True, trouble=explain(error, path))
     return DatabaseState(True, schema, in_step=in_step)

@@ -13,7 +13,7 @@ from memory.backup.archive import DATABASE, FILES, extract, read_manifest
 from memory.backup.data_lock import only_runner
 from memory.custody.portable import TABLES
 from memory.errors import StoreError
-from memory.store.migrations import MIGRATIONS
+from memory.store.schema import unreadable
 from memory.store.snapshots import close_up, counted, format_of, require_sound, sync
 
 if TYPE_CHECKING:
@@ -48,11 +48,8 @@ class Restore:
     def run(self, archive: Path, *, replace: bool) -> Restored:
         """Restore `archive`; with `replace` also where something is there, which is kept aside. Raises StoreError."""
         manifest = read_manifest(archive)
-        if manifest.schema_version > len(MIGRATIONS):
-            raise StoreError(
-                f"{archive} was made by a newer Mneme (format {manifest.schema_version}, this one knows "
-                f"{len(MIGRATIONS)}): upgrade Mneme first."
-            )
+        if (reason := unreadable(str(archive), manifest.schema_version)) is not None:
+            raise StoreError(reason)
         with only_runner(self._folder):
             if self.occupied and not replace:
                 raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")

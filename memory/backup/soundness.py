@@ -11,7 +11,7 @@ import structlog
 from memory.backup.inspection import LOOSE, RESTORE, damaged_tables
 from memory.errors import StoreError
 from memory.store.index import DERIVED, is_derived, make_anew, renew
-from memory.store.migrations import INDEXES
+from memory.store.schema import INDEXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

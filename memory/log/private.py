@@ -1,7 +1,7 @@
 """A private talk: from /private to /new memory is read, and nothing is kept.
 
-That a session is private stands in `sessions.private`. What is said there is marked by the store itself (PRIVATE in
-memory/store/migrations.py) and left out of all that is made of the log; here it is deleted, with whatever else of it
+That a session is private stands in `sessions.private`. What is said there is marked by the store itself (triggers in
+memory/store/schema.sql) and left out of all that is made of the log; here it is deleted, with whatever else of it
 the service has kept meanwhile.
 """
 

@@ -1,6 +1,6 @@
 """Telling what is due: message and state change together, so that it is told once whatever ends the program.
 
-What becomes of a reminder when its message is settled, a trigger on the outbox says (memory/store/migrations.py).
+What becomes of a reminder when its message is settled, a trigger on the outbox says (memory/store/schema.sql).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Vectors of what was said and noted: how they are kept, and which are still to be made.
 
 A vector is one byte a number, scaled so that its largest one is 127: only its direction counts. It is derived: triggers
-(VECTORS in memory/store/migrations.py) take away those of what is deleted or changed.
+(memory/store/schema.sql) take away those of what is deleted or changed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from config.texts import _
 from memory.clock import now_text, system_clock
 from memory.errors import StoreError, empty, explain, explained
 from memory.store.decay import decayed_score
-from memory.store.migrations import INDEXES, MIGRATIONS, Migration
+from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
 from memory.store.scope import scope_matches
 from memory.store.snapshots import copy_database, holds_private
 from memory.store.tags import has_tags
@@ -82,7 +82,7 @@ class Database:
 
         patience: seconds to wait for another process that is writing.
 
-        Raises StoreError for a database that is newer than this program, damaged or out of reach.
+        Raises StoreError for a database that this program is too old or too new for, damaged or out of reach.
         """
         connections: list[aiosqlite.Connection] = []
         try:
@@ -104,28 +104,28 @@ class Database:
         return database
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
-        """Run the migrations that this database has not seen: all of them, or none.
+        """Bring the database to the newest format, or leave it as it is.
 
         The database as it was is kept beside it, as `NAME.format-N`, for a way back to the former program.
         """
+        newest = FIRST_FORMAT + len(migrations)
         version = await self.version()
-        if version > len(migrations):
-            raise StoreError(
-                f"{self.path} was written by a newer Mneme (format {version}, this one knows "
-                f"{len(migrations)}): upgrade Mneme, or restore an older backup."
-            )
-        if version == len(migrations):
+        if version == newest:
             return
         if version > 0:
+            if (reason := unreadable(str(self.path), version, newest)) is not None:
+                raise StoreError(reason)
             await asyncio.to_thread(_keep_former, self.path, version)
         async with self.transaction() as connection:
             # asked again under the write lock: another program that started now may have been first
-            for statement in itertools.chain.from_iterable(migrations[await _version(connection) :]):
+            seen = await _version(connection)
+            steps = (schema(), *migrations) if seen == 0 else migrations[seen - FIRST_FORMAT :]
+            for statement in itertools.chain.from_iterable(steps):
                 await connection.execute(statement)
-            await connection.execute(f"PRAGMA user_version = {len(migrations)}")
+            await connection.execute(f"PRAGMA user_version = {newest}")
 
     async def version(self) -> int:
-        """How many migrations this database has seen."""
+        """The format that this database has; 0: it is empty."""
         return int(await self.value("PRAGMA user_version"))
 
     @contextlib.asynccontextmanager

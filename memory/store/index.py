@@ -1,7 +1,7 @@
 """Keeping the search index in step: what a write touches leaves the index before it and enters it after.
 
 The index stores no text. To take a row out, FTS5 must be given the very text that it was put in with. For entries and
-their names triggers see to that (INDEX_BY_TRIGGERS in memory/store/migrations.py). For messages, whose neighbours are
+their names triggers see to that (memory/store/schema.sql). For messages, whose neighbours are
 in the index too, `touching_conversation` stands around the write, in its transaction.
 """
 
@@ -13,7 +13,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
-from memory.store.migrations import INDEXES, PART_BITS
+from memory.store.schema import INDEXES, PART_BITS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

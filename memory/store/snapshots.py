@@ -51,7 +51,7 @@ def counted(path: Path, tables: Iterable[str]) -> dict[str, int]:
 
 
 def format_of(path: Path) -> int:
-    """How many migrations the database has seen."""
+    """The format that the database has."""
     with _opened(path) as connection:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 

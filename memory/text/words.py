@@ -1,7 +1,7 @@
 """Text as the search index and its queries take it: which words count, and how they are cut apart.
 
 The index holds what `indexable` and `date_words` made of a text, and can only be told to forget exactly that.
-Whoever changes what they make adds a migration that rebuilds it: see REBUILD in memory/store/migrations.py.
+Whoever changes what they make adds a migration that rebuilds it: see REBUILD in memory/store/schema.py.
 """
 
 from __future__ import annotations

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.messages import Message, Provenance, Role, worst
+from memory.messages import Provenance, worst
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
-from memory.store.migrations import PROVENANCE
 from tests.support.attacks import INJECTED, KNOWN, OBEYS
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Holds, Says
-from tests.support.talk import NOON, Store, assistant, user
+from tests.support.talk import Store
 from tests.support.tool_use import CITING, OWNER, entries, use
 
 if TYPE_CHECKING:
@@ -331,24 +330,3 @@ def test_the_worst_provenance_of_several_is_the_one_to_go_by() -> None:
     assert worst([None, Provenance.TYPED]) is Provenance.TYPED
     assert worst([Provenance.TYPED, Provenance.FILE, None, Provenance.WEB]) is Provenance.WEB
     assert not worst([None]).is_foreign
-
-
-async def test_what_was_stored_before_provenance_was_kept_is_held_for_foreign(store: Store) -> None:
-    session = await store.session()
-    await store.turn(session, user("Hello"), assistant("Hi"))
-    forwarded = Message(Role.USER, "The sky is green", NOON, provenance=Provenance.FORWARDED)
-    await store.turn(session, forwarded, assistant("It is not."))
-    await store.turn(session, user("And now?"), assistant("Still not."))
-    other = await store.session("777")
-    await store.turn(other, user("Hello"), assistant("Hi"))
-    async with store.database.transaction() as connection:
-        await connection.execute("DROP INDEX markers_of_archive")
-        for statement in PROVENANCE:
-            await connection.execute(statement)
-    rows = await store.database.rows("SELECT content, provenance FROM messages WHERE role = 'assistant' ORDER BY id")
-    assert [tuple(row) for row in rows] == [
-        ("Hi", None),
-        ("It is not.", "foreign"),
-        ("Still not.", "foreign"),
-        ("Hi", None),
-    ]

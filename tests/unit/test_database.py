@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory.backup.inspection import inspect_database
 from memory.errors import StoreError
 from memory.store.database import Database
-from memory.store.migrations import MIGRATIONS
+from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from memory.store.migrations import Migration
+    from memory.store.schema import Migration
 
 LINES: tuple[Migration, ...] = (("CREATE TABLE lines (text TEXT NOT NULL)",),)
 
@@ -45,19 +46,6 @@ async def schema_of(database: Database) -> list[tuple[str, str]]:
     return [(row["name"], row["sql"]) for row in rows]
 
 
-@pytest.mark.parametrize("past", range(len(MIGRATIONS) + 1))
-async def test_every_past_version_arrives_at_the_same_schema(tmp_path: Path, past: int) -> None:
-    old = await Database.open(tmp_path / "old.db", MIGRATIONS[:past])
-    assert await old.version() == past
-    await old.close()
-    upgraded = await Database.open(tmp_path / "old.db")
-    fresh = await Database.open(tmp_path / "fresh.db")
-    assert await upgraded.version() == len(MIGRATIONS)
-    assert await schema_of(upgraded) == await schema_of(fresh)
-    await upgraded.close()
-    await fresh.close()
-
-
 async def test_a_migration_keeps_what_was_written_before_it(tmp_path: Path) -> None:
     book = await Database.open(tmp_path / "book.db", LINES)
     await write(book, "first")
@@ -75,15 +63,68 @@ async def test_a_migration_that_fails_leaves_the_former_version(tmp_path: Path) 
     with pytest.raises(StoreError, match="already exists"):
         await Database.open(tmp_path / "book.db", (*LINES, broken))
     book = await Database.open(tmp_path / "book.db", LINES)
-    assert await book.version() == 1
-    assert [name for name, _ in await schema_of(book)] == ["lines"]
+    assert await book.version() == FIRST_FORMAT + 1
+    assert await book.value("SELECT count(*) FROM sqlite_schema WHERE name = 'pages'") == 0
     assert await lines_of(book) == ["first"]
     await book.close()
 
 
+async def test_the_way_back_is_the_copy_that_an_upgrade_leaves(tmp_path: Path) -> None:
+    book = await Database.open(tmp_path / "book.db", LINES)
+    await write(book, "first")
+    await book.close()
+    steps = [*LINES, ("DELETE FROM lines",), ("CREATE TABLE pages (number INTEGER)",)]
+    for known in (2, 3):
+        book = await Database.open(tmp_path / "book.db", steps[:known])
+        assert await lines_of(book) == []
+        await book.close()
+    # only the copy before the last upgrade is kept
+    assert [path.name for path in tmp_path.glob("*format*")] == [f"book.db.format-{FIRST_FORMAT + 2}"]
+    with pytest.raises(StoreError, match="written by a newer Mneme"):
+        await Database.open(tmp_path / "book.db", steps[:2])
+    (tmp_path / f"book.db.format-{FIRST_FORMAT + 2}").replace(tmp_path / "book.db")
+    book = await Database.open(tmp_path / "book.db", steps[:2])
+    await book.close()
+
+
+async def test_a_new_database_and_one_that_is_up_to_date_leave_no_copy(tmp_path: Path) -> None:
+    for _ in range(2):
+        book = await Database.open(tmp_path / "book.db")
+        await book.close()
+    assert list(tmp_path.glob("*format*")) == []
+
+
+async def test_without_room_for_the_copy_nothing_is_upgraded(tmp_path: Path) -> None:
+    book = await Database.open(tmp_path / "book.db", LINES)
+    await write(book, "first")
+    await book.close()
+    (tmp_path / f".book.db.format-{FIRST_FORMAT + 1}").mkdir()  # where the copy would have to go
+    with pytest.raises(StoreError):
+        await Database.open(tmp_path / "book.db", (*LINES, ("DELETE FROM lines",)))
+    book = await Database.open(tmp_path / "book.db", LINES)
+    assert await lines_of(book) == ["first"]
+    await book.close()
+
+
+@pytest.mark.parametrize("version", [1, FIRST_FORMAT - 1])
+async def test_a_database_from_before_the_first_format_is_refused_with_the_way_to_take_it_along(
+    tmp_path: Path, version: int
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "mneme.db")) as early:
+        early.execute("CREATE TABLE owners (id INTEGER PRIMARY KEY, name TEXT)")
+        early.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError, match=r"export DIR` of that version and `mneme import DIR` of this one") as refused:
+        await Database.open(tmp_path / "mneme.db")
+    assert "\n" not in str(refused.value)
+    with closing(sqlite3.connect(tmp_path / "mneme.db")) as early:
+        assert early.execute("PRAGMA user_version").fetchone() == (version,)
+        assert early.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall() == [("owners",)]
+    assert str(inspect_database(tmp_path / "mneme.db").trouble) == str(refused.value)
+
+
 async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None:
     opened = await asyncio.gather(*(Database.open(tmp_path / "data" / "mneme.db") for _ in range(6)))
-    assert [await database.version() for database in opened] == [len(MIGRATIONS)] * 6
+    assert [await database.version() for database in opened] == [NEWEST_FORMAT] * 6
     for database in opened:
         await database.close()
 
@@ -93,10 +134,10 @@ async def test_a_database_of_a_newer_program_is_refused_and_left_alone(tmp_path:
     await newer.close()
     with pytest.raises(StoreError) as refused:
         await Database.open(tmp_path / "book.db", LINES)
-    assert "newer Mneme (format 2, this one knows 1): upgrade Mneme" in str(refused.value)
+    assert f"newer Mneme (format {FIRST_FORMAT + 2}, this one knows {FIRST_FORMAT + 1}): upgrade" in str(refused.value)
     assert "\n" not in str(refused.value)
     newer = await Database.open(tmp_path / "book.db", (*LINES, ("CREATE TABLE pages (number INTEGER)",)))
-    assert await newer.version() == 2
+    assert await newer.version() == FIRST_FORMAT + 2
     await newer.close()
 
 
@@ -114,7 +155,8 @@ async def test_damage_found_while_reading_is_said_in_one_sentence(tmp_path: Path
     await write(book, *("a long line " * 50 for _ in range(100)))
     await book.close()
     whole = path.read_bytes()
-    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    at = len(whole) - 10 * 4096  # among the lines, which were written last
+    path.write_bytes(whole[:at] + b"\xff" * (len(whole) - at))
     book = await Database.open(path, LINES)
     with pytest.raises(StoreError, match="is damaged: restore it from a backup"):
         await lines_of(book)

@@ -18,7 +18,6 @@ from memory.search.activation import use_half_life
 from memory.store.database import Database
 from memory.store.decay import MOST_REINFORCED, TYPE_WEIGHTS, Decay, decayed_score
 from memory.store.entry import NewEntry
-from memory.store.migrations import ACTIVATION, MIGRATIONS
 from tests.support.fakes import Person
 from tests.support.talk import NOON, Store
 
@@ -150,33 +149,3 @@ async def test_the_strengths_are_computed_anew_only_when_the_half_life_has_chang
     assert await store.database.value("SELECT total_changes()") == before
     await use_half_life(store.database, 45)
     assert await differing(store.database, 45) == []
-
-
-async def test_a_database_from_before_gets_priorities_by_kind_and_strengths(tmp_path: Path) -> None:
-    past = MIGRATIONS.index(ACTIVATION)
-    old = await Database.open(tmp_path / "old.db", MIGRATIONS[:past])
-    kinds = ("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact", "note", "archive")
-    async with old.transaction() as connection:
-        await connection.execute("INSERT INTO owners (name) VALUES ('telegram:1')")
-        await connection.executemany(
-            "INSERT INTO entries (owner_id, kind, content, last_reinforced_at, valid_from, author, created_at,"
-            " reinforcement_count) VALUES (1, ?, 'x', ?, '', 'user', '', 4)",
-            [(kind, to_text(NOON)) for kind in kinds],
-        )
-    await old.close()
-    upgraded = await Database.open(tmp_path / "old.db")
-    rows = await upgraded.rows("SELECT kind, priority FROM entries")
-    assert {row["kind"]: row["priority"] for row in rows} == {
-        "policy": "critical",
-        "workflow": "high",
-        "pitfall": "high",
-        "architecture": "high",
-        "decision": "medium",
-        "preference": "medium",
-        "fact": "normal",
-        "note": "normal",
-        "archive": "normal",
-    }
-    assert await differing(upgraded) == []
-    assert await upgraded.value("SELECT min(strength) FROM entries") > 100
-    await upgraded.close()

@@ -1,0 +1,54 @@
+"""What the database holds: `schema.sql`, and the migrations that later versions add to it.
+
+A migration that was released is never changed; what the store needs next is a new one at the end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cache
+from importlib.resources import files
+
+Migration = tuple[str, ...]
+
+FIRST_FORMAT = 39
+"""The format of `schema.sql`. Those before it were never released."""
+MIGRATIONS: tuple[Migration, ...] = ()
+"""What turns it into the formats after it, one by one. Each is a list of statements that run in one transaction."""
+NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)
+
+REBUILD: Migration = ("INSERT INTO search (search) VALUES ('rebuild')",)
+"""Makes the search index anew; follows every change of what memory/text/words.py makes of a text."""
+INDEXES = ("search", "search_parts")
+"""The tables of FTS5: of entries and messages, and of the parts of documents."""
+PART_BITS = 40
+"""A row of the search index is its owner's number, shifted by so many bits, and its own."""
+
+
+@cache
+def schema() -> Migration:
+    """The statements of `schema.sql`."""
+    statements: list[str] = []
+    begun = ""
+    for piece in files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").split(";"):
+        begun += f"{piece};"
+        if sqlite3.complete_statement(begun):
+            statements.append(begun)
+            begun = ""
+    return tuple(statements)
+
+
+def unreadable(name: str, version: int, newest: int = NEWEST_FORMAT) -> str | None:
+    """Why a program that knows formats up to `newest` can't use `name` of format `version`; None: it can."""
+    if version > newest:
+        return (
+            f"{name} was written by a newer Mneme (format {version}, this one knows {newest}): upgrade Mneme, or "
+            "restore an older backup."
+        )
+    if version < FIRST_FORMAT:
+        return (
+            f"{name} was written by an early Mneme (format {version}, this one begins with {FIRST_FORMAT}): take it "
+            "along with `mneme export DIR` of that version and `mneme import DIR` of this one, into a new data "
+            "directory."
+        )
+    return None
