@@ -47,7 +47,6 @@ from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.text.tokens import TokenCounter
-from pipeline.lightrag import LightRag
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.routing import Meter, ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     from memory.consolidation.extractor import Contract
     from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
+    from pipeline.lightrag import LightRag
     from pipeline.media.fetching import MediaSources
     from pipeline.models.model import ChatModel
 
@@ -368,6 +368,8 @@ def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | N
 
 def lightrag_of(settings: Settings) -> LightRag:
     """The LightRAG server that the settings name; they must name one."""
+    from pipeline.lightrag import LightRag  # late: few have one
+
     key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
     return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
 

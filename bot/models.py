@@ -14,10 +14,6 @@ from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
-from pipeline.embedding.endpoint_embedder import EndpointEmbedder
-from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
-from pipeline.local.embedded import EmbeddedServer, PromptState
-from pipeline.local.model_files import weights_path
 from pipeline.media.fetching import MediaSources
 from pipeline.media.reading import MediaReader
 from pipeline.media.transcription import Transcriber
@@ -163,6 +159,9 @@ def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter
 def _embedded(
     settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
 ) -> Models:
+    from pipeline.local.embedded import EmbeddedServer, PromptState  # late: who has an endpoint needs none of it
+    from pipeline.local.model_files import weights_path
+
     try:
         local = catalogue.local(settings.llm_model)
     except CatalogueError as error:
@@ -226,14 +225,17 @@ async def awake(models: MeaningModels) -> MeaningModels:
 
 
 def _models(settings: Settings, name: str, stack: contextlib.AsyncExitStack) -> MeaningModels:
+    # late: most have none
+    from pipeline.embedding.endpoint_embedder import EndpointEmbedder
+    from pipeline.embedding.local_models import LocalEmbedder, LocalModels, check_packages
+
     if settings.embeds_locally:
         check_packages()
-    elif importlib.util.find_spec("numpy") is None:
-        raise EmbedderError(NO_NUMPY)
-    if settings.embeds_locally:
         local = LocalModels()
         stack.push_async_callback(local.close)
         return MeaningModels(LocalEmbedder(local))
+    if importlib.util.find_spec("numpy") is None:
+        raise EmbedderError(NO_NUMPY)
     embedder = EndpointEmbedder(name, embedding_endpoint(settings))
     stack.push_async_callback(embedder.close)
     return MeaningModels(embedder)

@@ -7,6 +7,7 @@ stand either words that say something of the password (`too short`, `in the safe
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,7 +70,9 @@ class _Rule(NamedTuple):
     before_digits: re.Pattern[str]
 
 
+@functools.cache
 def _rule(words: Language) -> _Rule:
+    """Compiled when a text holds a cue of the language: all of them take as long as a turn."""
     # letters before a name are allowed, as in `Routerpasswort`, and none behind it, as in `password's` or `Passwörter`
     end = "" if words.is_han else r"(?![^\W_]|['’-][^\W_])"
     tie = rf"(?:[ ]+(?:{words.ties})(?:[ ]+[^\W_][\w-]*){{1,3}}?)?" if words.ties else ""
@@ -89,8 +92,8 @@ def _rule(words: Language) -> _Rule:
     )
 
 
-_RULES = [_rule(words) for words in LANGUAGES]
-_CUES = {cue: None for words in LANGUAGES for cue in words.cues.split()}
+_CUES = [(words, frozenset(words.cues.split())) for words in LANGUAGES]
+_ALL_CUES = frozenset().union(*(cues for _, cues in _CUES))
 
 
 def _named_in(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iterator[re.Match[str]]:
@@ -118,12 +121,13 @@ def _places(cue: str, small: str) -> Iterator[int]:
 
 def announced(text: str, small: str) -> Iterator[tuple[int, int]]:
     """Where in a text secrets stand that words announce; they may overlap. small: the same in small letters."""
-    here = {cue for cue in _CUES if cue in small}
-    for rule in _RULES:
-        cues = here.intersection(rule.words.cues.split())
+    here = {cue for cue in _ALL_CUES if cue in small}
+    for words, all_cues in _CUES:
+        cues = here & all_cues
         if cues:
+            rule = _rule(words)
             yield from _telling(rule, text, small, cues)
-            if rule.words.codes:
+            if words.codes:
                 yield from _plain(rule, small, cues)
 
 

@@ -65,7 +65,8 @@ def configure_logging(level: str, style: str) -> None:
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        # first of all: what is not logged need not be looked through for secrets
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,

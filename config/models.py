@@ -169,9 +169,7 @@ class ModelCatalogue(_Strict):
         if known is not None:
             return known.window
         for name in _spellings(model_name):
-            # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
-            begun = (model for model in self.models if name.startswith(re.split(r"[*?\[]", model.pattern)[0]))
-            fitting = [model for model in begun if fnmatchcase(name, model.pattern)]
+            fitting = [model for model in self.models if _fits(name, model.pattern)]
             if fitting:
                 best = max(fitting, key=lambda model: ("*" not in model.pattern, len(model.pattern)))
                 return ModelWindow(best.max_input_tokens, best.max_output_tokens)
@@ -182,7 +180,7 @@ class ModelCatalogue(_Strict):
         if self.known_local(model_name) is not None:
             return False
         names = list(_spellings(model_name))
-        return True if any(fnmatchcase(name, pattern) for pattern in self.seeing for name in names) else None
+        return True if any(_fits(name, pattern) for pattern in self.seeing for name in names) else None
 
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
@@ -236,6 +234,12 @@ def chat_template(name: str) -> str:
         return template.read_text(encoding="utf-8")
     except OSError as error:
         raise CatalogueError(f"There is no chat template called {name!r} in config/templates.") from error
+
+
+def _fits(name: str, pattern: str) -> bool:
+    # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
+    literal = re.match(r"[^*?\[]*", pattern)
+    return name.startswith(literal[0] if literal else "") and fnmatchcase(name, pattern)
 
 
 def _spellings(model_name: str) -> Iterator[str]:

@@ -12,7 +12,6 @@ from pipeline.tls import tls_context
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    import httpx
     import openai
 
     from pipeline.models.endpoint import Endpoint
@@ -32,22 +31,22 @@ def client_of(
     seconds: float,
     retries: int,
     connecting: float = CONNECTING,
-    limits: httpx.Limits | None = None,
+    connections: int | None = None,
 ) -> openai.AsyncOpenAI:
     """A client for `endpoint`, to be closed.
 
-    seconds: for a request; connecting: of these for the connection; retries: the SDK's own; limits: of connections.
+    seconds: for a request; connecting: of these for the connection; retries: the SDK's own; connections: at most.
     """
+    import httpx2
     import openai
 
-    pool = {} if limits is None else {"limits": limits}
+    limits = openai.DEFAULT_CONNECTION_LIMITS if connections is None else httpx2.Limits(max_connections=connections)
     return openai.AsyncOpenAI(
         api_key=endpoint.api_key,
         base_url=endpoint.base_url,
         max_retries=retries,
         timeout=openai.Timeout(seconds, connect=min(connecting, seconds)),
-        # newer SDKs bring an httpx of their own
-        http_client=openai.DefaultAsyncHttpxClient(verify=tls_context(), **pool),  # type: ignore[arg-type]
+        http_client=openai.DefaultAsyncHttpxClient(verify=tls_context(), limits=limits),
     )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import httpx
 
 from pipeline.models.answer_stream import at, items
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import httpx
 
 SECONDS = 2.0
 """How long the question may take in all; the first turn waits for it."""
@@ -50,6 +51,8 @@ class SaidWindow:
 
 async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | None:
     """How much `model` reads and writes, as the endpoint says; None when it can't be asked. Never raises."""
+    import httpx  # late: it is seldom asked
+
     headers = {"Authorization": f"Bearer {api_key}"}
     try:
         async with (
@@ -114,7 +117,7 @@ async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None 
     """The JSON at `url`; None where there is none. Raises httpx.HTTPError when nothing answers."""
     answer = await (client.get(url) if post is None else client.post(url, json=post))
     try:
-        return answer.json() if answer.status_code == httpx.codes.OK else None
+        return answer.json() if answer.status_code == HTTPStatus.OK else None
     except (ValueError, RecursionError):
         return None
 

@@ -7,7 +7,6 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-import httpx
 import structlog
 
 from config.handles import connections
@@ -152,8 +151,8 @@ class OpenAIModel:
         endpoint = await _while_loading(self._connect(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
-            limits = httpx.Limits(max_connections=connections(MOST_REQUESTS))
-            self._client = client_of(endpoint, seconds=self._timeout, retries=RETRIES, limits=limits)
+            most = connections(MOST_REQUESTS)
+            self._client = client_of(endpoint, seconds=self._timeout, retries=RETRIES, connections=most)
             self._endpoint = endpoint
             await self._known.recall(endpoint)
         return self._client
