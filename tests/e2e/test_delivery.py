@@ -66,7 +66,10 @@ async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Se
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert texts(telegram) == ["You said: hello"]
     backoff = Backoff()
-    pauses = [backoff.next() for _ in range(20)]
+    pauses = []
+    for _ in range(20):
+        pauses.append(backoff.pause())
+        backoff.next()
     assert pauses[-1] == max(pauses) == LONGEST_PAUSE
 
 
