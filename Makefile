@@ -41,7 +41,8 @@ chat: local
 	@$(BIN)/mneme chat
 
 # a file's tests stay together: those of one file may share what is slow to make
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# with bytecode kept, whatever the environment says: the tests start the bot some hundred times
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test: dev
 	$(PYTEST)

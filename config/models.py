@@ -4,6 +4,7 @@ It is read from ``models.json`` beside this file. A hosted model is found by pat
 a known family needs no entry; what is unknown gets a cautious default.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from config.errors import ConfigurationError
 
+_WILD = re.compile(r"[*?\[]")
 Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
 
@@ -211,6 +213,7 @@ class ModelCatalogue(_Strict):
         return self.tiers[name]
 
 
+@functools.cache
 def load_catalogue(path: Path | None = None) -> ModelCatalogue:
     """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file."""
     where = path if path is not None else files("config") / "models.json"
@@ -238,8 +241,7 @@ def chat_template(name: str) -> str:
 
 def _fits(name: str, pattern: str) -> bool:
     # most patterns are ruled out by how they begin, without the expressions that fnmatch makes of them
-    literal = re.match(r"[^*?\[]*", pattern)
-    return name.startswith(literal[0] if literal else "") and fnmatchcase(name, pattern)
+    return name.startswith(_WILD.split(pattern, 1)[0]) and fnmatchcase(name, pattern)
 
 
 def _spellings(model_name: str) -> Iterator[str]:

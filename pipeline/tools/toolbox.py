@@ -20,6 +20,7 @@ from pipeline.models.model import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from types import CodeType
 
     from memory.buttons import QuietLine
     from memory.messages import Message, Provenance, ToolCall
@@ -116,13 +117,9 @@ class Tool:
         self._function = function
         self._writes = writes
         self._reads_if = reads_if
-        self._arguments = _arguments_model(function)
-        schema = self._arguments.model_json_schema()
-        self.spec = ToolSpec(
-            name=function.__name__,
-            description=inspect.getdoc(function) or "",
-            parameters=json.dumps(_lean(schema), ensure_ascii=False),
-        )
+        if function.__code__ not in _MADE:
+            _MADE[function.__code__] = _made(function)
+        self._arguments, self.spec = _MADE[function.__code__]
 
     @property
     def name(self) -> str:
@@ -201,6 +198,16 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
     words = hashlib.sha256(call.arguments.encode()).hexdigest()[:16]
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
+
+
+_MADE: dict[CodeType, tuple[type[BaseModel], ToolSpec]] = {}
+"""What was made of each function, which takes longer than all else of a start. Closures of one function share it."""
+
+
+def _made(function: Callable[..., Awaitable[str | Passage]]) -> tuple[type[BaseModel], ToolSpec]:
+    arguments = _arguments_model(function)
+    parameters = json.dumps(_lean(arguments.model_json_schema()), ensure_ascii=False)
+    return arguments, ToolSpec(function.__name__, inspect.getdoc(function) or "", parameters)
 
 
 def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[BaseModel]:
