@@ -45,6 +45,7 @@ class ModelSummarizer:
             max_output_tokens=SUMMARY_TOKENS,
             temperature=SUMMARY_TEMPERATURE,
             purpose="summary",
+            low_effort=True,  # what a model reasons counts as part of the few tokens that a summary may have
             whole=True,
             seconds=seconds,
         )

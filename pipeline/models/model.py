@@ -49,6 +49,7 @@ class ToolSpec:
 class ModelRequest:
     """One call. purpose names it in the usage log: `turn`, `summary`. json: the answer is to be one JSON object.
 
+    low_effort: the model need not reason about it for long, where it reasons at all.
     background: nobody waits for it, so it gives way to those that somebody waits for.
     whole: half an answer is of no use, so another model is asked where one breaks off.
     seconds: how long the whole answer may take, None: as long as it goes on. silence: seconds without a word after
@@ -62,6 +63,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     temperature: float | None = None
     json: bool = False
+    low_effort: bool = False
     background: bool = False
     whole: bool = False
     seconds: float | None = None

@@ -41,6 +41,7 @@ class Part(StrEnum):
     """
 
     STREAM_OPTIONS = "stream_options"
+    REASONING_EFFORT = "reasoning_effort"
     RESPONSE_FORMAT = "response_format"
     TEMPERATURE = "temperature"
     MAX_TOKENS = "max_tokens"
@@ -69,6 +70,8 @@ def body(model: str, request: ModelRequest, without: Collection[str]) -> dict[st
         Part.TEMPERATURE.value: request.temperature,
         longest.value: request.max_output_tokens,
     }
+    if request.low_effort:
+        made[Part.REASONING_EFFORT.value] = "low"
     if request.tools:
         made[Part.TOOLS.value] = [_tool(tool) for tool in request.tools]
     if request.json:

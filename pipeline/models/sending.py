@@ -34,6 +34,7 @@ _NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
 
 _NAMES = {
     Part.STREAM_OPTIONS: r"stream[_ ]options|include_usage",
+    Part.REASONING_EFFORT: r"reasoning[_ .]effort|think",
     Part.RESPONSE_FORMAT: r"response[_ ]format|json_object|json mode|structured output",
     Part.TEMPERATURE: r"temperature",
     Part.IMAGES: r"image_url|\b(?:images?|vision|multimodal|pictures?|mmproj)\b",

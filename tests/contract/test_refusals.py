@@ -81,6 +81,23 @@ async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
     assert bool(model.refused) == (server not in CONTENT_AS_IT_IS)
 
 
+async def test_a_summary_asks_for_little_reasoning_and_a_server_that_knows_none_is_asked_once(
+    start: OpenApp, model: ModelServer
+) -> None:
+    model.otherwise = lambda request: Says("They spoke of bees." if request.is_summary else "I see.")
+    async with start() as app:
+        person = Person(app)
+        for refuses in ((), (Refuses("reasoning_effort", "Unrecognized request argument: reasoning_effort"),)):
+            model.refuses = refuses
+            for _ in range(2):
+                for text in ("My name is Olena.", "I keep bees.", "I live in Poltava."):
+                    await person.says(text)
+                assert "summarised" in await person.says("/compact 1")
+    asked = [request.body.get("reasoning_effort") for request in model.requests if request.is_summary]
+    assert asked == ["low", "low", "low", None, None]
+    assert {r.body.get("reasoning_effort") for r in model.requests if not r.is_summary} == {None}
+
+
 def accepted(model: ModelServer) -> list[ChatRequest]:
     """The requests that the server liked."""
     return [r for r in model.requests if not any(dislike.applies(r) for dislike in model.refuses)]
