@@ -157,7 +157,7 @@ async def asked(
         if variant.memory:
             shutil.copytree(folder, data)
         settings = _settings(data, await server.start(), server.model.name, server.api_key, memory=variant.memory)
-        async with open_app(settings, clock, _catalogue(server.model, variant)) as app:
+        async with open_app(settings, clock, _catalogue(load_catalogue().local(server.model.name), variant)) as app:
             began = time.monotonic()
             answer = await Person(app).says(question.asked)
             return judge(conversation, question, answer, time.monotonic() - began)

@@ -11,7 +11,7 @@ import structlog
 
 from bot.jobs.background import Quiet, always_quiet
 from config.errors import ConfigurationError
-from config.models import FREE, CatalogueError
+from config.models import FREE, CatalogueError, own_model
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
 from pipeline.media.fetching import MediaSources
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pydantic import HttpUrl, SecretStr
 
     from bot.services import MemoryServices
-    from config.models import ModelCatalogue, Price
+    from config.models import EmbeddedModel, ModelCatalogue, Price
     from config.settings import Settings
     from memory.clock import Clock
     from memory.media.media import MediaStore
@@ -162,14 +162,21 @@ def _embedded(
     from pipeline.local.embedded import EmbeddedServer, PromptState  # late: who has an endpoint needs none of it
     from pipeline.local.model_files import weights_path
 
-    try:
-        local = catalogue.local(settings.llm_model)
-    except CatalogueError as error:
-        raise ConfigurationError(
-            f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
-        ) from error
+    tools = True
+    local: EmbeddedModel
+    if settings.own_weights is not None:
+        weights = settings.own_weights
+        local = own_model(weights, settings.llm_context_tokens)
+    else:
+        try:
+            known = local = catalogue.local(settings.llm_model)
+        except CatalogueError as error:
+            raise ConfigurationError(
+                f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
+            ) from error
+        weights, tools = weights_path(known, settings.models_dir), bool(known.tools)
     state = PromptState(settings.models_dir / "state", local.name)
-    server = EmbeddedServer(local, weights_path(local, settings.models_dir), state=state)
+    server = EmbeddedServer(local, weights, state=state)
     stack.push_async_callback(server.stop)
     memory.traces.also(server.forget)
 
@@ -181,7 +188,7 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=bool(local.tools)),
+        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=tools),
         sees=False,
     )
     stack.push_async_callback(talking.close)

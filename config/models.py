@@ -22,6 +22,10 @@ Tokens = Annotated[int, Field(gt=0)]
 Bytes = Annotated[int, Field(gt=0)]
 
 
+OWN_WINDOW, OWN_ANSWER = 8192, 2048
+"""Tokens that a file of somebody's own reads and answers where nothing else is set: more takes more memory."""
+
+
 class CatalogueError(ConfigurationError):
     """The catalogue cannot be read, or lacks what was asked for; the text is one sentence for a person."""
 
@@ -111,37 +115,46 @@ class PackageSource(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalModel(_Strict):
-    """A model that can run on this machine: what it is, where its weights come from and how they are run.
+class EmbeddedModel(_Strict):
+    """How a model is run on this machine.
 
-    ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
-    it came from. ``resident_bytes`` is what the running model was seen to occupy, its mapped file included.
-    ``chat_template`` names a template of ours; None means the one that is inside the weights. ``prompt`` names
-    the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that it can handle.
-    ``second_look`` says whether it can judge what follows from what; one that can't selects sentences and writes none.
+    ``resident_bytes`` is what the running model occupies, its mapped file included. ``chat_template`` names a template
+    of ours; None means the one that is inside the weights.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]
-    description: str
-    quality: Annotated[str, Field(min_length=1, max_length=20)]
-    licence: str
-    file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
+    name: Annotated[str, Field(min_length=1)]
     size_bytes: Bytes
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     resident_bytes: Bytes
     n_ctx: Tokens
     max_output_tokens: Tokens
-    prompt: str
-    tools: tuple[str, ...]
-    second_look: bool
     chat_template: str | None
-    hub_url: str
-    packages: PackageSource
 
     @property
     def window(self) -> ModelWindow:
         """The window it is run with on this machine, smaller than what it was trained for."""
         return ModelWindow(max_input_tokens=self.n_ctx, max_output_tokens=self.max_output_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel(EmbeddedModel):
+    """A model of the catalogue that can run on this machine: what it is, and where its weights come from.
+
+    ``quality`` says in a word how well it talks. ``sha256`` is what makes a fetched file trustworthy, wherever
+    it came from. ``prompt`` names the style of prompt that suits it (pipeline/prompt/prompts.py), ``tools`` those that
+    it can handle. ``second_look`` says whether it can judge what follows from what; one that can't selects sentences
+    and writes none.
+    """
+
+    description: str
+    quality: Annotated[str, Field(min_length=1, max_length=20)]
+    licence: str
+    file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+\.gguf$")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    prompt: str
+    tools: tuple[str, ...]
+    second_look: bool
+    hub_url: str
+    packages: PackageSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +241,17 @@ def load_catalogue(path: Path | None = None) -> ModelCatalogue:
         raise CatalogueError(f"The model catalogue {where} is wrong at {place}: {first['msg']}.") from error
     catalogue.local()
     return catalogue
+
+
+def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
+    """How a file of somebody's own is run. n_ctx: the tokens that it reads at once. Raises CatalogueError."""
+    try:
+        size = weights.stat().st_size
+    except OSError as error:
+        raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
+    window = n_ctx or OWN_WINDOW
+    # what it reads is held beside the weights
+    return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 
 
 def chat_template(name: str) -> str:

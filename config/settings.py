@@ -248,6 +248,12 @@ class Settings(BaseSettings):
         return self.openai_api_key is not None or self.openai_base_url is not None
 
     @property
+    def own_weights(self) -> Path | None:
+        """The file of weights that LLM_MODEL names; None where it names a model of a catalogue or an endpoint."""
+        is_file = self.llm_model is not None and self.llm_model.endswith(".gguf")
+        return Path(self.llm_model or "").expanduser().absolute() if is_file and not self.has_endpoint else None
+
+    @property
     def zone(self) -> ZoneInfo:
         """The time zone that days and clock times are told in."""
         return ZoneInfo(self.timezone)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from bot.setup.questions import write_settings
-from config.models import load_catalogue
+from config.models import load_catalogue, own_model
 from config.settings import settings_file
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 
@@ -63,6 +63,10 @@ def pull_model(
 
     if if_needed and settings.has_endpoint:
         return
+    if name is None and settings.own_weights is not None:
+        own_model(settings.own_weights)
+        check_engine()
+        return
     model = load_catalogue().local(name or (None if settings.has_endpoint else settings.llm_model))
     present = is_present(model, settings.models_dir)
     if if_needed and not present and _takes_one_near_by(model, env_file or settings_file(), ports):
@@ -76,7 +80,7 @@ def takes_one_near_by(settings: Settings, env_file: Path | None = None, ports: M
     """Where nothing could answer yet: offer a model server of this machine. Whether the person took it."""
     from pipeline.local.model_files import is_present
 
-    if settings.has_endpoint:
+    if settings.has_endpoint or settings.own_weights is not None:
         return False
     model = load_catalogue().local(settings.llm_model)
     return not is_present(model, settings.models_dir) and _takes_one_near_by(model, env_file or settings_file(), ports)

@@ -75,7 +75,7 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
 def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | None:
     """Offer what there is; None for the embedded model."""
     catalogue = load_catalogue()
-    local = catalogue.local(None if settings.has_endpoint else settings.llm_model)
+    local = catalogue.local(None if settings.has_endpoint or settings.own_weights else settings.llm_model)
     size, memory = local.size_bytes / 1e9, local.resident_bytes / 1e9
     lines = [
         f"{server.name} on this machine ({server.listed(NAMED)}): free, private; quality and memory are its model's."

@@ -23,7 +23,7 @@ from typing import IO
 import httpx
 import structlog
 
-from config.models import LocalModel, chat_template
+from config.models import EmbeddedModel, chat_template
 from config.texts import _
 from pipeline.local.engine import EmbeddedModelError, check_package, engine_failure
 
@@ -165,7 +165,7 @@ class EmbeddedServer:
 
     def __init__(
         self,
-        model: LocalModel,
+        model: EmbeddedModel,
         weights: Path,
         *,
         threads: int | None = None,

@@ -20,7 +20,9 @@ from openai.types.chat import (
     ChatCompletionUserMessageParam,
 )
 
-from config.models import LocalModel, load_catalogue
+from bot.app import open_app
+from config.models import LocalModel, ModelWindow, load_catalogue
+from config.settings import Settings
 from memory.messages import Message, Role
 from pipeline.local.embedded import EmbeddedServer, PromptState
 from pipeline.local.engine import EmbeddedModelError
@@ -28,6 +30,7 @@ from pipeline.local.model_files import pull
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError, ModelRequest
 from pipeline.models.openai_model import OpenAIModel
+from tests.support.fakes import Person
 
 SMALLEST = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones: both write the same marks around messages.
@@ -416,3 +419,15 @@ async def test_a_missing_package_is_an_error_that_says_what_to_install(
 
 async def test_stopping_what_never_ran_does_nothing(tmp_path: Path) -> None:
     await EmbeddedServer(SMALLEST, tmp_path).stop()
+
+
+async def test_a_file_of_ones_own_talks_as_the_embedded_model(weights: Path, tmp_path: Path) -> None:
+    own = tmp_path / "My Own Model.gguf"
+    own.symlink_to(weights)
+    settings = Settings(llm_model=str(own), llm_context_tokens=2048, memory_enabled=False)
+    assert settings.own_weights == own
+    async with open_app(settings) as app:
+        answer = await Person(app).says("Say hello.")
+        assert app.models.usual.name == "My Own Model"
+        assert app.models.usual.window == ModelWindow(2048, 512)
+    assert answer.strip()

@@ -162,6 +162,13 @@ async def test_a_local_model_that_there_is_not_is_a_wrong_setting(mneme: Mneme) 
     assert "no local model called 'gpt-4o'" in err
 
 
+async def test_a_file_of_weights_that_is_not_there_is_a_wrong_setting(mneme: Mneme, tmp_path: Path) -> None:
+    path = tmp_path / "my-own.gguf"
+    status, out, err = await mneme("chat", "-m", "hello", OPENAI_BASE_URL="", LLM_MODEL=str(path))
+    assert (status, out) == (2, "")
+    assert err == f"mneme: LLM_MODEL names {path}, which can't be read (No such file or directory).\n"
+
+
 async def test_wrong_use_is_status_2(mneme: Mneme) -> None:
     assert (await mneme("chat", "--nonsense"))[0] == 2
 
