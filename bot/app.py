@@ -184,7 +184,7 @@ def _assemble(
     housekeeping: Housekeeping,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, tells = settings.memory_enabled, memory.notices_of.tells
+    enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
     model, offered = talking.model, talking.tools
     models = ModelChoice(model, talking.others, memory.preferences)
     style = talking.style if enabled else without_memory(talking.style)
@@ -225,7 +225,7 @@ def _assemble(
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     stack.push_async_callback(background.close)
     stack.push_async_callback(schedule.close)
-    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, tells, clock) if enabled else None)
+    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None)
     stack.push_async_callback(reminding.close)
 
     recall_only = RecallOnly(memory.recall) if enabled and not settings.has_endpoint else None
@@ -242,7 +242,7 @@ def _assemble(
                 memory.sessions,
                 memory.zone_of,
                 enabled=enabled,
-                tells=tells,
+                tells=notices_enabled,
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),

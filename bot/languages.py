@@ -32,10 +32,10 @@ class Languages:
         The latter is kept, so that the chat is spoken to like that unasked too; in a group that of who came first.
         """
         await self.expect([arrival])
-        wanted = Preferences()
+        preferences = Preferences()
         with contextlib.suppress(StoreError):  # what is to be said is said all the same
-            wanted = await self._preferences.get(arrival.address.owner)
-        return wanted.language or known_language(arrival.language) or wanted.client_language or SOURCE
+            preferences = await self._preferences.get(arrival.address.owner)
+        return preferences.language or known_language(arrival.language) or preferences.client_language or SOURCE
 
     async def expect(self, arrivals: Sequence[Arrival]) -> None:
         """Keep what language those write in who are to be answered, in one write for all who come for the first time.
@@ -43,11 +43,11 @@ class Languages:
         A write for each would be one for each of a crowd, with everybody's first turn and /stop behind it.
         """
         try:
-            known = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
+            by_chat = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
             new = dict[str, str]()
             for arrival in arrivals:
                 chat, client = arrival.address.owner, known_language(arrival.language)
-                before = new.get(chat, known[chat].client_language)
+                before = new.get(chat, by_chat[chat].client_language)
                 if client is not None and client != before and (arrival.speaker is None or before is None):
                     new[chat] = client
             if new:

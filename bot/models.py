@@ -90,7 +90,7 @@ def models_of(
         return endpoint_of(settings)
 
     keeping = EndpointCacheConfig(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
-    known: dict[str, EndpointCapabilities] = {}
+    existing: dict[str, EndpointCapabilities] = {}
 
     def model(name: str, tier: Tier) -> OpenAIModel:
         window = catalogue.window(name)
@@ -98,7 +98,7 @@ def models_of(
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
         defaults = Defaults(catalogue.tier(tier).temperature)
         # one for all parts of a model: what is refused to one is not said by another
-        facts = known.setdefault(name, EndpointCapabilities(name, keeping))
+        facts = existing.setdefault(name, EndpointCapabilities(name, keeping))
         made = OpenAIModel(
             name,
             window,
@@ -145,13 +145,13 @@ def talking_of(settings: Settings, catalogue: ModelCatalogue, router: ModelRoute
 
 def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:
     """What the model for quick work can be asked for, by what the catalogue knows of it."""
-    known = catalogue.known_local(settings.llm_fast_model or router.name)
+    local_model = catalogue.known_local(settings.llm_fast_model or router.name)
 
     def part_tokens() -> int:
         return min(PART_TOKENS, int(router.window.max_input_tokens * PART_OF_WINDOW))
 
     async def is_reliable() -> bool:
-        return known.second_look if known is not None else await router.looks_reliably()
+        return local_model.second_look if local_model is not None else await router.looks_reliably()
 
     return Contract(part_tokens, is_reliable)
 
@@ -169,12 +169,12 @@ def _embedded(
         local = own_model(weights, settings.llm_context_tokens)
     else:
         try:
-            known = local = catalogue.local(settings.llm_model)
+            local_model = local = catalogue.local(settings.llm_model)
         except CatalogueError as error:
             raise ConfigurationError(
                 f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
             ) from error
-        weights, tools = weights_path(known, settings.models_dir), bool(known.tools)
+        weights, tools = weights_path(local_model, settings.models_dir), bool(local_model.tools)
     state = PromptState(settings.models_dir / "state", local.name)
     server = EmbeddedServer(local, weights, state=state)
     stack.push_async_callback(server.stop)

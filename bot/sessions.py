@@ -321,14 +321,14 @@ class SessionRunner:
         at = next(i for i, arrival in enumerate(lane.waiting) if not arrival.held)
         if self._commands.called_by(lane.waiting[at]) is None:
             at = 0
-        taken = [lane.waiting[at]]
+        arrivals = [lane.waiting[at]]
         del lane.waiting[at]
-        if self._commands.called_by(taken[0]) is None:
+        if self._commands.called_by(arrivals[0]) is None:
             while lane.waiting and self._commands.called_by(lane.waiting[0]) is None:
-                if lane.waiting[0].attempts != taken[0].attempts:
+                if lane.waiting[0].attempts != arrivals[0].attempts:
                     break
-                taken.append(lane.waiting.popleft())
-        return taken
+                arrivals.append(lane.waiting.popleft())
+        return arrivals
 
     def _turn(self, session: Session, arrivals: list[Arrival], replaces: int | None = None) -> Turn:
         last = arrivals[-1]

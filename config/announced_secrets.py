@@ -134,40 +134,40 @@ def announced(text: str, small: str) -> Iterator[tuple[int, int]]:
 def _telling(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
     """What no sentence would say."""
     for name in _named_in(small, rule.any_names, cues):
-        said = rule.telling.match(text, name.end())
+        match = rule.telling.match(text, name.end())
         # a single word behind a colon can be what the password is like: `Password: required`
-        if said is not None and (said["alone"] or "").strip(".\"'`").lower() not in QUALITIES:
-            yield said.span(said.lastgroup or 0)
+        if match is not None and (match["alone"] or "").strip(".\"'`").lower() not in QUALITIES:
+            yield match.span(match.lastgroup or 0)
 
 
 def _plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Digits and plain words, in small letters."""
     for name in _named_in(small, rule.codes, cues):
-        found = rule.before_digits.match(small, name.end())
-        if found is not None:
-            yield found.span("digits")
+        match = rule.before_digits.match(small, name.end())
+        if match is not None:
+            yield match.span("digits")
     for name in _named_in(small, rule.names, cues):
-        found = rule.before_value.match(small, name.end())
-        if found is None:
+        match = rule.before_value.match(small, name.end())
+        if match is None:
             continue
-        span = _han_value(rule, small, found.end()) if rule.words.is_han else _value(rule, small, name, found)
+        span = _han_value(rule, small, match.end()) if rule.words.is_han else _value(rule, small, name, match)
         if span is not None:
             yield span
 
 
-def _value(rule: _Rule, small: str, name: re.Match[str], found: re.Match[str]) -> tuple[int, int] | None:
+def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -> tuple[int, int] | None:
     """The password behind what stands for `is`; None where a sentence goes on there."""
-    link = (found["link"] or "").strip()
+    link = (match["link"] or "").strip()
     is_listed, is_dash = link != "" and link in ":：==>->→", link in ("-", "–", "—")
-    start = found.end()
+    start = match.end()
     if not link and not _is_owned(rule, small, name.start()):
         return None
     if not is_listed:
         start = _OPENING.match(small, start).end()  # type: ignore[union-attr]  # it matches nothing, too
-    said = list(_words(small, start))
-    value = list(itertools.takewhile(lambda word: word.group().replace("’", "'") not in LIGHT, said))
+    words = list(_words(small, start))
+    value = list(itertools.takewhile(lambda word: word.group().replace("’", "'") not in LIGHT, words))
     # behind a colon or a dash stands the password alone, or a sentence
-    goes_on = (is_listed or is_dash) and len(value) < len(said)
+    goes_on = (is_listed or is_dash) and len(value) < len(words)
     if goes_on or not 0 < len(value) <= (1 if is_dash and not rule.words.mine else MOST_WORDS):
         return None
     if all(_says_something(rule, word.group(), strict=is_listed) for word in value):
@@ -200,9 +200,9 @@ def _says_something(rule: _Rule, word: str, *, strict: bool) -> bool:
 
 
 def _han_value(rule: _Rule, small: str, start: int) -> tuple[int, int] | None:
-    found = _HAN_VALUE.match(small, start)
-    value = found.group() if found is not None else ""
+    match = _HAN_VALUE.match(small, start)
+    value = match.group() if match is not None else ""
     # these end a sentence, as in `密码是错的`
-    if found is None or value.startswith(HAN_LIGHT) or value.endswith(("的", "了", "吗", "呢")):
+    if match is None or value.startswith(HAN_LIGHT) or value.endswith(("的", "了", "吗", "呢")):
         return None
-    return found.span()
+    return match.span()

@@ -180,9 +180,9 @@ class ModelCatalogue(_Strict):
         A local model is known by its exact name; otherwise a hosted one's whole name wins, then the longest pattern
         that fits, and a name that fits none gets the default.
         """
-        known = self.known_local(model_name)
-        if known is not None:
-            return known.window
+        local_model = self.known_local(model_name)
+        if local_model is not None:
+            return local_model.window
         for name in _spellings(model_name):
             fitting = [model for model in self.models if _fits(name, model.pattern)]
             if fitting:
@@ -200,7 +200,7 @@ class ModelCatalogue(_Strict):
     def price(self, model_name: str, host: str | None = None) -> Price | None:
         """What a model costs at an endpoint; None where that is not known. host: the endpoint's."""
         names = list(_spellings(model_name))
-        vendor = next((v for known, v in self.vendors.items() if f".{host or ''}".endswith(f".{known}")), None)
+        vendor = next((v for domain, v in self.vendors.items() if f".{host or ''}".endswith(f".{domain}")), None)
         if vendor is not None:
             names.insert(0, f"{vendor}/{names[0]}")
         return next((Price(self.prices[name]) for name in names if name in self.prices), None)
@@ -212,12 +212,12 @@ class ModelCatalogue(_Strict):
 
     def local(self, name: str | None = None) -> LocalModel:
         """The local model of that name, or the default one; CatalogueError names the known ones."""
-        wanted = self.default_local if name is None else name.strip().lower()
+        target = self.default_local if name is None else name.strip().lower()
         for model in self.local_models:
-            if model.name == wanted:
+            if model.name == target:
                 return model
-        known = ", ".join(model.name for model in self.local_models)
-        raise CatalogueError(f"There is no local model called {name!r}: choose one of {known}.")
+        names = ", ".join(model.name for model in self.local_models)
+        raise CatalogueError(f"There is no local model called {name!r}: choose one of {names}.")
 
     def tier(self, name: str) -> TierDefaults:
         """The tier of that name; CatalogueError names the known ones."""

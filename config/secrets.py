@@ -141,7 +141,7 @@ _IBAN_LENGTHS = {
 def secret_in(text: str) -> str | None:
     """What kind of secret `text` holds, such as `a password`; None when it holds none."""
     plain, _ = _plain(text)
-    return next((found.what for found in _secrets(plain)), None)
+    return next((span.what for span in _secrets(plain)), None)
 
 
 def without_secrets(text: str) -> str:
@@ -153,7 +153,7 @@ def without_secrets(text: str) -> str:
 def without_shapes(line: str) -> str:
     """A line of a log without the secrets that are told by themselves or by a header's name; JSON stays JSON."""
     plain, places = _plain(line)
-    named = (_Found(*found.span("secret" if found["secret"] else 0), _ANY) for found in _IN_LINES.finditer(plain))
+    named = (_Found(*match.span("secret" if match["secret"] else 0), _ANY) for match in _IN_LINES.finditer(plain))
     return _masked(line, places, [*_shapes(plain, _small(plain)), *named])
 
 
@@ -165,11 +165,11 @@ def _plain(text: str) -> tuple[str, Sequence[int]]:
     places: list[int] = []
     at = 0
     for odd in _ODD.finditer(text):
-        said = "" if odd["unseen"] else unicodedata.normalize("NFKC", odd.group())
-        pieces += (text[at : odd.start()], said)
+        plain = "" if odd["unseen"] else unicodedata.normalize("NFKC", odd.group())
+        pieces += (text[at : odd.start()], plain)
         places += range(at, odd.start())
         # one for one where that is so, as with wide letters
-        places += range(*odd.span()) if len(said) == len(odd.group()) else [odd.start()] * len(said)
+        places += range(*odd.span()) if len(plain) == len(odd.group()) else [odd.start()] * len(plain)
         at = odd.end()
     if not pieces:
         return text, range(len(text) + 1)
@@ -178,7 +178,7 @@ def _plain(text: str) -> tuple[str, Sequence[int]]:
 
 def _masked(text: str, places: Sequence[int], secrets: Iterator[_Found] | Sequence[_Found]) -> str:
     """`text` with a mask in the place of each of `secrets`; those that overlap are one."""
-    spans = sorted((places[one.start], max(places[one.end], places[one.end - 1] + 1)) for one in secrets)
+    spans = sorted((places[span.start], max(places[span.end], places[span.end - 1] + 1)) for span in secrets)
     pieces: list[str] = []
     at = 0
     for start, end in spans:
@@ -204,54 +204,54 @@ def _small(text: str) -> str:
 def _shapes(text: str, small: str) -> Iterator[_Found]:
     for what, cues, pattern in _SHAPES:
         if any(cue in small for cue in cues):
-            yield from (_Found(*found.span(), what) for found in pattern.finditer(text))
-    for found in _BASIC.finditer(text) if "basic " in small else ():
-        if _is_credentials(found.group()):
-            yield _Found(*found.span(), N_("an access token"))
-    for found in _SEED.finditer(text) if any(cue in small for cue in SEED_CUES) else ():
-        yield from _seed_in(found)
-    for found in _DIGITS.finditer(text):
-        yield from _cards_in(found)
-    for found in _IBAN.finditer(text):
-        yield from _iban_in(found)
+            yield from (_Found(*match.span(), what) for match in pattern.finditer(text))
+    for match in _BASIC.finditer(text) if "basic " in small else ():
+        if _is_credentials(match.group()):
+            yield _Found(*match.span(), N_("an access token"))
+    for match in _SEED.finditer(text) if any(cue in small for cue in SEED_CUES) else ():
+        yield from _seed_in(match)
+    for match in _DIGITS.finditer(text):
+        yield from _cards_in(match)
+    for match in _IBAN.finditer(text):
+        yield from _iban_in(match)
 
 
 def _is_credentials(encoded: str) -> bool:
     """Whether this is how a header writes a user and a password."""
     try:
-        said = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+        text = base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
     except ValueError:
         return False
-    return ":" in said and said.isprintable()
+    return ":" in text and text.isprintable()
 
 
-def _cards_in(found: re.Match[str]) -> Iterator[_Found]:
+def _cards_in(match: re.Match[str]) -> Iterator[_Found]:
     """The card numbers among digits: all of them, however they are parted, or some in the groups that cards have."""
-    grouped = (_Found(*card.span(), "") for card in _CARD_GROUPS.finditer(found.string, *found.span()))
-    for start, end, _ in (_Found(*found.span(), ""), *grouped):
-        digits = [int(character) for character in found.string[start:end] if character.isdigit()]
+    grouped = (_Found(*card.span(), "") for card in _CARD_GROUPS.finditer(match.string, *match.span()))
+    for start, end, _ in (_Found(*match.span(), ""), *grouped):
+        digits = [int(character) for character in match.string[start:end] if character.isdigit()]
         if _CARD.fullmatch("".join(map(str, digits))) and _luhn(digits):
             yield _Found(start, end, N_("a card number"))
 
 
-def _seed_in(found: re.Match[str]) -> Iterator[_Found]:
+def _seed_in(match: re.Match[str]) -> Iterator[_Found]:
     """The words that may be a seed phrase; a sentence may follow them."""
-    words = list(re.finditer(r"[^\W\d_]{3,}", found["words"]))
+    words = list(re.finditer(r"[^\W\d_]{3,}", match["words"]))
     until = next((at for at, word in enumerate(words) if word.group().lower() in NEVER_IN_SEEDS), len(words))
     length = max((length for length in _SEED_LENGTHS if length <= until), default=0)
     if length:
-        yield _Found(found.start("words"), found.start("words") + words[length - 1].end(), N_("a seed phrase"))
+        yield _Found(match.start("words"), match.start("words") + words[length - 1].end(), N_("a seed phrase"))
 
 
-def _iban_in(found: re.Match[str]) -> Iterator[_Found]:
+def _iban_in(match: re.Match[str]) -> Iterator[_Found]:
     """What is an account number at the beginning: capital letters may follow it."""
-    number = found.group()
+    number = match.group()
     length, end, count = _IBAN_LENGTHS.get(number[:2].upper(), 0), 0, 0
     while end < len(number) and count < length:
         count += number[end].isalnum()
         end += 1
     if length and count == length and not number[end : end + 1].isalnum() and _is_iban(number[:end]):
-        yield _Found(found.start(), found.start() + end, N_("an account number"))
+        yield _Found(match.start(), match.start() + end, N_("an account number"))
 
 
 def _is_iban(account: str) -> bool:

@@ -289,12 +289,12 @@ def load_settings(env_file: Path | None = None) -> Settings:
 
 
 def _refuse_unknown_names(env_file: Path) -> None:
-    known = setting_names()
+    names = setting_names()
     for line in _lines(env_file):
         if line.error or (line.key is not None and line.value is None):
             raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
-        if line.key is not None and line.key.upper() not in known:
-            near = difflib.get_close_matches(line.key.upper(), known, n=1)
+        if line.key is not None and line.key.upper() not in names:
+            near = difflib.get_close_matches(line.key.upper(), names, n=1)
             hint = f"did you mean {near[0]}?" if near else "see .env.example for the ones there are."
             raise ConfigurationError(f"{env_file} sets {line.key}, which no setting is called: {hint}")
 
@@ -313,10 +313,10 @@ def _lines(env_file: Path) -> list[Binding]:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    said = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
+    text = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
     if not first["loc"]:
-        return f"{said}."
-    return f"{str(first['loc'][0]).upper()} is not usable: {said.replace('Input should', 'it should')}."
+        return f"{text}."
+    return f"{str(first['loc'][0]).upper()} is not usable: {text.replace('Input should', 'it should')}."
 
 
 _ALLOWED = {

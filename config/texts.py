@@ -64,12 +64,12 @@ def _(text: str, /, **values: object) -> str:
     return _Said(translated.format(**values), text.format(**_in_english(values))) if values else _Said(translated, text)
 
 
-def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
+def ngettext(singular: str, many: str, n: int, /, **values: object) -> str:
     """The form for `n` of a text in the language that is spoken; `{n}` is the number as it is written there."""
-    text = one if n == 1 else many
+    text = singular if n == 1 else many
     if spoken() == SOURCE:
         return text.format(n=number(n), **values)
-    translated = _catalogue(spoken()).ngettext(one, many, n).format(n=number(n), **values)
+    translated = _catalogue(spoken()).ngettext(singular, many, n).format(n=number(n), **values)
     return _Said(translated, text.format(n=f"{n:,}", **_in_english(values)))
 
 
@@ -80,15 +80,15 @@ class _Said(str):
     source: str
 
     def __new__(cls, text: str, source: str = "") -> _Said:  # a copy is made without it, and given it then
-        said = super().__new__(cls, text)
-        said.source = source
-        return said
+        instance = super().__new__(cls, text)
+        instance.source = source
+        return instance
 
 
-def in_english(said: object) -> str:
+def in_english(text: object) -> str:
     """What `_` or `ngettext` gave, or what holds such a text as its `source`, in English; anything else as it is."""
-    source = getattr(said, "source", None)
-    return source if isinstance(source, str) else str(said)
+    source = getattr(text, "source", None)
+    return source if isinstance(source, str) else str(text)
 
 
 def _in_english(values: Mapping[str, object]) -> dict[str, object]:

@@ -66,21 +66,21 @@ def empty(path: object) -> StoreError:
 
 def explain(error: sqlite3.Error, path: object) -> StoreError:
     """The sentence for an error of SQLite on the database at `path`."""
-    said = str(error)
-    if "full" in said:
+    text = str(error)
+    if "full" in text:
         return StoreError(
             _("The disk with {path} is full: free some space; nothing that was saved is lost.", path=path)
         )
-    if "disk I/O" in said:
+    if "disk I/O" in text:
         return StoreError(
             _("{path} can't be read or written: the disk is full or failing; free some space, check it.", path=path)
         )
-    if "readonly" in said or "unable to open" in said:
+    if "readonly" in text or "unable to open" in text:
         return StoreError(_("{path} can't be written: check the owner and the mode of its folder.", path=path))
-    if "malformed" in said or "not a database" in said:
+    if "malformed" in text or "not a database" in text:
         return StoreError(
             _("{path} is damaged: restore it from a backup with `mneme restore`; it is left as it is.", path=path)
         )
-    if "locked" in said or "busy" in said:
+    if "locked" in text or "busy" in text:
         return StoreError(_("{path} is kept busy by another program: stop that one, or try again.", path=path))
-    return StoreError(_("The database {path} answers: {said}.", path=path, said=said))
+    return StoreError(_("The database {path} answers: {said}.", path=path, said=text))

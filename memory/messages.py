@@ -121,8 +121,8 @@ class Message:
 
 def in_one(messages: Iterable[Message]) -> Passage:
     """Messages as one passage, a line break between them."""
-    said = list(messages)
-    return Passage("\n".join(message.content for message in said), worst(message.provenance for message in said))
+    texts = list(messages)
+    return Passage("\n".join(message.content for message in texts), worst(message.provenance for message in texts))
 
 
 def storable(text: str) -> str:
@@ -135,13 +135,13 @@ def storable(text: str) -> str:
 
 def groups(messages: Iterable[Message]) -> list[list[Message]]:
     """Messages one by one, but a tool call together with the results that follow it: they stay or go together."""
-    found: list[list[Message]] = []
+    results: list[list[Message]] = []
     for message in messages:
-        if message.role is Role.TOOL and found and (found[-1][0].tool_calls or found[-1][0].role is Role.TOOL):
-            found[-1].append(message)
+        if message.role is Role.TOOL and results and (results[-1][0].tool_calls or results[-1][0].role is Role.TOOL):
+            results[-1].append(message)
         else:
-            found.append([message])
-    return found
+            results.append([message])
+    return results
 
 
 def complete_groups(messages: list[Message]) -> list[Message]:

@@ -50,10 +50,10 @@ class LightRag:
 
     async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
         """Add one exchange. Its source tells whether anything in it is foreign."""
-        said = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
+        text = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
         provenance = worst([user.provenance, assistant.provenance])
         document = {
-            "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(said)}",
+            "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(text)}",
             "file_source": f"mneme {session_id} {turn} {provenance}",
         }
         try:
@@ -64,15 +64,15 @@ class LightRag:
 
     async def relevant(self, question: str) -> Passage:
         """What the graph knows about `question`; empty when it knows nothing or can't be reached."""
-        asked = without_secrets(question)
-        if len(asked.strip()) < SHORTEST_QUERY:
+        query = without_secrets(question)
+        if len(query.strip()) < SHORTEST_QUERY:
             return Passage("")
         try:
             # the client's own limit is for each part of an answer, however many there are
             async with asyncio.timeout(QUERY_TIMEOUT):
                 response = await self._client.post(
                     "/query",
-                    json={"query": asked, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
+                    json={"query": query, "mode": self._mode, "only_need_context": True, "enable_rerank": False},
                     timeout=QUERY_TIMEOUT,
                 )
             response.raise_for_status()
@@ -80,15 +80,15 @@ class LightRag:
         except (httpx.HTTPError, TimeoutError, ValueError) as error:
             log.warning("lightrag_query_failed", error=str(error) or type(error).__name__)
             return Passage("")
-        found = answer.get("response") if isinstance(answer, dict) else None
-        if not isinstance(found, str) or "[no-context]" in found:
+        result = answer.get("response") if isinstance(answer, dict) else None
+        if not isinstance(result, str) or "[no-context]" in result:
             return Passage("")
-        return Passage(found.strip(), _origin(answer.get("references")))
+        return Passage(result.strip(), _origin(answer.get("references")))
 
     async def forget(self) -> None:
         """Delete every document that we sent. Raises LightRagError when that can't be done."""
         try:
-            ids = [found["id"] for found in await self.documents() if _is_ours(str(found.get("file_path")))]
+            ids = [document["id"] for document in await self.documents() if _is_ours(str(document.get("file_path")))]
             if not ids:
                 return
             # LightRAG deletes in the background, and only when it does nothing else
@@ -107,7 +107,7 @@ class LightRag:
 
     async def documents(self) -> list[dict[str, object]]:
         """All documents that LightRAG has, each with its id and its source."""
-        found: list[dict[str, object]] = []
+        results: list[dict[str, object]] = []
         more, page = True, 0
         while more:
             page += 1
@@ -115,9 +115,9 @@ class LightRag:
             response = await self._client.post("/documents/paginated", json=listing, timeout=INDEX_TIMEOUT)
             response.raise_for_status()
             answer = response.json()
-            found += answer["documents"]
+            results += answer["documents"]
             more = bool(answer["pagination"]["has_next"])
-        return found
+        return results
 
     async def trouble(self) -> str | None:
         """Why the server can't be of service; None while it can."""
@@ -143,14 +143,14 @@ def _origin(references: object) -> Provenance:
     """
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
-    sources = [str(one.get("file_path")) if isinstance(one, dict) else "" for one in references]
+    sources = [str(reference.get("file_path")) if isinstance(reference, dict) else "" for reference in references]
     return worst(_provenance(source) for source in sources)
 
 
 def _provenance(source: str) -> Provenance:
     ours = _OURS.fullmatch(source)
-    known = ours is not None and ours["provenance"] in set(Provenance)
-    return Provenance(ours["provenance"]) if ours is not None and known else Provenance.FOREIGN
+    is_known = ours is not None and ours["provenance"] in set(Provenance)
+    return Provenance(ours["provenance"]) if ours is not None and is_known else Provenance.FOREIGN
 
 
 def _is_ours(source: str) -> bool:

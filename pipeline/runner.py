@@ -84,10 +84,10 @@ class Pipeline:
         if turn.committed_as is None:
             # a full disk, for one: the answer is still worth showing
             why = turn.failure or _unexpected(turn)
-            said = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
-            shown = await turn.channel.deliver_uncommitted("\n\n".join(part for part in said if part))
+            texts = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
+            is_delivered = await turn.channel.deliver_uncommitted("\n\n".join(part for part in texts if part))
             # of a private talk nothing is written once it may be over
-            if shown and turn.finished is not None and not turn.session.private and self._owe is not None:
+            if is_delivered and turn.finished is not None and not turn.session.private and self._owe is not None:
                 self._owe(turn.finished)
 
     async def _run_phase(self, turn: Turn, phase: Phase) -> None:
@@ -104,15 +104,15 @@ class Pipeline:
             await system.process(turn)
         except Exception as error:  # the order table decides what a failure means
             if isinstance(error, MnemeError):
-                said, loggable = str(error), error.loggable
+                text, loggable = str(error), error.loggable
                 log.warning("system_failed", system=place.system, error=loggable)
             else:
-                said = _unexpected(turn)
-                loggable = in_english(said)
+                text = _unexpected(turn)
+                loggable = in_english(text)
                 log.exception("system_failed", system=place.system)
             if place.on_failure is OnFailure.ABORT:
                 turn.outcome = Outcome.FAILED
-                turn.failure, turn.failure_logged = said, loggable
+                turn.failure, turn.failure_logged = text, loggable
         finally:
             turn.timings[place.system] = time.perf_counter() - started
 
@@ -128,7 +128,7 @@ def _arranged(systems: list[System], order: Sequence[Place]) -> list[tuple[Place
         named = ", ".join(f"{place.order} {place.system}" for place in doubled)
         raise PipelineError(f"Two systems have the same order: {named}.")
     by_name = {system.name: system for system in systems}
-    wanted, given = sorted(place.system for place in order), sorted(system.name for system in systems)
-    if wanted != given:
-        raise PipelineError(f"The pipeline needs each of {wanted} once, and got {given}.")
+    expected, actual = sorted(place.system for place in order), sorted(system.name for system in systems)
+    if expected != actual:
+        raise PipelineError(f"The pipeline needs each of {expected} once, and got {actual}.")
     return [(place, by_name[place.system]) for place in sorted(order, key=lambda p: p.order)]

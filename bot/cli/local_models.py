@@ -107,28 +107,28 @@ def _fetch(model: LocalModel, models_dir: Path) -> None:
 def _takes_one_near_by(model: LocalModel, env_file: Path, ports: Mapping[str, int]) -> bool:
     """Offer the first model server of this machine that has a model; whether the person took it.
 
-    Without a person at a terminal it is only said: nothing is written that nobody has agreed to.
+    Without a person at a terminal it is only address: nothing is written that nobody has agreed to.
     """
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
     if not servers:
         return False
     server = servers[0]
-    said = f"{server.name} runs on this machine and has {server.listed(6)}."
+    address = f"{server.name} runs on this machine and has {server.listed(6)}."
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        typer.echo(f"{said} `mneme setup` connects it; for now the embedded model is used.", err=True)
+        typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
         return False
-    typer.echo(said, err=True)
+    typer.echo(address, err=True)
     if not typer.confirm(f"Use it instead of fetching {model.size_bytes / 1e9:.1f} GB?", default=True, err=True):
         return False
     name = server.models[0]
     if len(server.models) > 1:
-        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda said: _one_of(server, said))
+        name = typer.prompt("Which model?", default=name, err=True, value_proc=lambda address: _one_of(server, address))
     write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
     typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
     return True
 
 
-def _one_of(server: LocalServer, said: str) -> str:
-    if said.strip() not in server.models:
+def _one_of(server: LocalServer, text: str) -> str:
+    if text.strip() not in server.models:
         raise typer.BadParameter(f"choose one of {', '.join(server.models)}")
-    return said.strip()
+    return text.strip()

@@ -43,8 +43,8 @@ mneme recall "gate code"
 mneme setup"""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         from importlib.metadata import version
 
         typer.echo(f"mneme {version('mneme')}")

@@ -89,18 +89,18 @@ def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | 
     _with_shelf(work)
 
 
-def _tags_in(given: list[str] | None) -> tuple[str, ...]:
+def _tags_in(values: list[str] | None) -> tuple[str, ...]:
     """The tags of an option that may be given several times, each with several between commas."""
-    tags = (tag.strip().removeprefix("#") for words in given or () for tag in words.split(","))
+    tags = (tag.strip().removeprefix("#") for words in values or () for tag in words.split(","))
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
 def _known_kind_or_message(kind: str | None) -> str | None:
     from memory.search.search import MESSAGE_KIND
 
-    known = [*map(str, Kind), MESSAGE_KIND]
-    if kind is not None and kind not in known:
-        raise typer.BadParameter(f"there is no kind {kind!r}: choose one of {', '.join(known)}.")
+    kinds = [*map(str, Kind), MESSAGE_KIND]
+    if kind is not None and kind not in kinds:
+        raise typer.BadParameter(f"there is no kind {kind!r}: choose one of {', '.join(kinds)}.")
     return kind
 
 
@@ -113,9 +113,9 @@ def list_entries(
     """All entries, newest first."""
 
     async def work(shelf: Shelf) -> None:
-        found = await shelf.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in found]
-        _print_all([_entry_json(entry) for entry in found], lines, "Nothing was found.", as_json=as_json)
+        entries = await shelf.memory.entries.list(owner, kind)
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in entries]
+        _print_all([_entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -125,10 +125,10 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """One entry with where it came from."""
 
     async def work(shelf: Shelf) -> None:
-        found = (
+        lookup = (
             shelf.memory.entries.get(owner, name) if owner else shelf.memory.entries.get_any(name, shelf.writer(None))
         )
-        _print_entry(await found, as_json=as_json)
+        _print_entry(await lookup, as_json=as_json)
 
     _with_shelf(work)
 
@@ -186,9 +186,9 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     """What is not confirmed, with the reason."""
 
     async def work(shelf: Shelf) -> None:
-        found = await shelf.memory.entries.unconfirmed(owner)
-        lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in found]
-        _print_all([_entry_json(entry) for entry in found], lines, "Nothing is unsure.", as_json=as_json)
+        entries = await shelf.memory.entries.unconfirmed(owner)
+        lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in entries]
+        _print_all([_entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_shelf(work)
 
@@ -238,15 +238,18 @@ def recall(
             hits = await shelf.memory.reading.mentioning([query], owner, only)
             lines = [_mention(hit) for hit in hits]
         else:
-            whose = owner or await shelf.memory.stats.sole_owner()
+            owner_name = owner or await shelf.memory.stats.sole_owner()
             if as_json:
-                hits, lines = await shelf.memory.recall.hits(query, whose, only, limit), []
+                hits, lines = await shelf.memory.recall.hits(query, owner_name, only, limit), []
             else:
-                found = await shelf.memory.recall.recall(query, whose, only, limit)
-                hits = [one.hit for one in found]
+                results = await shelf.memory.recall.recall(query, owner_name, only, limit)
+                hits = [result.hit for result in results]
                 # the scores themselves depend on how much there is; what tells is how one compares with the best
                 best = max((hit.score for hit in hits), default=0.0)
-                lines = [f"{one.hit.score / best if best else 1.0:4.0%}  {one.hit.owner}  {one.text}" for one in found]
+                lines = [
+                    f"{result.hit.score / best if best else 1.0:4.0%}  {result.hit.owner}  {result.text}"
+                    for result in results
+                ]
         _print_all([_hit_json(hit) for hit in hits], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work, by_meaning=not every)
@@ -373,6 +376,6 @@ def _hit_json(hit: Hit) -> dict[str, object]:
     } | _outcome_json(hit)
 
 
-def _outcome_json(found: Entry | Hit) -> dict[str, object]:
+def _outcome_json(result: Entry | Hit) -> dict[str, object]:
     # only episodes have one
-    return {"outcome": found.outcome} if found.outcome else {}
+    return {"outcome": result.outcome} if result.outcome else {}

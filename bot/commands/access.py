@@ -36,7 +36,7 @@ class AccessCommands:
 
 
 def _user_in(call: CommandCall) -> int:
-    found = re.fullmatch(r"#?(\d{1,15})", call.argument)
-    if found is None:
+    match = re.fullmatch(r"#?(\d{1,15})", call.argument)
+    if match is None:
         raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
-    return int(found[1])
+    return int(match[1])

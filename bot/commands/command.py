@@ -155,10 +155,10 @@ def parse_command(text: str) -> tuple[str, str]:
 
     `/forget_12` is `/forget #12`: Telegram makes such a word something to tap.
     """
-    found = _COMMAND.fullmatch(text.strip())
-    if found is None:
+    match = _COMMAND.fullmatch(text.strip())
+    if match is None:
         return "", ""
-    name, argument = found["name"].lower(), (found["argument"] or "").strip()
+    name, argument = match["name"].lower(), (match["argument"] or "").strip()
     numbered = _NUMBERED.fullmatch(name)
     if numbered is not None and not argument:
         return numbered["name"], f"#{numbered['number']}"
@@ -167,8 +167,8 @@ def parse_command(text: str) -> tuple[str, str]:
 
 def help_text(table: Mapping[str, Command]) -> str:
     """The commands, a line each."""
-    shown = [command for command in table.values() if command.listed]
-    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {_(c.description)}" for c in shown)
+    commands = [command for command in table.values() if command.listed]
+    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {_(c.description)}" for c in commands)
 
 
 class Introduction:
@@ -183,8 +183,8 @@ class Introduction:
     @command("start", N_("Say hello"), immediate=True)
     async def start(self, call: CommandCall) -> Answer:
         """/start"""
-        text, whose = self._greeting
-        hello = _(text, whose=_(whose)) if whose else _(text)
+        text, owner = self._greeting
+        hello = _(text, whose=_(owner)) if owner else _(text)
         return Answer("\n\n".join([hello, _("What I understand:"), help_text(self._table)]), to_try())
 
     @command("help", N_("What I understand"), immediate=True)
@@ -199,10 +199,10 @@ def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) ->
     """Commands by name, in the order in which help shows them. Raises ValueError for a name that comes twice."""
     table: dict[str, Command] = {}
     for group in (Introduction(table, remembers=remembers, shared=shared), *groups):
-        for one in commands_of(group):
-            if one.name in table:
-                raise ValueError(f"two commands are called /{one.name}")
-            table[one.name] = one
+        for command in commands_of(group):
+            if command.name in table:
+                raise ValueError(f"two commands are called /{command.name}")
+            table[command.name] = command
     return table
 
 
@@ -247,8 +247,8 @@ class CommandRunner:
         """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self._effects.had_by(causes):
-            asked = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
-            return _("This was done before I was interrupted, and not a second time: {asked}", asked=asked)
+            command_text = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
+            return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
         with self._effects.caused_by(causes):
             return await command.run(call)
 

@@ -50,25 +50,25 @@ class ConversationCommands:
         """/new"""
         private = await self._end_private(call.session) if call.session.private else None
         ended = await self._background.end_conversation(call.session)
-        kept = await self._status.memory.summary(call.session)
+        summary = await self._status.memory.summary(call.session)
         if private is not None:
             text = private
         elif ended.messages == 0:
-            return _("This is a new conversation already. I still have {kept}.", kept=kept)
+            return _("This is a new conversation already. I still have {kept}.", kept=summary)
         else:
             text = ngettext(
                 "A new conversation begins. The {n} message of the last one stays in my log, and I keep {kept}.",
                 "A new conversation begins. The {n} messages of the last one stay in my log, and I keep {kept}.",
                 ended.messages,
-                kept=kept,
+                kept=summary,
             )
         if ended.goes_on:
             later = _("I am still sorting what was said; what I learn from it I tell with a later answer.")
             return f"{text} {later}"
         if not ended.learned:
             return text
-        said = "\n".join(line.text for line in ended.learned)
-        return Answer(f"{text}\n\n_{said}_", rows_of(ended.learned))
+        learned = "\n".join(line.text for line in ended.learned)
+        return Answer(f"{text}\n\n_{learned}_", rows_of(ended.learned))
 
     async def _end_private(self, session: Session) -> str:
         """Delete a private talk for good; what to say of it."""
@@ -165,8 +165,8 @@ class ConversationCommands:
 def _kept_count(argument: str) -> int:
     if not argument:
         return COMPACT_DEFAULT
-    kept = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
-    if not 1 <= kept <= COMPACT_MOST:
+    count = int(argument) if argument.isdecimal() and len(argument) <= len(str(COMPACT_MOST)) else 0
+    if not 1 <= count <= COMPACT_MOST:
         raise WrongArgument(
             _(
                 "/compact takes a number from 1 to {most}, such as /compact {default}.",
@@ -174,4 +174,4 @@ def _kept_count(argument: str) -> int:
                 default=COMPACT_DEFAULT,
             )
         )
-    return kept
+    return count

@@ -92,7 +92,7 @@ class MemoryQueries:
         what, page = _page_of(call.argument)
         counts = await self._entries.counts(owner)
         kinds = (*Kind, *counts)
-        kind = {said.lower(): known for known in kinds for said in (_(known), known)}.get(what.lower())
+        kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(what.lower())
         # without such a page, what is called so can only be the entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
             return await self._listing(owner, kind, page, counts.get(kind, 0), hint)
@@ -106,18 +106,18 @@ class MemoryQueries:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
         kinds = tuple(await self._entries.counts(owner))
         words, page = _page_of(argument)
-        found = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
-        if page > _pages(len(found)):
+        hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        if page > _pages(len(hits)):
             words, page = argument, 1
-            found = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
-        if not found:
+            hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        if not hits:
             return _(NOTHING_FOUND) + hint
-        pages, shown = _pages(len(found)), found[(page - 1) * PAGE : page * PAGE]
-        head = _("Found: {count}, page {page} of {pages}.", count=len(found), page=page, pages=pages)
+        pages, visible = _pages(len(hits)), hits[(page - 1) * PAGE : page * PAGE]
+        head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
         if page < pages:
             head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
-        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in shown]
-        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, shown))
+        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in visible]
+        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, visible))
 
     async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)
@@ -138,13 +138,13 @@ class MemoryQueries:
                     pages=pages,
                 )
             )
-        found = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
-        lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in found]
+        entries = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in entries]
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
         if page < pages:
             head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
         text = "\n".join([head, "", *lines]) + hint
-        return Answer(text, page_keyboard(kind, page, pages, found))
+        return Answer(text, page_keyboard(kind, page, pages, entries))
 
     @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
     async def recall(self, call: CommandCall) -> str:
@@ -154,41 +154,41 @@ class MemoryQueries:
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
-        found = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
-        if not found:
+        results = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        if not results:
             return _(NOTHING_FOUND)
         if not call.session.private:
-            await self._reinforcement.recalled(one.hit.id for one in found if one.hit.name is not None)
-        return "\n".join(f"- {one.text}" for one in found)
+            await self._reinforcement.recalled(result.hit.id for result in results if result.hit.name is not None)
+        return "\n".join(f"- {result.text}" for result in results)
 
     async def _mentions(self, argument: str, session: Session) -> str:
         """All that speaks of a subject, a page of it; a number at the end that is no page belongs to the subject."""
         owner = session.owner
         subject, page = _page_of(argument)
-        found: ResultPage | None = None
+        result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                found = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
-        if found is None:
+                result_page = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+        if result_page is None:
             subject = argument
-            found = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
-        if found is None:
+            result_page = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+        if result_page is None:
             return _(NOTHING_FOUND)
         if not session.private:
-            await self._reinforcement.recalled(found.entries)
+            await self._reinforcement.recalled(result_page.entries)
         more = ngettext(
             "{command} shows more, {n} is left.",
             "{command} shows more, {n} are left.",
-            found.left,
-            command=f"/recall all {subject} {found.number + 1}",
+            result_page.left,
+            command=f"/recall all {subject} {result_page.number + 1}",
         )
-        return "\n".join([*found.lines, *(["", more] if found.left else [])])
+        return "\n".join([*result_page.lines, *(["", more] if result_page.left else [])])
 
 
 async def quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
     """The name that stands in quotes, which is nothing but a name; None where the quotes are the name's own."""
-    found = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
-    return None if found is None or await entries.holder(owner, argument) else found["name"]
+    match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
+    return None if match is None or await entries.holder(owner, argument) else match["name"]
 
 
 async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> str:
@@ -205,14 +205,19 @@ def format_reasons(reasons: Sequence[ActivationReason]) -> str:
     if not reasons:
         return _("No memory was activated for your last message.")
     lines = [ngettext("{n} memory stood in the last request:", "{n} memories stood in the last request:", len(reasons))]
-    for one in reasons:
-        facts = [_("layer {layer}", layer=one.layer), _("score {score}", score=f"{one.score:.2f}")]
-        facts += [_("relevance {relevance}", relevance=f"{one.relevance:.2f}")] if one.relevance else []
-        about = ", ".join([*facts, ngettext("{n} token", "{n} tokens", one.tokens)])
-        if one.entry is None:
+    for reason in reasons:
+        facts = [
+            _("layer {layer}", layer=reason.layer),
+            _("score {score}", score=f"{reason.score:.2f}"),
+        ]
+        facts += [_("relevance {relevance}", relevance=f"{reason.relevance:.2f}")] if reason.relevance else []
+        about = ", ".join([*facts, ngettext("{n} token", "{n} tokens", reason.tokens)])
+        if reason.entry is None:
             lines.append("- " + _("a memory that is gone by now ({about})", about=about))
         else:
-            lines.append(f"- **{one.entry.name}**: {in_line(one.entry.content)} ({about}; {format_source(one.entry)})")
+            lines.append(
+                f"- **{reason.entry.name}**: {in_line(reason.entry.content)} ({about}; {format_source(reason.entry)})"
+            )
     return "\n".join(lines)
 
 
@@ -264,8 +269,8 @@ def _pages(count: int) -> int:
 
 
 def _page_of(argument: str) -> tuple[str, int]:
-    found = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9]\d{0,5})", argument)
-    return (found["what"], int(found["page"])) if found else (argument, 1)
+    match = re.fullmatch(r"(?P<what>.*\S)\s+(?P<page>[1-9]\d{0,5})", argument)
+    return (match["what"], int(match["page"])) if match else (argument, 1)
 
 
 def in_line(text: str) -> str:
@@ -287,16 +292,16 @@ def page_keyboard(kind: str, page: int, pages: int, entries: Sequence[Entry]) ->
     return _page([(entry.id, entry.name) for entry in entries], kind, ways, pages)
 
 
-def found_keyboard(words: str, page: int, pages: int, found: Sequence[Hit]) -> Keyboard:
+def found_keyboard(words: str, page: int, pages: int, hits: Sequence[Hit]) -> Keyboard:
     """The same for a page of what was found, the best first."""
     ways = ((_("Back"), page - 1), (_("More"), page + 1))
-    return _page([(hit.id, hit.name or f"#{hit.id}") for hit in found], f"{SEARCH} {words}", ways, pages)
+    return _page([(hit.id, hit.name or f"#{hit.id}") for hit in hits], f"{SEARCH} {words}", ways, pages)
 
 
 def _page(entries: Iterable[tuple[int, str]], listed: str, ways: Iterable[tuple[str, int]], pages: int) -> Keyboard:
-    shown = [Button(_cut(name), f"/memory_{number}", in_place=True) for number, name in entries]
+    buttons = [Button(_cut(name), f"/memory_{number}", in_place=True) for number, name in entries]
     beside = [Button(label, f"/memory {listed} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
-    return (*in_rows(shown, ENTRIES_PER_ROW), (*beside, _all_kinds()))
+    return (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds()))
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:

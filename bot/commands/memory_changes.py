@@ -75,12 +75,12 @@ class MemoryCommands:
             raise WrongArgument(
                 _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
             )
-        known = await self._learning.reinforce_known(call.session.owner, call.argument)
-        if known is not None:
+        existing = await self._learning.reinforce_known(call.session.owner, call.argument)
+        if existing is not None:
             return _(
                 "I knew that already as **{name}**, and keep it in mind: {content}",
-                name=known.name,
-                content=known.content,
+                name=existing.name,
+                content=existing.content,
             )
         entry = await self._entries.add(call.session.owner, NewEntry(call.argument))
         return await self._undoable(
@@ -100,9 +100,9 @@ class MemoryCommands:
         name = with_text["number"] or with_text["name"]
         former = await self._entries.get(owner, name)
         entry = await self._entries.edit(owner, name, with_text["text"])
-        said = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
+        text = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
         before = _("It said: {content}", content=former.content)
-        return await self._undoable(f"{said}\n\n{before}", entry)
+        return await self._undoable(f"{text}\n\n{before}", entry)
 
     @command("confirm", N_("Have a memory hold that I was not sure of"), "NAME", access=Access.MANAGERS)
     async def confirm(self, call: CommandCall) -> CommandResult:
@@ -123,8 +123,8 @@ class MemoryCommands:
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             quoted = await quoted_name(self._entries, owner, call.argument)
             entry = await self._entries.remove(owner, quoted or call.argument)
-            said = _("Forgotten: **{name}** (/undo brings it back).", name=entry.name)
-            return await self._undoable(said, entry, editable=False)
+            text = _("Forgotten: **{name}** (/undo brings it back).", name=entry.name)
+            return await self._undoable(text, entry, editable=False)
         if words == [ALL]:
             extent = format_extent(await self._forgetting.extent(owner))
             warning = _(
@@ -145,12 +145,12 @@ class MemoryCommands:
         gone = await self._forgetting.forget_all(call.session.owner)
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
 
-    async def _undoable(self, said: str, entry: Entry, *, editable: bool = True) -> CommandResult:
+    async def _undoable(self, text: str, entry: Entry, *, editable: bool = True) -> CommandResult:
         change = await self._undo.newest_of(entry)
         if change is None:
-            return said
+            return text
         edit = (edit_button(entry.id, entry.content),) if editable else ()
-        return Answer(said, ((undo_button(change, entry.content), *edit),))
+        return Answer(text, ((undo_button(change, entry.content), *edit),))
 
     @command("undo", N_("Take back the last change of memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
@@ -183,15 +183,15 @@ class MemoryCommands:
 
 def _asked_for_text(entry: Entry) -> Answer:
     """Asks for the new text of an entry; where nothing can be asked, the command with the text says as much."""
-    said = f"/edit #{entry.id}"
+    command = f"/edit #{entry.id}"
     text = _(
         "Reply to this message with what **{name}** is to say, or send {command} and then the text. It says now: "
         "{content}",
         name=entry.name,
-        command=said,
+        command=command,
         content=entry.content,
     )
-    return Answer(text, ((Button(_("The new text"), said, by_reply=True),),))
+    return Answer(text, ((Button(_("The new text"), command, by_reply=True),),))
 
 
 def format_extent(extent: Extent) -> str:
@@ -224,7 +224,7 @@ def _contents(extent: Extent, name: str) -> str:
         (extent.reminders, ngettext("{n} reminder", "{n} reminders", extent.reminders)),
     )
     lines = (
-        _("**All that I remember here:** {what}", what=", ".join(said for amount, said in amounts if amount)),
+        _("**All that I remember here:** {what}", what=", ".join(text for amount, text in amounts if amount)),
         _("To read are the folders `memory` and `entries`, for programs is `rows`."),
         _("Keys and passwords are taken out. Of photos and files that you sent there is what was read in them."),
         _("To take it elsewhere: `mneme import {name}` in a new installation.", name=name),

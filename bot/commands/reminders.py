@@ -82,10 +82,10 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
         ReminderState.TOLD: _("Told in the last day:"),
         ReminderState.FAILED: _("Could not be delivered:"),
     }
-    zones = sorted({one.rule.zone.key for one in reminders})
+    zones = sorted({reminder.rule.zone.key for reminder in reminders})
     parts: list[str] = []
     for state, title in titles.items():
-        alike = [_listed(one, zoned=len(zones) > 1) for one in reminders if one.state is state]
+        alike = [_listed(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
         more = [_("... and {n} more.", n=len(alike) - SHOWN)] if len(alike) > SHOWN else []
         parts += ["\n".join([title, *alike[:SHOWN], *more])] if alike else []
     if len(zones) == 1:

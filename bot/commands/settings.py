@@ -84,8 +84,8 @@ class SettingsCommands:
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
         # only /new ends a private talk
-        shown = [way for way in settings if not (way[0] == "private" and call.session.private)]
-        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in shown]
+        visible = [way for way in settings if not (way[0] == "private" and call.session.private)]
+        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in visible]
         return Answer("\n".join([_("What holds in this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
@@ -97,13 +97,13 @@ class SettingsCommands:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
-        kept = _("This talk is private.") if session.private else _("This talk is kept.")
+        privacy = _("This talk is private.") if session.private else _("This talk is kept.")
         return [
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
-            ("private", _("Begin a private talk"), kept),
+            ("private", _("Begin a private talk"), privacy),
         ]
 
     @command("language", N_("Which language I speak"), "[NAME]", repeatable=True, access=Access.MANAGERS)
@@ -127,9 +127,9 @@ class SettingsCommands:
 
     async def _language_buttons(self, chat: str) -> Keyboard:
         """A button for each language, by its own name, with the present one marked."""
-        wanted = (await self._preferences.get(chat)).language
-        named = [_choice(name, f"/language {code}", chosen=code == wanted) for code, name in LANGUAGES.items()]
-        auto = _choice(_("As my app is set"), f"/language {AUTO}", chosen=wanted is None)
+        current = (await self._preferences.get(chat)).language
+        named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
+        auto = _choice(_("As my app is set"), f"/language {AUTO}", chosen=current is None)
         return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("On which clock I tell hours"), "[CITY]", repeatable=True, access=Access.MANAGERS)
@@ -165,13 +165,13 @@ class SettingsCommands:
     @command("notices", N_("What I tell unasked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
     async def notices(self, call: CommandCall) -> CommandResult:
         """/notices [on|quiet|off]"""
-        wanted = call.argument.lower()
-        if wanted and wanted not in set(Notices):
+        notices = call.argument.lower()
+        if notices and notices not in set(Notices):
             raise WrongArgument(_("/notices takes on, quiet or off."))
-        if wanted:
-            await self._preferences.change(call.session.address.owner, notices=Notices(wanted))
+        if notices:
+            await self._preferences.change(call.session.address.owner, notices=Notices(notices))
         present = self._notices_of(call.session.id)
-        choice = [_choice(_(name), f"/notices {one}", chosen=one is present) for one, name in NOTICES.items()]
+        choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
     @command(
@@ -196,34 +196,34 @@ class SettingsCommands:
         rows = [(Button(model.name, f"/model {model.name}", in_place=True),) for model in others]
         return Answer("\n".join(lines), (*rows, (all_settings(),)))
 
-    def _model_named(self, wanted: str) -> str | None:
+    def _model_named(self, target: str) -> str | None:
         """The model that somebody means; None for the usual one. A part of a name will do where it fits one only."""
-        if wanted.casefold() == DEFAULT:
+        if target.casefold() == DEFAULT:
             return None
         names = list(self._models.models)
-        exact = [name for name in names if name.casefold() == wanted.casefold()]
-        fitting = exact or [name for name in names if wanted.casefold() in name.casefold()]
+        exact = [name for name in names if name.casefold() == target.casefold()]
+        fitting = exact or [name for name in names if target.casefold() in name.casefold()]
         if len(fitting) != 1:
-            known = ", ".join(f"`{name}`" for name in names)
-            raise WrongArgument(_("I don't know which model you mean: choose one of {models}.", models=known))
+            listed = ", ".join(f"`{name}`" for name in names)
+            raise WrongArgument(_("I don't know which model you mean: choose one of {models}.", models=listed))
         return fitting[0]
 
     def _model_line(self, model: ChatModel, *, chosen: bool) -> str:
         price = self._price_of(model.name)
         window = number(model.window.max_input_tokens)
         if price is None:
-            said = _("**{model}** reads {window} tokens; I don't know its price.", model=model.name, window=window)
+            text = _("**{model}** reads {window} tokens; I don't know its price.", model=model.name, window=window)
         elif not price.usual.input and not price.usual.output:
-            said = _("**{model}** reads {window} tokens and is free.", model=model.name, window=window)
+            text = _("**{model}** reads {window} tokens and is free.", model=model.name, window=window)
         else:
-            said = _(
+            text = _(
                 "**{model}** reads {window} tokens; a million cost {input} to read and {output} to write.",
                 model=model.name,
                 window=window,
                 input=dollars(price.usual.input),
                 output=dollars(price.usual.output),
             )
-        return f"- ✓ {said}" if chosen else f"- {said}"
+        return f"- ✓ {text}" if chosen else f"- {text}"
 
     def _other_models(self) -> str:
         if len(self._models.models) == 1:
@@ -240,9 +240,9 @@ def language_called(name: str) -> str | None:
         return code
     from babel import Locale  # late: it needs a tenth of a second
 
-    wanted = name.strip().casefold()
+    folded = name.strip().casefold()
     for code in LANGUAGES:
-        if wanted in {str(Locale(spoken).languages.get(code)).casefold() for spoken in LANGUAGES}:
+        if folded in {str(Locale(spoken).languages.get(code)).casefold() for spoken in LANGUAGES}:
             return code
     return None
 
@@ -277,12 +277,12 @@ async def zones_called(name: str) -> list[str]:
 
 
 def _zones_called(name: str) -> list[str]:
-    wanted = _folded(name)
-    if not wanted:
+    folded = _folded(name)
+    if not folded:
         return []
     cities, countries = _zone_names()
-    found = cities.get(wanted) or countries.get(wanted)
-    return sorted(found or {zone for city in cities if city.startswith(wanted) for zone in cities[city]})
+    zones = cities.get(folded) or countries.get(folded)
+    return sorted(zones or {zone for city in cities if city.startswith(folded) for zone in cities[city]})
 
 
 @lru_cache(maxsize=1)
@@ -291,12 +291,12 @@ def _zone_names() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     from babel import Locale
     from babel.core import get_global
 
-    known = available_timezones()
+    available = available_timezones()
     # Etc/GMT-3 and the like are no place's clock
     country_of = {
         zone: country
         for zone, country in get_global("zone_territories").items()
-        if zone in known and not zone.startswith("Etc/")
+        if zone in available and not zone.startswith("Etc/")
     }
     zone_called = {**get_global("zone_aliases"), **{zone: zone for zone in country_of}}
     cities: dict[str, set[str]] = defaultdict(set, utc={"UTC"}, gmt={"UTC"})

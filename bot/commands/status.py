@@ -119,20 +119,20 @@ def _unpriced(spent: Spent) -> tuple[str, ...]:
         return ()
     models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)
     if spent.priced:
-        said = ngettext(
+        text = ngettext(
             "The cost is without {models}, whose price I don't know.",
             "The cost is without {models}, whose prices I don't know.",
             many,
             models=models,
         )
     else:
-        said = ngettext(
+        text = ngettext(
             "I don't know the price of {models}.",
             "I don't know the prices of {models}.",
             many,
             models=models,
         )
-    return (said,)
+    return (text,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class MemoryReport:
             (amounts.recent, ngettext("{n} note of recent days", "{n} notes of recent days", amounts.recent)),
             (amounts.archives, ngettext("{n} archive", "{n} archives", amounts.archives)),
         )
-        return ", ".join(said for amount, said in parts if amount) or _("no notes yet")
+        return ", ".join(text for amount, text in parts if amount) or _("no notes yet")
 
     async def _amounts(self, session: Session, files: MarkdownFiles) -> _Amounts:
         today, recent = await files.note_counts(session.owner, self.clock())
@@ -254,14 +254,14 @@ def _estimate_of(part: int, whole: int) -> str:
 def _format_duration(seconds: int) -> str:
     days, rest = divmod(max(0, seconds), 86_400)
     hours, rest = divmod(rest, 3_600)
-    minutes, left = divmod(rest, 60)
+    minutes, remaining = divmod(rest, 60)
     parts = (
         (days, ngettext("{n} d", "{n} d", days)),
         (hours, ngettext("{n} h", "{n} h", hours)),
         (minutes, ngettext("{n} min", "{n} min", minutes)),
-        (left, ngettext("{n} s", "{n} s", left)),
+        (remaining, ngettext("{n} s", "{n} s", remaining)),
     )
-    return " ".join([said for amount, said in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
+    return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,9 +115,9 @@ class ConsoleChannel:
 
 def _saved(document: Document) -> str:
     """Write a file, readable for its owner only and in nobody's place; the sentence that says where it is."""
-    wanted = Path.cwd() / document.name
-    others = (wanted.with_stem(f"{wanted.stem}-{number}") for number in itertools.count(2))
-    for path in itertools.chain([wanted], others):
+    requested = Path.cwd() / document.name
+    others = (requested.with_stem(f"{requested.stem}-{number}") for number in itertools.count(2))
+    for path in itertools.chain([requested], others):
         try:
             path.touch(mode=0o600, exist_ok=False)
             path.write_bytes(document.content)
@@ -154,10 +154,10 @@ async def chat_pipe(app: App, address: Address) -> int:
 
 async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     """Answer each message, then sort what an earlier program left of this memory; the exit status."""
-    left = await app.jobs.consolidation.due_of(app.sessions.owner_of(address))
+    due = await app.jobs.consolidation.due_of(app.sessions.owner_of(address))
     failures = [await answer_plainly(app, address, text) for text in texts]
     if not any(failures):  # a model that gives no answer has none for this either, and it would be the last try
-        await app.jobs.consolidation.run_pending(left)
+        await app.jobs.consolidation.run_pending(due)
     return 1 if any(failures) else 0
 
 

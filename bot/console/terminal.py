@@ -59,9 +59,9 @@ class CommandCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         """The same, in the language that is spoken."""
         with speaking(await self._language()):
-            found = list(self.get_completions(document, complete_event))
-        for one in found:
-            yield one
+            completions = list(self.get_completions(document, complete_event))
+        for completion in completions:
+            yield completion
 
 
 async def chat_terminal(app: App, address: Address) -> int:

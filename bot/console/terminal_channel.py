@@ -180,8 +180,8 @@ class TerminalChannel(ConsoleChannel):
 
     def _give_up(self) -> None:
         """What stands there is no part of what follows."""
-        begun, self._stream = self._stream.begun, MarkdownStream()
-        if begun:
+        started, self._stream = self._stream.begun, MarkdownStream()
+        if started:
             self._print(_dim(_("(This was not finished.)")))
         self._follow()
 

@@ -63,19 +63,19 @@ async def examine(backups: Path | None = None) -> list[Finding]:
     database = settings.mneme_data_dir / DATABASE_NAME
     state = await asyncio.to_thread(inspect_database, database)
     patient = Patient(settings, database, state, system_clock, backups)
-    found = await asyncio.gather(*(_look(check, patient) for check in CHECKS))
-    told = [finding for findings in found for finding in findings]
-    return [*(_without_secrets(finding, settings) for finding in told), machine.versions()]
+    groups = await asyncio.gather(*(_look(check, patient) for check in CHECKS))
+    lines = [finding for findings in groups for finding in findings]
+    return [*(_without_secrets(finding, settings) for finding in lines), machine.versions()]
 
 
 def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     """What servers and libraries say may quote what they were sent."""
-    found = redact(finding.found)
+    text = redact(finding.found)
     for name in Settings.model_fields:
         value = getattr(settings, name)
         if isinstance(value, SecretStr) and len(value.get_secret_value()) >= SHORTEST_SECRET:
-            found = found.replace(value.get_secret_value(), "[secret]")
-    return replace(finding, found=found)
+            text = text.replace(value.get_secret_value(), "[secret]")
+    return replace(finding, found=text)
 
 
 async def _look(check: Check, patient: Patient) -> list[Finding]:

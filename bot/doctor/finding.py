@@ -44,31 +44,31 @@ class Patient:
     backups: Path | None = None
 
 
-def ok(name: str, found: str) -> Finding:
+def ok(name: str, text: str) -> Finding:
     """All is well."""
-    return Finding(name, Verdict.OK, found)
+    return Finding(name, Verdict.OK, text)
 
 
-def note(name: str, found: str, remedy: str = "") -> Finding:
+def note(name: str, text: str, remedy: str = "") -> Finding:
     """Nothing is wrong, and it is worth knowing."""
-    return Finding(name, Verdict.NOTE, found, remedy)
+    return Finding(name, Verdict.NOTE, text, remedy)
 
 
-def warning(name: str, found: str, remedy: str) -> Finding:
+def warning(name: str, text: str, remedy: str) -> Finding:
     """It works, but not as it should."""
-    return Finding(name, Verdict.WARNING, found, remedy)
+    return Finding(name, Verdict.WARNING, text, remedy)
 
 
-def failed(name: str, found: str, remedy: str) -> Finding:
+def failed(name: str, text: str, remedy: str) -> Finding:
     """It does not work."""
-    return Finding(name, Verdict.FAILED, found, remedy)
+    return Finding(name, Verdict.FAILED, text, remedy)
 
 
 def failed_as_said(name: str, error: Exception) -> Finding:
     """A failure whose sentence says what is wrong and, after its last colon, what to do."""
-    said = " ".join(str(error).split())
-    found, colon, remedy = said.rpartition(": ")
-    return failed(name, found, sentence(remedy)) if colon else failed(name, said, "Correct it, then run this again.")
+    text = " ".join(str(error).split())
+    finding, colon, remedy = text.rpartition(": ")
+    return failed(name, finding, sentence(remedy)) if colon else failed(name, text, "Correct it, then run this again.")
 
 
 def sentence(remedy: str) -> str:

@@ -46,11 +46,11 @@ LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 async def settings(patient: Patient) -> list[Finding]:
     """That they can be read is known by now; here, who else may read them."""
     file = settings_file()
-    known = patient.settings.model_fields_set
-    found = f"{len(known)} are set, {'with' if file.exists() else 'without'} the file {file}"
+    names = patient.settings.model_fields_set
+    text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
         return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
-    return [ok("settings", found)]
+    return [ok("settings", text)]
 
 
 async def data_directory(patient: Patient) -> list[Finding]:
@@ -128,32 +128,32 @@ def _needed(path: Path) -> int:
 
 def _newest(folders: Iterable[Path]) -> Path | None:
     # a name of one's own is as good as that of a nightly one, so the file's time decides
-    found = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+    paths = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
+    return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
 async def disk(patient: Patient) -> list[Finding]:
     """How much room the data directory has."""
     place = nearest(patient.settings.mneme_data_dir)
     free = shutil.disk_usage(place).free / 1e6
-    found = f"{free:,.0f} MB are free in {place}"
+    text = f"{free:,.0f} MB are free in {place}"
     if free < FULL_MB:
-        return [failed("disk", found, MAKE_ROOM)]
+        return [failed("disk", text, MAKE_ROOM)]
     if free < SCARCE_MB:
-        return [warning("disk", found, MAKE_ROOM)]
-    return [ok("disk", found)]
+        return [warning("disk", text, MAKE_ROOM)]
+    return [ok("disk", text)]
 
 
 async def time_zone(patient: Patient) -> list[Finding]:
     """In which zone days and clock times are told."""
     settings = patient.settings
-    wanted = os.environ.get("TZ", "").removeprefix(":")
+    target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:
         if system_zone() is None:
             unknown = "This machine's zone is not known, so days and times are those of UTC"
             return [warning("time zone", unknown, NAME_THE_ZONE)]
-        if wanted and not wanted.startswith("/") and wanted not in available_timezones():
-            unknown = f"TZ={wanted} names no zone that is known here, so days and times are those of"
+        if target and not target.startswith("/") and target not in available_timezones():
+            unknown = f"TZ={target} names no zone that is known here, so days and times are those of"
             return [warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
     now = patient.clock().astimezone(settings.zone)
     return [ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
@@ -162,5 +162,5 @@ async def time_zone(patient: Patient) -> list[Finding]:
 def versions() -> Finding:
     """What runs here."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    found = f"mneme {version('mneme')}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
-    return ok("versions", found)
+    text = f"mneme {version('mneme')}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
+    return ok("versions", text)

@@ -74,13 +74,13 @@ async def embeddings(patient: Patient) -> list[Finding]:
         models = await awake(meaning_models(settings, stack))
         if models.embedder is None:
             return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
-        found = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
+        text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
         if not patient.state.usable:
-            return [ok("embedder", found)]
+            return [ok("embedder", text)]
         database = await Database.open(patient.database, patience=BUSY_PATIENCE)
         stack.push_async_callback(database.close)
         made = await Vectors(database).progress(models.embedder.name)
-        return [ok("embedder", f"{found}; {made.done:,} of {made.of:,} texts have their vectors")]
+        return [ok("embedder", f"{text}; {made.done:,} of {made.of:,} texts have their vectors")]
 
 
 async def lightrag(patient: Patient) -> list[Finding]:
@@ -126,28 +126,28 @@ async def _hosted(
     try:
         probed = await probe(endpoint_of(settings), name, window, patience, store, asks=asks)
     except ModelError as error:
-        said = failed_as_said(part, error)
+        finding = failed_as_said(part, error)
         # what helps in a conversation helps nobody here
-        return failed(part, said.found, CHOOSE_ANOTHER) if "/" in said.remedy else said
+        return failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding
     return _judged(part, name, probed, settings.llm_context_tokens)
 
 
 def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Finding:
     tokens = configured or probed.window.max_input_tokens
     source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
-    found = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
+    text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
     refused = sorted(probed.refused - {Part.SECOND_LOOK})
     if refused:
-        found += f"; it refuses {', '.join(refused)}"
+        text += f"; it refuses {', '.join(refused)}"
     if Part.SECOND_LOOK in probed.refused:
-        found += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
+        text += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
     if not probed.streams:
         return failed(part, f"{name} does not stream its answers", STREAMLESS)
     if Part.TOOLS in probed.refused:
-        return warning(part, found, NO_TOOLS)
+        return warning(part, text, NO_TOOLS)
     if tokens < SMALL_WINDOW:
-        return warning(part, found, LARGER_WINDOW)
-    return ok(part, found)
+        return warning(part, text, LARGER_WINDOW)
+    return ok(part, text)
 
 
 def _embedded(patient: Patient, catalogue: ModelCatalogue) -> Finding:

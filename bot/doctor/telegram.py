@@ -50,10 +50,10 @@ class _Watch:
 
     async def read(self, response: httpx.Response) -> None:
         try:
-            told = parsedate_to_datetime(response.headers["date"])
+            moment = parsedate_to_datetime(response.headers["date"])
         except (KeyError, ValueError):
             return
-        self.ahead = (self._clock() - told).total_seconds()
+        self.ahead = (self._clock() - moment).total_seconds()
 
     def finding(self) -> Finding:
         if self.ahead is None:
@@ -72,14 +72,17 @@ async def telegram(patient: Patient) -> list[Finding]:
     try:
         bot = telegram_bot(patient.settings, patience=PATIENCE, on_response=watch.read)
         async with bot:  # introduces itself, so that its name is known
-            found = [ok("token", f"Telegram knows the bot as @{bot.username}"), await _webhook(bot, patient.settings)]
+            findings = [
+                ok("token", f"Telegram knows the bot as @{bot.username}"),
+                await _webhook(bot, patient.settings),
+            ]
     except (InvalidToken, Forbidden):
-        found = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
+        findings = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
     except ConfigurationError as error:
-        found = [failed_as_said("token", error)]
+        findings = [failed_as_said("token", error)]
     except TelegramError as error:
-        found = [failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
-    return [*found, watch.finding()]
+        findings = [failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
+    return [*findings, watch.finding()]
 
 
 async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
@@ -94,17 +97,17 @@ async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     return ok("webhook", f"There is none, so polling works{waiting}")
 
 
-def _meant_webhook(info: WebhookInfo, meant: str) -> Finding:
-    host = _host(meant)
+def _meant_webhook(info: WebhookInfo, url: str) -> Finding:
+    host = _host(url)
     if not info.url:
         return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
-    if info.url != meant:
+    if info.url != url:
         there = "another path there" if _host(info.url) == host else _host(info.url)
         return failed("webhook", f"Telegram sends the bot's messages to {there}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
     waiting = info.pending_update_count
     if waiting and info.last_error_message:
-        said = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
-        return failed("webhook", said, LET_IN)
+        text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
+        return failed("webhook", text, LET_IN)
     return ok("webhook", f"Telegram sends the bot's messages to {host}")
 
 

@@ -173,7 +173,7 @@ class BackgroundConsolidation:
         What is due when it starts is what an earlier one could not do. It leaves the others' to their own programs:
         one that runs may be at it.
         """
-        return frozenset(number for number, whose in await self._consolidation.pending() if whose == owner)
+        return frozenset(number for number, owner_name in await self._consolidation.pending() if owner_name == owner)
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
         """Consolidate everything that is due, or of that `only` these conversations."""

@@ -131,10 +131,10 @@ class DateOffers:
     wanted: whether a session is offered anything.
     """
 
-    def __init__(self, near: NearDates, jobs: JobLog, wanted: Callable[[str], bool], clock: Clock) -> None:
+    def __init__(self, near: NearDates, jobs: JobLog, is_wanted: Callable[[str], bool], clock: Clock) -> None:
         self._near = near
         self._jobs = jobs
-        self._wanted = wanted
+        self._wanted = is_wanted
         self._clock = clock
         self._looked_at: datetime | None = None
 

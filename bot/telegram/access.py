@@ -243,10 +243,10 @@ class Door:
 
     async def _ask_about(self, letter: Letter) -> None:
         """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
-        asked, user = await self._owners(), letter.user_id
-        if not asked or not await self._access.is_to_be_asked_about(user):
+        owners, user = await self._owners(), letter.user_id
+        if not owners or not await self._access.is_to_be_asked_about(user):
             return
-        for owner in asked:
+        for owner in owners:
             address = Address(CHANNEL, str(owner))
             with speaking(await self._languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
@@ -303,8 +303,8 @@ class Door:
 
     async def _tell_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
         """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
-        told = await self._owners() or ([] if or_else is None else [or_else])
-        for address in [Address(CHANNEL, str(chat)) for chat in told]:
+        owners = await self._owners() or ([] if or_else is None else [or_else])
+        for address in [Address(CHANNEL, str(chat)) for chat in owners]:
             with speaking(await self._languages.of_chat(address.owner)):
                 await self._outbox.answer(address.session_id, text(), unasked=True)
 

@@ -79,8 +79,8 @@ class TelegramChannel:
             with contextlib.suppress(StoreError):
                 await self._mailbox.keep_preview(session_id, message_id)
 
-        left = self._left.pop(session_id, None)
-        preview = Preview(self._bot, arrival.address, self._pace, reply_to=arrival.reply_to, keep=keep, left=left)
+        remaining = self._left.pop(session_id, None)
+        preview = Preview(self._bot, arrival.address, self._pace, reply_to=arrival.reply_to, keep=keep, left=remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 
@@ -141,9 +141,9 @@ class TelegramChannel:
         """Tell those whose messages the inbox still holds. Past the outbox: it is no news after the next start."""
         try:
             async with asyncio.timeout(GOODBYE_PATIENCE):
-                kept = {item.id for item in await self._mailbox.waiting()}
-                told = [a for a in arrivals if a.inbox_id in kept]
-                sent = [send_chunk(self._bot, a.address, _broken_off(a), a.reply_to) for a in told]
+                waiting_ids = {item.id for item in await self._mailbox.waiting()}
+                waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
+                sent = [send_chunk(self._bot, a.address, _broken_off(a), a.reply_to) for a in waiting]
                 await asyncio.gather(*sent, return_exceptions=True)
         except (TimeoutError, StoreError) as error:
             log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")

@@ -92,18 +92,18 @@ class PollingBot(ExtBot[int]):
 
     async def poll(self, offset: int | None, seconds: int, most: int = MOST_UPDATES) -> list[RawUpdate]:
         """The updates from `offset` on; waits so many seconds for the first one. Raises TelegramError."""
-        wanted = {"offset": offset, "timeout": seconds, "limit": most, "allowed_updates": ALLOWED_UPDATES}
+        parameters = {"offset": offset, "timeout": seconds, "limit": most, "allowed_updates": ALLOWED_UPDATES}
         with readable():
-            found = await self._post("getUpdates", wanted, read_timeout=seconds + READ_SECONDS)
-        if not isinstance(found, list):
+            result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_SECONDS)
+        if not isinstance(result, list):
             raise Unreadable("there is no list of updates in it")
         updates = []
-        for update in found:
+        for update in result:
             try:
                 updates.append(RawUpdate.of(update))
             except ValueError:
                 log.error("update_without_number")  # it can be neither confirmed nor kept
-        if found and not updates:
+        if result and not updates:
             raise Unreadable("no update in it has a number")
         return updates
 

@@ -60,8 +60,8 @@ class TelegramFiles:
                     log.warning("file_not_fetched", kind=media.file.kind, error=type(error).__name__, tried=tried)
                     if tried == TRIES or isinstance(error, InvalidToken):
                         break
-                    asked = explained(error).pause if isinstance(error, RetryAfter) else 0
-                    await backoff.wait(at_least=min(asked, LONGEST_PAUSE))
+                    pause = explained(error).pause if isinstance(error, RetryAfter) else 0
+                    await backoff.wait(at_least=min(pause, LONGEST_PAUSE))
         raise MediaUnreadable(_("I could not fetch {name} from Telegram: send /retry in a moment.", name=_(media.name)))
 
     async def _download(self, media: Media) -> bytes:

@@ -117,8 +117,8 @@ class InboxWorker:
         except Exception:
             log.exception("inbox_unreadable")
             return
-        known = in_hand.union(item.id for item in waiting)
-        self._tries = {inbox_id: tries for inbox_id, tries in self._tries.items() if inbox_id in known}
+        existing = in_hand.union(item.id for item in waiting)
+        self._tries = {inbox_id: tries for inbox_id, tries in self._tries.items() if inbox_id in existing}
         free = [item for item in waiting if self._may_be_taken(item)]
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):
@@ -158,7 +158,7 @@ class InboxWorker:
             return
         try:
             for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
-                for together in [[one] for one in some] if is_command else [list(some)]:
+                for together in [[item] for item in some] if is_command else [list(some)]:
                     await self._runner.submit(*together)
         except Exception:
             log.exception("arrivals_not_taken", session=arrivals[0].address.session_id)
@@ -167,9 +167,9 @@ class InboxWorker:
         """Write what was received, said and answered while it could not be; what is finished is so last of all."""
         await self._mailbox.keep()
         await self._runner.write_owed()
-        if shown := set(self._channel.shown):
-            await self._mailbox.done(shown)
-            self._channel.shown -= shown
+        if visible := set(self._channel.shown):
+            await self._mailbox.done(visible)
+            self._channel.shown -= visible
 
     def _may_be_taken(self, item: InboxItem) -> bool:
         """Whether it is time; what comes to no end again and again is taken ever more rarely."""
@@ -238,10 +238,10 @@ class InboxWorker:
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
             self._channel.stop_sending(arrival)
-        said = await self._presses.answering(item, letter, arrival)
-        taken = await self._edited(item, arrival, said, arrivals) if letter.edited else said
-        if taken is not None and taken.inbox_id is not None:
-            arrivals[taken.inbox_id] = taken
+        answering = await self._presses.answering(item, letter, arrival)
+        handled = await self._edited(item, arrival, answering, arrivals) if letter.edited else answering
+        if handled is not None and handled.inbox_id is not None:
+            arrivals[handled.inbox_id] = handled
 
     async def _give_up(self, item: InboxItem, letter: Letter) -> None:
         """Leave an update that the program was killed over again and again, and tell its sender."""
@@ -262,9 +262,9 @@ class InboxWorker:
             return None
         await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
         before = next((a for a in untaken.values() if _same_message(a, edit)), None)
-        waits = before or self._runner.lanes.replace_waiting(says)
-        if waits is not None and waits.inbox_id is not None:
-            await self._mailbox.correct(item, waits.inbox_id, as_new(item.payload))
+        waiting = before or self._runner.lanes.replace_waiting(says)
+        if waiting is not None and waiting.inbox_id is not None:
+            await self._mailbox.correct(item, waiting.inbox_id, as_new(item.payload))
             return None if before is None else replace(before, text=says.text, files=says.files)
         former = await self._mailbox.said_before(item, edit.message_id)
         if former is None:
@@ -293,16 +293,16 @@ def _to_answer(edit: Arrival) -> Keyboard:
     return ((Button(_("Answer it now"), edit.text),),)
 
 
-def _same_content(one: Arrival, other: Arrival | None) -> bool:
-    return other is not None and (one.text, _sent(one)) == (other.text, _sent(other))
+def _same_content(arrival: Arrival, other: Arrival | None) -> bool:
+    return other is not None and (arrival.text, _sent(arrival)) == (other.text, _sent(other))
 
 
 def _sent(arrival: Arrival) -> set[str]:
     return {file.unique_id for file in arrival.files if not file.quoted}
 
 
-def _same_message(one: Arrival, other: Arrival) -> bool:
-    return one.address == other.address and one.message_id == other.message_id
+def _same_message(arrival: Arrival, other: Arrival) -> bool:
+    return arrival.address == other.address and arrival.message_id == other.message_id
 
 
 def _is_no_turn(letter: Letter) -> bool:

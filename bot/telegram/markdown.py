@@ -68,16 +68,18 @@ def _empty(events: Sequence[Event]) -> Iterator[int]:
 
 def _definitions(events: Sequence[Event], source: bytes) -> Iterator[int]:
     """Where definitions begin, such as `[note]: text`, that no link refers to: they look like words of the answer."""
-    found = [match for match in _DEFINITION.finditer(source) if not match[0].endswith(b"\\")]
-    if not found:
+    matches = [match for match in _DEFINITION.finditer(source) if not match[0].endswith(b"\\")]
+    if not matches:
         return
-    shown = [(span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _shows(payload)]
+    visible = [
+        (span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _shows(payload)
+    ]
     links = [_link(payload)[1] for payload, _ in events if isinstance(payload, dict)]
     used = {str(link["id"]).casefold() for link in links if link is not None and _leads_somewhere(link)}
-    for match in found:
+    for match in matches:
         at = match.start(1)
         label = match[2].decode(errors="replace").casefold()
-        if label not in used and not any(start <= at < end for start, end in shown):
+        if label not in used and not any(start <= at < end for start, end in visible):
             yield at
 
 
@@ -106,13 +108,13 @@ def with_dollars(markdown: str) -> str:
     source = markdown.encode()
     code = list(_code(cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))))
 
-    def rewritten(found: re.Match[bytes]) -> bytes:
-        kind = "inline" if found["inline"] is not None else "display"
-        formula, mark = found[kind].strip(), b"$" if kind == "inline" else b"$$"
-        start = found.start(kind) - 2  # where its bracket begins
-        if not formula or any(first < found.end() and start < last for first, last in code):
-            return found[0]
-        return source[found.start() : start] + mark + formula + mark
+    def rewritten(match: re.Match[bytes]) -> bytes:
+        kind = "inline" if match["inline"] is not None else "display"
+        formula, mark = match[kind].strip(), b"$" if kind == "inline" else b"$$"
+        start = match.start(kind) - 2  # where its bracket begins
+        if not formula or any(first < match.end() and start < last for first, last in code):
+            return match[0]
+        return source[match.start() : start] + mark + formula + mark
 
     return _FORMULA.sub(rewritten, source).decode()
 

@@ -69,10 +69,10 @@ def content_of(update: Update) -> Content | None:
     message = update.effective_message
     if message is None or message.successful_payment is not None or filters.StatusUpdate.ALL.check_update(update):
         return None
-    said = message.text or message.caption
+    text = message.text or message.caption
     files = files_of(message)
-    if said or files:
-        return Content(said or "", files)
+    if text or files:
+        return Content(text or "", files)
     if (described := _described(message, is_new=update.edited_message is None)) is not None:
         return described
     # a field that this version does not know is most likely a new kind of content
@@ -84,8 +84,8 @@ def files_of(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]
     for field, name in _UNREADABLE.items():
         if getattr(message, field) is not None and getattr(message, field) != ():
             return () if quoted else (_other(name),)
-    found = _file_of(message)
-    return () if found is None else (replace(found, quoted=quoted),)
+    media_file = _file_of(message)
+    return () if media_file is None else (replace(media_file, quoted=quoted),)
 
 
 def _file_of(message: Message) -> MediaFile | None:

@@ -72,12 +72,12 @@ class Menu:
 
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
         with speaking(language):
-            shown = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
+            entries = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
         what = self._key("commands", scope.type, language)
-        if not await self._published.is_shown(what, shown):
-            menu = [BotCommand(*one) for one in shown]
+        if not await self._published.is_shown(what, entries):
+            menu = [BotCommand(*entry) for entry in entries]
             await self._bot.set_my_commands(menu, scope=scope, language_code=_code(language))
-            await self._published.keep(what, shown)
+            await self._published.keep(what, entries)
 
     async def _publish_about(
         self, kind: str, text: str, present: str, tell: Callable[[str | None, str | None], Awaitable[bool]]
@@ -88,16 +88,16 @@ class Menu:
         """
         usual = self._key(kind, SOURCE)
         if present not in ("", text) and not await self._published.is_shown(usual, present):
-            wanted = {language: "" for language in LANGUAGES if language != SOURCE}
-            wanted = {one: no for one, no in wanted.items() if await self._published.is_any(self._key(kind, one))}
+            texts = {language: "" for language in LANGUAGES if language != SOURCE}
+            texts = {code: no for code, no in texts.items() if await self._published.is_any(self._key(kind, code))}
         else:
-            wanted = {language: _in(language, text) for language in LANGUAGES}
-        for language, said in wanted.items():
+            texts = {language: _in(language, text) for language in LANGUAGES}
+        for language, wording in texts.items():
             what = self._key(kind, language)
-            is_gone = language == SOURCE and present != said
-            if is_gone or not await self._published.is_shown(what, said):
-                await tell(said or None, _code(language))  # none at all takes away what was told
-                await self._published.keep(what, said)
+            is_gone = language == SOURCE and present != wording
+            if is_gone or not await self._published.is_shown(what, wording):
+                await tell(wording or None, _code(language))  # none at all takes away what was told
+                await self._published.keep(what, wording)
 
     def _key(self, *parts: str) -> str:
         """What is shown, of this bot: a database may be taken along to another one."""

@@ -84,12 +84,12 @@ class Presses:
         typed = arrival.provenance is Provenance.TYPED and arrival.text and not arrival.files
         if letter.quoted_reply is None or not typed or parse_command(arrival.text)[0]:
             return arrival
-        asked = await self._buttons.asked(arrival.address.session_id, letter.quoted_reply, arrival.message_id)
-        if asked is None or (not letter.private and asked.asker != arrival.speaker_id):
+        pressed_button = await self._buttons.asked(arrival.address.session_id, letter.quoted_reply, arrival.message_id)
+        if pressed_button is None or (not letter.private and pressed_button.asker != arrival.speaker_id):
             return arrival
-        if not letter.edited and await self._buttons.press(asked, item.id) is not Pressed.NOW:
+        if not letter.edited and await self._buttons.press(pressed_button, item.id) is not Pressed.NOW:
             return arrival
-        return replace(arrival, text=f"{asked.said} {arrival.text}", quoted=None)
+        return replace(arrival, text=f"{pressed_button.said} {arrival.text}", quoted=None)
 
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""
@@ -157,14 +157,14 @@ class Presses:
 
     async def _show(self, letter: Letter, keyboard: PlacedKeyboard) -> None:
         """Have the message show the buttons that are left. What is still shown for want of that is used up anyway."""
-        shown = tuple(button.id for row in keyboard for button in row)
+        ids = tuple(button.id for row in keyboard for button in row)
         message = letter.arrival.address.chat_id, letter.arrival.message_id
         # a second press may have come before the first one was shown, so what Telegram said of the message is old
-        if shown == self._shown.get(message, letter.press and letter.press.beside):
+        if ids == self._shown.get(message, letter.press and letter.press.beside):
             return
         if len(self._shown) >= MOST_SHOWN:
             self._shown.clear()
-        self._shown[message] = shown
+        self._shown[message] = ids
         try:
             chat, message_id = chat_of(letter.arrival.address), int(letter.arrival.message_id or 0)
             await self._bot.edit_message_reply_markup(chat, message_id, reply_markup=markup_of(keyboard))
@@ -174,5 +174,5 @@ class Presses:
 
     def _is_theirs(self, button: PressedButton, arrival: Arrival) -> bool:
         """Whether who presses had the button shown, and may say by themselves what it says."""
-        said = self._runner.commands.get(parse_command(button.said)[0])
-        return button.asker == arrival.speaker_id and (said is None or said.access is Access.EVERYBODY)
+        command = self._runner.commands.get(parse_command(button.said)[0])
+        return button.asker == arrival.speaker_id and (command is None or command.access is Access.EVERYBODY)

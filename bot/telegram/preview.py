@@ -153,8 +153,8 @@ class Preview:
 
     async def _show_once(self, text: str) -> None:
         # a draft goes away, so it shows where the answer has got to; a message stays as the answer's beginning
-        shown = ending(text, DRAFT_CHARACTERS) if self._drafts else text[:LONGEST_TEXT]
-        chunks = await asyncio.to_thread(render, shown)
+        visible = ending(text, DRAFT_CHARACTERS) if self._drafts else text[:LONGEST_TEXT]
+        chunks = await asyncio.to_thread(render, visible)
         if not chunks:
             return
         chunk = chunks[-1 if self._drafts else 0]
@@ -227,26 +227,26 @@ class Reactions:
 
     def begins(self, arrival: Arrival) -> None:
         """The turn of a message begins, if it has waited for it."""
-        if (begun := self._begun.pop(_key(arrival), None)) is not None:
-            begun.set()
+        if (event := self._begun.pop(_key(arrival), None)) is not None:
+            event.set()
 
     async def close(self) -> None:
         """Show nothing more; what stands in the chats is taken away by the next start."""
         await self._tasks.close()
 
-    async def _show(self, session_id: str, message_id: str, begun: asyncio.Event) -> None:
-        await wait_at_most(begun, DELAY)
+    async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
+        await wait_at_most(event, DELAY)
         chat = chat_of(Address.of(session_id))
-        if begun.is_set() or chat in self._refusing or not self._room_in(chat):
+        if event.is_set() or chat in self._refusing or not self._room_in(chat):
             return
         await self._turn_to_show()
-        if begun.is_set():
+        if event.is_set():
             return
         with contextlib.suppress(StoreError):
             # first, so that a kill leaves nothing that nobody knows of
             await self._mailbox.keep_reaction(session_id, message_id)
             if await self._react(chat, message_id, ReactionEmoji.EYES):
-                await begun.wait()
+                await event.wait()
                 await self._take_away(session_id, message_id)
             else:
                 await self._mailbox.drop_reaction(session_id, message_id)

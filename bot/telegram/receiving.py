@@ -75,14 +75,16 @@ class Albums:
     def take_held(self, album: str | None) -> list[RawUpdate]:
         """What was held of an album that turns out to be meant for us, in the order it came."""
         self.let_go()
-        taken = [update for _, of, update in self._held if of == album]
-        self._held = deque((one for one in self._held if one[1] != album), maxlen=_MOST_HELD)
-        return taken
+        updates = [update for _, of, update in self._held if of == album]
+        self._held = deque((held for held in self._held if held[1] != album), maxlen=_MOST_HELD)
+        return updates
 
     def let_go(self) -> None:
         """Forget what was held for long enough. A clock that was set back must not keep it for ever."""
         now = self._clock()
-        self._held = deque((one for one in self._held if timedelta() <= now - one[0] < NAMED_WITHIN), maxlen=_MOST_HELD)
+        self._held = deque(
+            (held for held in self._held if timedelta() <= now - held[0] < NAMED_WITHIN), maxlen=_MOST_HELD
+        )
 
     def unfinished(self, arrivals: Sequence[tuple[Arrival, datetime]]) -> tuple[int, timedelta]:
         """Of one session's arrivals and when they were received: how many at the end may still be joined by others.
@@ -134,7 +136,7 @@ class Receiver:
         Raises StoreError where they can't be kept: they are worked on, and have to come again until they are.
         Of strangers, and of talk among others, nothing is kept.
         """
-        kept = []
+        accepted = []
         for update, read, alone in await self._read_all(updates):
             try:
                 received = await self._admitted(update, read, alone)
@@ -142,10 +144,10 @@ class Receiver:
                 await self._set_aside(update, error)
                 continue
             if received is not None:
-                kept.append((update, received))
+                accepted.append((update, received))
         try:
             with self._runner.places.kept_clear():
-                await self._keep(kept)
+                await self._keep(accepted)
         finally:
             self.arrived.set()  # what can't be kept waits in memory
 
@@ -174,20 +176,20 @@ class Receiver:
             return None
         return f"{self._bot_id}/{letter.arrival.address.chat_id}/{number}"
 
-    async def _keep(self, kept: Sequence[tuple[RawUpdate, Received]]) -> None:
+    async def _keep(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:
         """Put what was received into the inbox: all of it, or each alone where one is something that it can't hold."""
         try:
-            await self._mailbox.receive([received for _, received in kept])
+            await self._mailbox.receive([received for _, received in updates])
         except _OF_ITS_CONTENT as error:
-            if len(kept) == 1:
-                await self._set_aside(kept[0][0], error)
+            if len(updates) == 1:
+                await self._set_aside(updates[0][0], error)
                 return
-            for one in kept:
-                await self._keep([one])
+            for update in updates:
+                await self._keep([update])
 
     async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
         """Each update alone, with the letter in it; those that can't be read are set aside."""
-        found = []
+        readable = []
         for update in updates:
             try:
                 read, letter = self._letters.read(update)
@@ -196,9 +198,9 @@ class Receiver:
                 continue
             if letter is not None and not letter.private:
                 self._albums.add(letter.arrival.album)
-                found += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
-            found.append((update, read, letter))
-        return found
+                readable += [(held, *self._letters.read(held)) for held in self._albums.take_held(letter.arrival.album)]
+            readable.append((update, read, letter))
+        return readable
 
     async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
         """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
@@ -234,9 +236,9 @@ class Receiver:
         elif sender.private and admitted:
             session_id = sender.arrival.address.session_id
             with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
-                told = _(_UNREADABLE, number=update.id)
+                sentence = _(_UNREADABLE, number=update.id)
             if update.id > LARGEST:  # no number that the database holds
-                await self._mailbox.answer(session_id, told)
+                await self._mailbox.answer(session_id, sentence)
             else:
-                await self._mailbox.set_aside(Received(update.id, session_id, update.payload), told)
+                await self._mailbox.set_aside(Received(update.id, session_id, update.payload), sentence)
             self._channel.kick(sender.arrival)

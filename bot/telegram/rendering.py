@@ -64,11 +64,11 @@ def render(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
 
 def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
     try:
-        said = literal(with_dollars(markdown))
-        if said is None:
+        source = literal(with_dollars(markdown))
+        if source is None:
             return markdown, []
-        text, found = convert(said, latex_escape=False, config=_config())
-        return text, [MessageEntity.de_json(entity.to_dict(), None) for entity in found]
+        text, message_entities = convert(source, latex_escape=False, config=_config())
+        return text, [MessageEntity.de_json(entity.to_dict(), None) for entity in message_entities]
     except Exception:
         log.exception("rendering_failed")
         return markdown, []
@@ -110,11 +110,11 @@ def _split(text: str, entities: Sequence[MessageEntity], longest: int) -> Iterat
         end = _end_of_chunk(text, start, longest)
         piece = text[start:end]
         units = utf16_len(piece)
-        shown = piece.strip()
-        if shown:
+        visible = piece.strip()
+        if visible:
             # Telegram strips the ends of a message, so they are stripped here, with the entities
             lead = utf16_len(piece[: len(piece) - len(piece.lstrip())])
-            yield Chunk(shown, tuple(_clipped(entities, start16 + lead, utf16_len(shown))))
+            yield Chunk(visible, tuple(_clipped(entities, start16 + lead, utf16_len(visible))))
         start, start16 = end, start16 + units
 
 
@@ -170,10 +170,10 @@ async def laid_out(markdown: str) -> list[Part]:
         if len(chunks) <= MOST_PARTS:
             return [*chunks]
     beginning = (await _rendered(cut(markdown, BEGINNING)))[:1]
-    kept = markdown[:LONGEST_FILE]
-    whole = kept == markdown
+    shortened = markdown[:LONGEST_FILE]
+    whole = shortened == markdown
     note = _("The whole answer is in this file.") if whole else _("The beginning of the answer is in this file.")
-    return [*beginning, Chunk(f"[...] {note}"), File(kept.encode(), kept)]
+    return [*beginning, Chunk(f"[...] {note}"), File(shortened.encode(), shortened)]
 
 
 async def captioned(markdown: str, document: Document) -> list[Part]:

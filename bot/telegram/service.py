@@ -38,7 +38,6 @@ from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.service.mailbox import Mailbox
 from memory.service.published import Published
-from pipeline.models.client import load_sdk
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -199,8 +198,8 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) ->
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, app.health.updates, token)
-    meant = Meant(str(url), secret.get_secret_value())
-    return Webhook(bot, receiver.receive, app.health.updates, app.pages, meant, token)
+    config = Meant(str(url), secret.get_secret_value())
+    return Webhook(bot, receiver.receive, app.health.updates, app.pages, config, token)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
@@ -223,7 +222,7 @@ async def _warm_up(app: App) -> None:
 
 
 async def warm_up() -> None:
-    """Import what answers need, and read the classifier and phrases, in a thread: the event loop goes on meanwhile."""
+    """Read the classifier and phrases in a thread: the event loop goes on meanwhile."""
     await asyncio.to_thread(_load)
 
 
@@ -237,7 +236,6 @@ def _load() -> None:
     """
     gc.disable()
     try:
-        load_sdk()
         captured(_GREETING)
         gc.freeze()
     finally:

@@ -93,8 +93,8 @@ class RawUpdate:
     def in_unreadable(cls, body: bytes) -> RawUpdate | None:
         """The first update in JSON that can't be read, with no more in it than who is to be told so."""
         number, chat, sender = (
-            0 if found is None else int(found[1])
-            for found in (_UPDATE_ID.search(body), _CHAT_ID.search(body), _SENDER_ID.search(body))
+            0 if match is None else int(match[1])
+            for match in (_UPDATE_ID.search(body), _CHAT_ID.search(body), _SENDER_ID.search(body))
         )
         return cls(number, _outline(number, chat, sender)) if number else None
 
@@ -131,10 +131,10 @@ def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
 
     A press can be answered as soon as its number can be read; whose it is, or where, may then be unknown: 0.
     """
-    said = json.loads(update.payload)
-    if isinstance(query := said.get("callback_query"), dict):
+    payload = json.loads(update.payload)
+    if isinstance(query := payload.get("callback_query"), dict):
         return _press_of(query, channel)
-    message = said.get("message") or said.get("edited_message")
+    message = payload.get("message") or payload.get("edited_message")
     try:
         chat, user = _within(message["chat"]["id"]), _within(message["from"]["id"])
         private = message["chat"]["type"] == ChatType.PRIVATE
@@ -167,7 +167,7 @@ def letter_of(
     update: Update,
     me: User,
     channel: Channel,
-    known: Container[str],
+    commands: Container[str],
     albums: Container[str] = (),
     *,
     kept: bool = False,
@@ -176,8 +176,8 @@ def letter_of(
 
     In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
     that is true of one message. What Telegram itself passes on from a linked channel is said to nobody, and what it
-    tells in a chat by itself neither. known: the names of our commands. albums: those that are meant for us. kept: the
-    update was found to be meant for us when it came.
+    tells in a chat by itself neither. commands: the names of our commands. albums: those that are meant for us. kept:
+    the update was found to be meant for us when it came.
     """
     if update.callback_query is not None:
         return _pressed(update.callback_query, channel)
@@ -196,7 +196,7 @@ def letter_of(
     if content.worded and provenance is Provenance.TYPED:
         provenance = Provenance.FILE
     if not private and not kept and message.media_group_id not in albums:
-        ours = _is_our_command(text, me, known)
+        ours = _is_our_command(text, me, commands)
         if (not _is_addressed(message, me)) if ours is None else not (ours and provenance is Provenance.TYPED):
             return None
     topic = message.message_thread_id if message.is_topic_message else None
@@ -251,10 +251,10 @@ def _quoted(message: Message, me: User) -> Passage | None:
     """The message that this one answers, or the part of it that was chosen; None where there is no text in it."""
     replied = message.reply_to_message
     whole = (replied.text or replied.caption) if replied is not None else None
-    said = message.quote.text if message.quote is not None else whole
-    if not said:
+    wording = message.quote.text if message.quote is not None else whole
+    if not wording:
         return None
-    text = said[:QUOTED_CHARACTERS]
+    text = wording[:QUOTED_CHARACTERS]
     if replied is None or replied.from_user is None:  # of another chat, or of a channel
         return Passage(text, Provenance.FORWARDED)
     if _is_by(replied, me):
@@ -284,12 +284,12 @@ def _provenance(message: Message) -> Provenance:
     return Provenance.TYPED
 
 
-def _is_our_command(text: str, me: User, known: Container[str]) -> bool | None:
+def _is_our_command(text: str, me: User, commands: Container[str]) -> bool | None:
     """Whether a text is a command of ours, and no other bot's; None for what is no command."""
     command = _COMMAND.match(text.strip())
     if command is None:
         return None
-    return _is_us(command["bot"], me) if command["bot"] else parse_command(text)[0] in known
+    return _is_us(command["bot"], me) if command["bot"] else parse_command(text)[0] in commands
 
 
 def _is_addressed(message: Message, me: User) -> bool:
@@ -297,8 +297,8 @@ def _is_addressed(message: Message, me: User) -> bool:
         return True
     handle = f"@{me.username}".lower()
     entities = {**message.parse_entities(), **message.parse_caption_entities()}
-    for entity, said in entities.items():
-        if entity.type == MessageEntity.MENTION and said.lower() == handle:
+    for entity, text in entities.items():
+        if entity.type == MessageEntity.MENTION and text.lower() == handle:
             return True
         if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
             return True
@@ -329,11 +329,11 @@ def _is_us(bot: str | None, me: User) -> bool:
 class Letters:
     """Reads updates: when they come, and again when they are taken from the inbox."""
 
-    def __init__(self, me: User, channel: Channel, known: Container[str], albums: Container[str]) -> None:
+    def __init__(self, me: User, channel: Channel, commands: Container[str], albums: Container[str]) -> None:
         self._me = me
         self._bot = me.get_bot()
         self._channel = channel
-        self._known = known
+        self._known = commands
         self._albums = albums
 
     def read(self, update: RawUpdate) -> tuple[Update, Letter | None]:

@@ -59,14 +59,14 @@ class Webhook:
         receive: Callable[[Sequence[RawUpdate]], Awaitable[None]],
         pulse: Pulse,
         pages: Pages,
-        meant: Meant,
+        config: Meant,
         token: TokenWatch,
     ) -> None:
         self._bot = bot
         self._receive = receive
         self._pulse = pulse
         self._pages = pages
-        self._meant = meant
+        self._meant = config
         self._token = token
         self._turn = asyncio.Lock()
         self._received = False

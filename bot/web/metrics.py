@@ -65,11 +65,11 @@ class Metrics:
         running, waiting = lanes.load()
         self._running.set(running)
         self._waiting.set(waiting)
-        found = await census(database)
-        self._inbox.set(found.inbox)
-        self._outbox.set(found.outbox)
+        result = await census(database)
+        self._inbox.set(result.inbox)
+        self._outbox.set(result.outbox)
         self._memories.clear()
-        for kind, number in found.memories.items():
+        for kind, number in result.memories.items():
             self._memories.labels(kind).set(number)
         self._healthy.set(await health.trouble() is None)
         return generate_latest(self._registry)

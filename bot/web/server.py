@@ -88,12 +88,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Show what is at the path."""
-        shown = self.server.pages.shown.get(self._at())
-        if shown is None:
+        page = self.server.pages.shown.get(self._at())
+        if page is None:
             there = " and ".join(sorted(self.server.pages.shown))
             self._answer(Page(HTTPStatus.NOT_FOUND, f"There is {there}.\n".encode()))
         else:
-            self._answer(_asked(shown(), self.server.loop, PATIENCE))
+            self._answer(_asked(page(), self.server.loop, PATIENCE))
 
     def do_POST(self) -> None:
         """Take what is sent, if it may be sent here."""
@@ -133,8 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self.path.partition("?")[0]
 
     def _length(self) -> int | None:
-        told = self.headers.get("Content-Length", "")
-        return int(told) if _LENGTH.fullmatch(told) else None
+        length = self.headers.get("Content-Length", "")
+        return int(length) if _LENGTH.fullmatch(length) else None
 
     def _answer(self, page: Page) -> None:
         self.send_response(page.status)
@@ -149,11 +149,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _asked(question: Coroutine[object, object, Page], loop: asyncio.AbstractEventLoop, patience: float) -> Page:
     """What the bot's loop answers; 503 where it does not, or can't."""
-    asked = asyncio.run_coroutine_threadsafe(question, loop)
+    future = asyncio.run_coroutine_threadsafe(question, loop)
     try:
-        return asked.result(patience)
+        return future.result(patience)
     except TookTooLong:
-        asked.cancel()
+        future.cancel()
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"the bot's loop does not answer\n")
     except MnemeError as error:
         return Page(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())

@@ -60,8 +60,8 @@ class Backup:
         """
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
         target = folder / f"{PREFIX}{moment}{SUFFIX}"
-        for left in folder.glob(f".{PREFIX}*{SUFFIX}.*"):
-            shutil.rmtree(left, ignore_errors=True)  # of a backup that was killed
+        for leftover in folder.glob(f".{PREFIX}*{SUFFIX}.*"):
+            shutil.rmtree(leftover, ignore_errors=True)  # of a backup that was killed
         self.write(target)
         # names sort as the moments do; nothing else in the folder is touched
         former = sorted(folder.glob(f"{PREFIX}[0-9]*T[0-9]*Z{SUFFIX}"))[:-keep]

@@ -98,12 +98,12 @@ def damaged_tables(path: Path) -> list[str]:
 
 def _verdicts(connection: sqlite3.Connection) -> list[str]:
     """What SQLite says of all pages; badly damaged ones end the look at them with an error."""
-    found: list[str] = []
+    results: list[str] = []
     try:
-        found.extend(str(row[0]) for row in connection.execute("PRAGMA quick_check"))
+        results.extend(str(row[0]) for row in connection.execute("PRAGMA quick_check"))
     except sqlite3.DatabaseError as error:
-        found.append(str(error))
-    return found
+        results.append(str(error))
+    return results
 
 
 def _is_whole(connection: sqlite3.Connection, table: str) -> bool:

@@ -68,16 +68,16 @@ class Restore:
             (stage / FILES).mkdir(exist_ok=True)
             (stage / FILES).chmod(0o700)
             _as_owned(stage, self._folder)
-            kept = self._set_aside() if self.occupied else None
+            path = self._set_aside() if self.occupied else None
             try:
                 (stage / FILES).rename(self._files)
                 (stage / DATABASE).rename(self._database)
             except OSError:
                 shutil.rmtree(self._files, ignore_errors=True)  # by now it can only be the archive's
-                self._put_back(kept)
+                self._put_back(path)
                 raise
         sync(self._folder)
-        return kept
+        return path
 
     def _present(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
@@ -87,24 +87,24 @@ class Restore:
         if self._database.exists():
             close_up(self._database)
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
-        kept = self._folder / f"before-restore-{moment}"
-        kept.mkdir(mode=0o700)
-        _as_owned(kept, self._folder)
+        aside = self._folder / f"before-restore-{moment}"
+        aside.mkdir(mode=0o700)
+        _as_owned(aside, self._folder)
         try:
             for path in self._present():
                 if path.exists():
-                    path.rename(kept / path.name)
+                    path.rename(aside / path.name)
         except OSError:
-            self._put_back(kept)
+            self._put_back(aside)
             raise
-        return kept
+        return aside
 
-    def _put_back(self, kept: Path | None) -> None:
-        if kept is None:
+    def _put_back(self, aside: Path | None) -> None:
+        if aside is None:
             return
-        for path in list(kept.iterdir()):
+        for path in list(aside.iterdir()):
             path.rename(self._folder / path.name)
-        kept.rmdir()
+        aside.rmdir()
 
 
 def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:

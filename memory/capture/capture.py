@@ -126,31 +126,33 @@ class ParsedSentence:
     @property
     def is_statement(self) -> bool:
         """Whether it surely states something lasting, as a whole."""
-        known = classifier()
-        score = known.score(self.said)
-        if score >= known.header.at_once or score < known.header.later:
-            return score >= known.header.at_once
-        return (score >= known.header.explicit and self.is_explicit) or self._is_correction
+        model = classifier()
+        score = model.score(self.said)
+        if score >= model.header.at_once or score < model.header.later:
+            return score >= model.header.at_once
+        return (score >= model.header.explicit and self.is_explicit) or self._is_correction
 
     @property
     def _is_correction(self) -> bool:
         """Whether it is nothing but "not X but Y"."""
         core = self.core.rstrip(_VALUE_EDGES)
-        found = phrases_of(core).values("corrections", core)
-        return found is not None and found.span() == (0, len(core)) and found.start("old") < found.start("new")
+        match = phrases_of(core).values("corrections", core)
+        return match is not None and match.span() == (0, len(core)) and match.start("old") < match.start("new")
 
 
 def captured(text: str) -> list[Captured]:
     """What `text`, one message as typed, states to be kept; in its order, at most MOST_CAPTURES."""
-    found = (_captured(one) for one in parsed(text))
-    return list(itertools.islice(dict.fromkeys(capture for capture in found if capture is not None), MOST_CAPTURES))
+    results = (_captured(parsed_sentence) for parsed_sentence in parsed(text))
+    return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MOST_CAPTURES))
 
 
 def candidates(text: str) -> tuple[str, ...]:
     """The sentences of `text` that a model should weigh, verbatim: recall before precision, and nothing is written."""
-    known = classifier()
-    found = (typed for typed, said in sentences(text) if not is_small_talk(said) and known.may_last(said))
-    return tuple(itertools.islice(found, _MOST_CANDIDATES))
+    model = classifier()
+    sentences_found = (
+        typed for typed, sentence in sentences(text) if not is_small_talk(sentence) and model.may_last(sentence)
+    )
+    return tuple(itertools.islice(sentences_found, _MOST_CANDIDATES))
 
 
 def requested(text: str) -> Requested | None:
@@ -168,89 +170,92 @@ def requested(text: str) -> Requested | None:
     return None
 
 
-def restated(known: str, corrects: str, becomes: str) -> str | None:
+def restated(memory: str, corrects: str, becomes: str) -> str | None:
     """What is known, with what has become of it: `Ann lives in Lviv` for `Ann lives in Kyiv`.
 
     None unless the words that hold no longer stand in it once, in the same form.
     """
-    said, times = re.subn(rf"(?<!\w){re.escape(corrects)}(?!\w)", lambda _: becomes, known, flags=re.IGNORECASE)
-    return said if times == 1 else None
+    text, times = re.subn(rf"(?<!\w){re.escape(corrects)}(?!\w)", lambda _: becomes, memory, flags=re.IGNORECASE)
+    return text if times == 1 else None
 
 
 def parsed(text: str) -> Iterator[ParsedSentence]:
     """The first sentences of `text`, one message as typed."""
     was_mark = False
-    for typed, said in sentences(text):
-        phrases = phrases_of(said)
-        start, is_mark, asks_to_remember = _opening(said, phrases)
-        end = _closing(said, start, len(said), phrases)
-        yield ParsedSentence(typed, said, start, end, is_mark or was_mark, asks_to_remember)
-        was_mark = is_mark and not _WORD.search(said, start, end)
+    for typed, sentence in sentences(text):
+        phrases = phrases_of(sentence)
+        start, is_mark, asks_to_remember = _opening(sentence, phrases)
+        end = _closing(sentence, start, len(sentence), phrases)
+        yield ParsedSentence(typed, sentence, start, end, is_mark or was_mark, asks_to_remember)
+        was_mark = is_mark and not _WORD.search(sentence, start, end)
 
 
-def _opening(said: str, phrases: Phrases) -> tuple[int, bool, bool]:
+def _opening(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
     """Where a sentence begins behind what says nothing, whether it says there that something was wrong, or asks."""
     at, is_mark = 0, False
     for _ in range(_MOST_OPENERS):
-        if phrases.remember.match(said, at):
+        if phrases.remember.match(text, at):
             return at, is_mark, True
-        opener = phrases.openers.match(said, at)
+        opener = phrases.openers.match(text, at)
         if opener is None:
             break
         at, is_mark = opener.end(), is_mark or opener["mark"] is not None
-    return at, is_mark, phrases.remember.match(said, at) is not None
+    return at, is_mark, phrases.remember.match(text, at) is not None
 
 
-def _closing(said: str, start: int, end: int, phrases: Phrases) -> int:
+def _closing(text: str, start: int, end: int, phrases: Phrases) -> int:
     """Where a sentence ends before courtesies and smiles."""
     while True:
-        kept = said[start:end]
-        shorter = _SMILES.sub("", kept)
+        rest = text[start:end]
+        shorter = _SMILES.sub("", rest)
         shorter = phrases.closers.sub("", shorter, count=1).rstrip(_EDGES)
-        if shorter == kept or not shorter:
+        if shorter == rest or not shorter:
             return end
         end = start + len(shorter)
 
 
-def _captured(one: ParsedSentence) -> Captured | None:
-    if one.asks_to_remember or _NOTE.fullmatch(one.said) or not one.is_statement:
+def _captured(parsed_sentence: ParsedSentence) -> Captured | None:
+    if parsed_sentence.asks_to_remember or _NOTE.fullmatch(parsed_sentence.said) or not parsed_sentence.is_statement:
         return None
-    start, end = _stating(one.said, one.start, one.end)
-    said, typed = one.said[start:end], one.typed[start:end]
-    if len(said) > LONGEST_CAPTURE or _is_too_short(one, said):
+    start, end = _stating(parsed_sentence.said, parsed_sentence.start, parsed_sentence.end)
+    text, typed = parsed_sentence.said[start:end], parsed_sentence.typed[start:end]
+    if len(text) > LONGEST_CAPTURE or _is_too_short(parsed_sentence, text):
         return None
-    if said != one.core and not replace(one, typed=typed, said=said, start=0, end=len(said)).is_statement:
+    if (
+        text != parsed_sentence.core
+        and not replace(parsed_sentence, typed=typed, said=text, start=0, end=len(text)).is_statement
+    ):
         return None
-    kind = classifier().kind(one.said)
-    phrases = phrases_of(said)
-    is_change, corrects, becomes = _values(said, typed, phrases)
-    if kind is CaptureKind.CORRECTION and not (one.is_answer or corrects):
+    kind = classifier().kind(parsed_sentence.said)
+    phrases = phrases_of(text)
+    is_change, corrects, becomes = _values(text, typed, phrases)
+    if kind is CaptureKind.CORRECTION and not (parsed_sentence.is_answer or corrects):
         kind = CaptureKind.FACT  # it corrects nothing that anybody has pointed at
-    is_standing = kind in _WISHES and _is_standing(said, phrases)
-    if _ENDS_ASKING.search(said) and not is_standing:
+    is_standing = kind in _WISHES and _is_standing(text, phrases)
+    if _ENDS_ASKING.search(text) and not is_standing:
         return None  # "can you always answer in English?" is a wish, other questions state nothing that reads well
-    return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, one.is_answer)
+    return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, parsed_sentence.is_answer)
 
 
-def _is_too_short(one: ParsedSentence, said: str) -> bool:
+def _is_too_short(parsed_sentence: ParsedSentence, text: str) -> bool:
     """Whether it has too few words to be understood alone. Two are enough of oneself, or as an answer: "it's Olga"."""
-    words = _WORD.findall(said)
-    is_clear = one.is_answer or any(names & _OF_ONESELF for names in classes(words))
+    words = _WORD.findall(text)
+    is_clear = parsed_sentence.is_answer or any(names & _OF_ONESELF for names in classes(words))
     return len(words) < (2 if is_clear else _FEWEST_WORDS)
 
 
-def _stating(said: str, start: int, end: int) -> tuple[int, int]:
+def _stating(text: str, start: int, end: int) -> tuple[int, int]:
     """`said[start:end]` without the clauses at its ends that only ask for something, unless it is one question."""
-    if _ENDS_ASKING.search(said[:end]) and next(classes(pieces_of(said[start:end])), frozenset()) & _OF_A_QUESTION:
+    if _ENDS_ASKING.search(text[:end]) and next(classes(pieces_of(text[start:end])), frozenset()) & _OF_A_QUESTION:
         return start, end  # "May I eat nuts, with my allergy?"
-    spans = [(start + first, start + last) for first, last in clauses(said[start:end])]
-    while len(spans) > 1 and _only_asks(said[slice(*spans[-1])]):
+    spans = [(start + first, start + last) for first, last in clauses(text[start:end])]
+    while len(spans) > 1 and _only_asks(text[slice(*spans[-1])]):
         spans.pop()
-    while len(spans) > 1 and _only_asks(said[slice(*spans[0])]):
+    while len(spans) > 1 and _only_asks(text[slice(*spans[0])]):
         spans.pop(0)
     first, last = spans[0][0], spans[-1][1]
-    kept = said[first:last]
-    return first, first + len(kept.rstrip(_EDGES))
+    rest = text[first:last]
+    return first, first + len(rest.rstrip(_EDGES))
 
 
 def _only_asks(clause: str) -> bool:
@@ -263,30 +268,30 @@ def _only_asks(clause: str) -> bool:
     return "CANYOU" in first or not classifier().is_sure(clause)
 
 
-def _is_standing(said: str, phrases: Phrases) -> bool:
+def _is_standing(text: str, phrases: Phrases) -> bool:
     """Whether a wish is said to the bot and holds for good."""
-    found = phrases.standing.search(said)
-    if found is None:
+    match = phrases.standing.search(text)
+    if match is None:
         return False
-    words = [names for names in classes(pieces_of(said)) if "|" not in names]
-    return not found.start() or bool(words and words[0] & _TOLD_TO_THE_BOT)
+    words = [names for names in classes(pieces_of(text)) if "|" not in names]
+    return not match.start() or bool(words and words[0] & _TOLD_TO_THE_BOT)
 
 
-def _values(said: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
+def _values(text: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
     """Whether a sentence tells of a change, which words hold no longer, and which do instead."""
-    if any(names & _OF_A_CHANGE for names in classes(pieces_of(said))):
-        moved = phrases.values("moves", said)
+    if any(names & _OF_A_CHANGE for names in classes(pieces_of(text))):
+        moved = phrases.values("moves", text)
         if moved is not None:
             return True, _value(typed, moved, "old"), _value(typed, moved, "new")
-    ended = phrases.values("ends", said)
+    ended = phrases.values("ends", text)
     if ended is not None:
         return True, _value(typed, ended, "old"), None
-    corrected = phrases.values("corrections", said)
+    corrected = phrases.values("corrections", text)
     return False, _value(typed, corrected, "old") if corrected is not None else None, None
 
 
-def _value(typed: str, found: re.Match[str], name: str) -> str | None:
-    value = typed[slice(*found.span(name))].strip(_VALUE_EDGES)
+def _value(typed: str, match: re.Match[str], name: str) -> str | None:
+    value = typed[slice(*match.span(name))].strip(_VALUE_EDGES)
     if name == "old":
         return value or None
     words = value.split()
@@ -297,22 +302,22 @@ def _value(typed: str, found: re.Match[str], name: str) -> str | None:
 
 def _to_remember(sentence: str) -> str | None:
     """What a sentence, as typed, asks to remember."""
-    said = sentence.translate(STRAIGHT)
-    phrases = phrases_of(said)
-    at = _opening(said, phrases)[0]
-    asked = phrases.remember.match(said, at)
-    if asked is None:
+    text = sentence.translate(STRAIGHT)
+    phrases = phrases_of(text)
+    at = _opening(text, phrases)[0]
+    match = phrases.remember.match(text, at)
+    if match is None:
         return None
-    spans = clauses(said[asked.end() :])
-    while len(spans) > 1 and _only_asks(said[asked.end() :][slice(*spans[-1])]):
+    spans = clauses(text[match.end() :])
+    while len(spans) > 1 and _only_asks(text[match.end() :][slice(*spans[-1])]):
         spans.pop()
-    start, end = asked.end(), asked.end() + spans[-1][1]
-    end = _closing(said, start, end, phrases)
+    start, end = match.end(), match.end() + spans[-1][1]
+    end = _closing(text, start, end, phrases)
     what = sentence[start:end].strip(_EDGES)
-    is_meant = asked["recalls"] is None or _tells(said[start:end])
+    is_meant = match["recalls"] is None or _tells(text[start:end])
     return what[:LONGEST_CAPTURE] if is_meant and len(what) >= _SHORTEST and not _ENDS_ASKING.search(what) else None
 
 
-def _tells(said: str) -> bool:
+def _tells(text: str) -> bool:
     """Whether a statement follows "remember", and not what two might remember: "our trip to Rome"."""
-    return classifier().is_sure(said) and any(names & _VERBS for names in classes(pieces_of(said)))
+    return classifier().is_sure(text) and any(names & _VERBS for names in classes(pieces_of(text)))

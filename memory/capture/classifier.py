@@ -97,7 +97,7 @@ class StatementClassifier:
 
 def buckets(text: str) -> list[set[int]]:
     """Where the features of `text` are counted, by their groups; the same on every machine."""
-    return [{zlib.crc32(one.encode("utf-8", "replace")) & (BUCKETS - 1) for one in group} for group in features(text)]
+    return [{zlib.crc32(word.encode("utf-8", "replace")) & (BUCKETS - 1) for word in group} for group in features(text)]
 
 
 def _counted(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
@@ -165,23 +165,23 @@ def _present(row: list[frozenset[str]]) -> Iterator[str]:
     """Which classes there are, and pairs of them."""
     present = sorted(frozenset().union(*row) - {"|"})
     yield from ("k" + name for name in present)
-    yield from (f"p{one}+{other}" for one, other in itertools.combinations(present, 2))
+    yield from (f"p{word}+{other}" for word, other in itertools.combinations(present, 2))
 
 
 def _order(row: list[frozenset[str]]) -> Iterator[str]:
     """How classes follow each other, and with which a clause begins."""
     is_start = True
     following = [*row[1:], _NOTHING, _NOTHING]
-    for one, second, third in zip(row, following, following[1:], strict=False):
-        if "|" in one or "?" in one:
+    for item, second, third in zip(row, following, following[1:], strict=False):
+        if "|" in item or "?" in item:
             is_start = True
         elif is_start:
             is_start = False
-            yield from ("^" + name for name in one)
-            yield from _joined("^^", one, second)
-            yield from _joined("^^^", one, second, third)
-        yield from _joined("b", one, second)
-        yield from (f"g{a} * {b}" for a in one for b in third)
+            yield from ("^" + name for name in item)
+            yield from _joined("^^", item, second)
+            yield from _joined("^^^", item, second, third)
+        yield from _joined("b", item, second)
+        yield from (f"g{a} * {b}" for a in item for b in third)
 
 
 def _joined(mark: str, *places: frozenset[str]) -> Iterator[str]:

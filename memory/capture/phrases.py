@@ -57,13 +57,13 @@ class Phrases:
         """What says in so many words that something is preferred, has to be, or may not."""
         return self._anywhere("explicit")
 
-    def values(self, kind: str, said: str) -> re.Match[str] | None:
-        """Where `said` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
-        folded = said.casefold()
+    def values(self, kind: str, text: str) -> re.Match[str] | None:
+        """Where `text` names what holds no longer by one of the forms of that kind: "moves", "ends", "corrections"."""
+        folded = text.casefold()
         forms = (form for words in self.lists for form in words.get(kind, ()))
         # most forms have a word that a text lacks: their expressions are never made
         likely = (form for form in forms if all(part.strip() in folded for part in re.split(r"\{\w+\}", form)))
-        return next((found for form in likely if (found := _form(form).search(said))), None)
+        return next((match for form in likely if (match := _form(form).search(text))), None)
 
     def _anywhere(self, name: str) -> re.Pattern[str]:
         return re.compile(rf"(?<![^\W{HAN}])(?:{self._any(name)})", re.IGNORECASE)

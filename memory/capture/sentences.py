@@ -48,10 +48,10 @@ _GAP = re.compile(
 def sentences(text: str) -> Iterator[tuple[str, str]]:
     """The first sentences, each as typed and as it is read: quotations masked; both of the same length."""
     # what is left out ends a sentence, so that no capture joins what stood apart
-    kept = _LEFT_OUT.sub("\n", text[:LONGEST_LOOKED_AT])
-    lines = (" ".join(line.split()) for line in kept.splitlines())
-    shown = "\n".join(line for line in lines if line)
-    masked = _masked(shown).translate(STRAIGHT)
+    cleaned = _LEFT_OUT.sub("\n", text[:LONGEST_LOOKED_AT])
+    lines = (" ".join(line.split()) for line in cleaned.splitlines())
+    visible = "\n".join(line for line in lines if line)
+    masked = _masked(visible).translate(STRAIGHT)
     ends = list(itertools.islice(_ends(masked), MOST_SENTENCES))
     if len(text) <= LONGEST_LOOKED_AT and len(ends) < MOST_SENTENCES:
         # the last sentence of a message that is cut short would be half a sentence
@@ -60,37 +60,37 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
         # a mark or a smile of its own belongs to no sentence
         if masked[start:end].strip():
             before = len(masked[start:end]) - len(masked[start:end].lstrip())
-            sentence = shown[start + before : end].replace("\n", " ").rstrip()
+            sentence = visible[start + before : end].replace("\n", " ").rstrip()
             yield sentence, masked[start + before : end].replace("\n", " ").rstrip()
 
 
 def first_sentence(text: str) -> str:
     """The beginning of `text` up to the end of its first sentence; a list and its items are one."""
-    shown = text[:LONGEST_LOOKED_AT]
-    masked = _masked(shown)
+    visible = text[:LONGEST_LOOKED_AT]
+    masked = _masked(visible)
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
         in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before[-14:])
         is_open = before.rstrip().endswith(_OPEN_ENDS) if mark[0] == "\n" else mark[0] in ";；"
         is_short = mark == "." and _is_abbreviated(before[-_NEIGHBOURHOOD:], after[:_NEIGHBOURHOOD])
         if before.strip() and not (in_list or is_open or is_short):
-            return shown[: boundary.end()]
-    return shown
+            return visible[: boundary.end()]
+    return visible
 
 
-def clauses(said: str) -> list[tuple[int, int]]:
+def clauses(text: str) -> list[tuple[int, int]]:
     """Where the clauses of a sentence begin and end, in its order: they are parted by a mark, or by "and" and the like.
 
     What parts two of them belongs to neither, but a joining word to the clause that it begins.
     """
     ends, starts = [], [0]
-    for gap in _GAP.finditer(said):
+    for gap in _GAP.finditer(text):
         is_joined = gap["word"] is not None and "BUT" in next(classes([gap["word"]]), ())
         if gap.start() > starts[-1] and (gap["mark"] or is_joined):
             ends.append(gap.start())
             starts.append(gap.end())
-    spans = list(zip(starts, [*ends, len(said)], strict=True))
-    return spans if len(spans) <= MOST_CLAUSES else [(0, len(said))]
+    spans = list(zip(starts, [*ends, len(text)], strict=True))
+    return spans if len(spans) <= MOST_CLAUSES else [(0, len(text))]
 
 
 def _masked(text: str) -> str:

@@ -73,9 +73,9 @@ class Compression:
         return None
 
     async def _asked(self, memory: str, typed: Collection[str], deadline: float) -> str | None:
-        kept = f"\n## Typed by the User\n{_TYPED}" + "\n".join(typed) if typed else ""
+        typed_lines = f"\n## Typed by the User\n{_TYPED}" + "\n".join(typed) if typed else ""
         task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * LEAST_KEPT))
-        prompt = f"{task}{kept}\n## Long-term Memory\n{memory}"
+        prompt = f"{task}{typed_lines}\n## Long-term Memory\n{memory}"
         completion = await answered(self._prompt, prompt, deadline, "compression_failed")
         return storable(completion.text) if completion is not None and completion.is_whole else None
 

@@ -179,7 +179,7 @@ class ConsolidationService:
                 # of what was cut off the halves may be answered for whole
                 again = halves(part) if extraction.was_cut else (part,)
                 waiting.extendleft(reversed(again))
-                asked_again |= {one.key for one in (part, *again)}
+                asked_again |= {item.key for item in (part, *again)}
                 continue
             await self._leave_an_entry(job, part, extraction)
             await self._mark(job, part, waiting)
@@ -231,15 +231,15 @@ class ConsolidationService:
         lines = new_lines(extraction.memory, answer.memory_update)
         stated = [line for line in lines if not any(same_words(line, fact.text) for fact in answer.facts)]
         facts = [*answer.facts, *map(_as_fact, stated)]
-        known = await writer.known(job.owner, facts, part, extraction.memory)
+        memories = await writer.known(job.owner, facts, part, extraction.memory)
         forgetting = await writer.forgetting(job.owner, answer.forget)
         excerpt = Excerpt(part.messages, zone, part.before)
-        checked, wanted = await self._steps.checker.check(facts, excerpt, known, deadline, forgetting)
+        checked, requested = await self._steps.checker.check(facts, excerpt, memories, deadline, forgetting)
         if answer.history_entry is not None:
             stamp = f"[{self._clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
             await self._history.append(job.owner, self._clock(), entry, part.key)
-        forget = [one for one, is_wanted in zip(answer.forget, wanted, strict=True) if is_wanted]
+        forget = [item for item, is_wanted in zip(answer.forget, requested, strict=True) if is_wanted]
         written = await writer.write(job.owner, part, Checked(checked, forget), continues)
         log.info("consolidated", messages=len(part.messages), facts=len(written.learned))
         return written + Consolidated(len(part.messages))
@@ -253,8 +253,8 @@ def _has_substance(part: Part) -> bool:
     """Whether the user says anything in a part; a mere "yes" says what it says yes to."""
     messages = part.messages
     speaks = any(m.role is Role.USER and not is_small_talk(m.content) for m in messages)
-    asked = (at for at in range(len(messages)) if may_be_affirmed(messages, at))
-    return speaks or any("?" in messages[at].content or "？" in messages[at].content for at in asked)
+    affirmable = (at for at in range(len(messages)) if may_be_affirmed(messages, at))
+    return speaks or any("?" in messages[at].content or "？" in messages[at].content for at in affirmable)
 
 
 def _now() -> float:

@@ -71,8 +71,8 @@ def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
     fields are found one by one. Tier 4, unless it was cut off: what they lack is read by json-repair.
     """
     text, is_whole = completion.text, completion.is_whole
-    for found in itertools.chain(_whole(text), _balanced(text)):
-        answer = _checked(found, is_whole=is_whole)
+    for candidate in itertools.chain(_whole(text), _balanced(text)):
+        answer = _checked(candidate, is_whole=is_whole)
         if answer is not None:
             return answer
     fields, partial = _by_fields(text)
@@ -104,23 +104,23 @@ def _balanced(text: str) -> Iterator[object]:
 
 def _by_fields(text: str) -> tuple[dict[str, object], dict[str, object]]:
     """The fields that are whole each by itself, and of the lists that are not the items that are."""
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     partial: dict[str, object] = {}
     for name in ("history_entry", "memory_update"):
         match = re.search(_FIELD.format(name=name), text, re.DOTALL)
         with contextlib.suppress(ValueError):
             if match is not None:
-                found[name] = json.loads(f'"{match["value"]}"', strict=False)
+                fields[name] = json.loads(f'"{match["value"]}"', strict=False)
     for name in ("facts", "forget"):
         match = re.search(_LIST.format(name=name), text)
         if match is None:
             continue
         start, end = match.end() - 1, _closing(text, match.end() - 1)
         try:
-            found[name] = json.loads(text[start : end + 1] if end is not None else "", strict=False)
+            fields[name] = json.loads(text[start : end + 1] if end is not None else "", strict=False)
         except (ValueError, RecursionError):
             partial[name] = list(_balanced(text[start + 1 : end if end is not None else len(text)]))
-    return found, partial
+    return fields, partial
 
 
 def _repaired(text: str) -> dict[str, object]:
@@ -130,10 +130,10 @@ def _repaired(text: str) -> dict[str, object]:
     from json_repair import repair_json
 
     with contextlib.suppress(ValueError, RecursionError):
-        found = _unwrapped(repair_json(text[start:], return_objects=True, skip_json_loads=True))
-        if _is_object(found):
+        result = _unwrapped(repair_json(text[start:], return_objects=True, skip_json_loads=True))
+        if _is_object(result):
             # a file is not rewritten by what was guessed
-            return {name: found[name] for name in _FIELDS if name in found and name != "memory_update"}
+            return {name: result[name] for name in _FIELDS if name in result and name != "memory_update"}
     return {}
 
 
@@ -158,51 +158,51 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def _checked(found: object, *, is_whole: bool) -> ConsolidationAnswer | None:
-    found = _unwrapped(found)
-    if not _is_object(found) or not any(found.get(name) for name in _FIELDS):
+def _checked(result: object, *, is_whole: bool) -> ConsolidationAnswer | None:
+    result = _unwrapped(result)
+    if not _is_object(result) or not any(result.get(name) for name in _FIELDS):
         return None
-    history, update = found.get("history_entry"), found.get("memory_update")
+    history, update = result.get("history_entry"), result.get("memory_update")
     if isinstance(update, list) and all(isinstance(line, str) for line in update):
         update = "\n".join(update)
-    items = _items(found.get("facts"))
+    items = _items(result.get("facts"))
     facts = [fact for fact in map(_fact, items) if fact is not None]
     answer = ConsolidationAnswer(
         storable(history.strip()[:LONGEST_ENTRY]) if _is_said(history) else None,
         storable(update) if _is_said(update) else None,
         tuple(facts[:MOST_FACTS]),
-        tuple(one for one in map(_forget, _items(found.get("forget"))) if one is not None),
+        tuple(forget for forget in map(_forget, _items(result.get("forget"))) if forget is not None),
         is_whole and len(facts) == sum(not _says_nothing(item) for item in items),
     )
     usable = answer.history_entry or answer.memory_update or answer.facts or answer.forget
     return answer if usable else None
 
 
-def _unwrapped(found: object) -> object:
+def _unwrapped(result: object) -> object:
     """The object inside `{"result": {...}}`."""
-    if _is_object(found) and not any(name in found for name in _FIELDS):
-        return next((found[key] for key in found if key.casefold() in _WRAPPERS and _is_object(found[key])), found)
-    return found
+    if _is_object(result) and not any(name in result for name in _FIELDS):
+        return next((result[key] for key in result if key.casefold() in _WRAPPERS and _is_object(result[key])), result)
+    return result
 
 
-def _is_object(found: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(found, dict)
+def _is_object(result: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(result, dict)
 
 
 def _is_said(text: object) -> TypeGuard[str]:
     return isinstance(text, str) and bool(text.strip()) and not _PLACEHOLDER.fullmatch(text)
 
 
-def _items(found: object) -> list[object]:
+def _items(result: object) -> list[object]:
     """The items of a list, or what a mapping of subjects says, as a list of objects."""
-    if isinstance(found, list):
-        return found
-    if _is_object(found):
-        if "fact" in found:
-            return [found]
+    if isinstance(result, list):
+        return result
+    if _is_object(result):
+        if "fact" in result:
+            return [result]
         return [
             {**text, "subject": key} if isinstance(text, dict) else {"subject": key, "fact": text}
-            for key, text in found.items()
+            for key, text in result.items()
         ]
     return []
 
@@ -225,7 +225,7 @@ def _fact(item: object) -> Fact | None:
     return Fact(
         storable(named or " ".join(text.split()[:FEWEST_WORDS])[:LONGEST_SUBJECT]),
         storable(_readable(named, text.strip())[:LONGEST_FACT]),
-        next((known for known in _FACT_KINDS if known == kind), Kind.FACT),
+        next((kinds for kinds in _FACT_KINDS if kinds == kind), Kind.FACT),
         _day(item.get("since")),
         _day(item.get("until")),
         _citation(item),

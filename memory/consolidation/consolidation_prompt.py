@@ -77,7 +77,7 @@ def consolidation_prompt(prompt: ExtractionPrompt) -> str:
     if prompt.known:
         parts.append("## Known Facts\n" + "\n".join(f"- {subject}: {e.content}" for subject, e in prompt.known))
     if prompt.part.before:
-        earlier = transcript(((None, one) for one in prompt.part.before), prompt.zone)
+        earlier = transcript(((None, message) for message in prompt.part.before), prompt.zone)
         parts.append(f"## Said Before (only to understand, not to process)\n{earlier}")
     processed = transcript(enumerate(prompt.part.messages, 1), prompt.zone)
     parts.append(f"## Conversation to Process\n{processed}")

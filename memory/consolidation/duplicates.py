@@ -30,7 +30,7 @@ def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
         words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
         groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
         for group in groups:
-            if len({one.subject for one in (*group, entry) if one.subject}) <= 1:
+            if len({item.subject for item in (*group, entry) if item.subject}) <= 1:
                 group.append(entry)
                 break
         else:

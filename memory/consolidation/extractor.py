@@ -81,8 +81,8 @@ class Extractor:
 
         deadline: on the loop's clock.
         """
-        known = await self._facts.current(owner, KNOWN_FACTS)
-        prompt = ExtractionPrompt(part, memory, known, _candidates(part), self._clock(), self.zone_of(owner))
+        existing = await self._facts.current(owner, KNOWN_FACTS)
+        prompt = ExtractionPrompt(part, memory, existing, _candidates(part), self._clock(), self.zone_of(owner))
         selects = not await self.contract.is_reliable()
         text = selection_prompt(prompt) if selects else consolidation_prompt(prompt)
         completion = await answered(self._prompt, text, deadline, "consolidation_failed")
@@ -97,9 +97,9 @@ class Extractor:
 
 def new_lines(memory: str, update: str | None) -> list[str]:
     """The lines of a rewritten MEMORY.md that it does not have yet: each is a fact that cites nothing (S2)."""
-    known = {_plain_line(line) for line in memory.splitlines()}
+    existing = {_plain_line(line) for line in memory.splitlines()}
     lines = dict.fromkeys(_plain_line(line) for line in (update or "").splitlines())
-    return [line for line in lines if line and line not in known and not line.startswith("#")]
+    return [line for line in lines if line and line not in existing and not line.startswith("#")]
 
 
 def _plain_line(line: str) -> str:
@@ -107,5 +107,5 @@ def _plain_line(line: str) -> str:
 
 
 def _candidates(part: Part) -> list[str]:
-    found = itertools.chain.from_iterable(candidates(message.content) for message in typed(part.messages))
-    return list(itertools.islice(found, MOST_CANDIDATES))
+    candidate_sentences = itertools.chain.from_iterable(candidates(message.content) for message in typed(part.messages))
+    return list(itertools.islice(candidate_sentences, MOST_CANDIDATES))

@@ -56,30 +56,38 @@ class FactWriter:
         if not facts:
             return []
         entries = await self._facts.related(owner, facts, part.messages[0].id or 0)
-        written = {one.entry.line for one in entries if one.entry is not None}
+        written = {known_memory.entry.line for known_memory in entries if known_memory.entry is not None}
         lines = [line for line in memory.splitlines() if line.startswith(("- ", "* ")) and line not in written]
         return [*entries, *(Known(line) for line in lines)]
 
     async def forgetting(self, owner: str, forget: Sequence[Forget]) -> list[Forgetting]:
         """What is to be forgotten, in the words that it is known in."""
-        found: list[Forgetting] = []
+        forgettings: list[Forgetting] = []
         if not forget:
-            return found
+            return forgettings
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
-            for one in forget:
-                entry = await self._meant(change, one)
-                found.append(Forgetting(entry.content if entry else one.line or one.subject or "", one.citation))
-        return found
+            for item in forget:
+                entry = await self._meant(change, item)
+                forgettings.append(
+                    Forgetting(entry.content if entry else item.line or item.subject or "", item.citation)
+                )
+        return forgettings
 
     async def write(self, owner: str, part: Part, checked: Checked, continues: int | None) -> Consolidated:
         """Write the facts of a part. continues: the action that this is another step of."""
-        for one in checked.facts:
-            if one.refusal or one.doubt:
-                log.info("fact_not_confirmed", kind=one.fact.kind, reason=one.refusal or one.doubt)
-        facts = [_with_person(one, part) for one in checked.facts]
+        for checked_fact in checked.facts:
+            if checked_fact.refusal or checked_fact.doubt:
+                log.info(
+                    "fact_not_confirmed", kind=checked_fact.fact.kind, reason=checked_fact.refusal or checked_fact.doubt
+                )
+        facts = [_with_person(checked_fact, part) for checked_fact in checked.facts]
         change_of = self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION, continues=continues)
         async with change_of as change:
-            forgotten = [name for one in checked.forget if (name := await self._forget(change, one)) is not None]
+            forgotten = [
+                name
+                for checked_fact in checked.forget
+                if (name := await self._forget(change, checked_fact)) is not None
+            ]
             learned = await self._facts.learn_in(change, facts, part.messages[0].id or 0)
             for fact in learned:
                 await self._note(change, fact)
@@ -87,7 +95,7 @@ class FactWriter:
             edited = change.has_edited
         return Consolidated(
             memory_changed=edited and change.is_written,
-            learned=tuple(replace(one, change=change.number) for one in learned),
+            learned=tuple(replace(checked_fact, change=change.number) for checked_fact in learned),
             forgotten=tuple(forgotten),
             changes=(change.number,) if change.number is not None else (),
         )
@@ -99,7 +107,7 @@ class FactWriter:
             for fact in learned:
                 await self._note(change, fact)
         return Consolidated(
-            learned=tuple(replace(one, change=change.number) for one in learned),
+            learned=tuple(replace(outcome, change=change.number) for outcome in learned),
             changes=(change.number,) if change.number is not None else (),
         )
 
@@ -128,7 +136,7 @@ class FactWriter:
             return
         text, line = await change.page(), format_line(entry.content)
         lines = text.splitlines()
-        if entry.line in lines or any(same_words(known, entry.content) for known in lines):
+        if entry.line in lines or any(same_words(existing, entry.content) for existing in lines):
             return
         if len(storable(appending(line)(text)).encode()) > self._limit:
             log.info("memory_file_is_full", owner=entry.owner)
@@ -138,9 +146,9 @@ class FactWriter:
     async def _drop_lines(self, change: Change, facts: Sequence[CheckedFact]) -> None:
         """Take out the lines that a person wrote and that a confirmed fact has taken the place of."""
         for fact in facts:
-            for known in fact.replaces if fact.doubt is None and not fact.is_past else ():
-                if known.entry is None and known.text in (await change.page()).splitlines():
-                    await self._edit(change, replacing(f"{known.text}\n", ""))
+            for memory in fact.replaces if fact.doubt is None and not fact.is_past else ():
+                if memory.entry is None and memory.text in (await change.page()).splitlines():
+                    await self._edit(change, replacing(f"{memory.text}\n", ""))
 
     async def _edit(self, change: Change, edit: Callable[[str], str]) -> bool:
         try:

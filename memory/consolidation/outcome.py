@@ -55,7 +55,7 @@ class Consolidated:
     @property
     def unsure(self) -> list[Entry]:
         """What was learned and is for a person to confirm; what only waits for a second look is not."""
-        entries = (one.entry for one in self.learned)
+        entries = (item.entry for item in self.learned)
         return [entry for entry in entries if entry.unconfirmed not in (None, Doubt.NOT_CHECKED)]
 
     @property
@@ -93,24 +93,27 @@ class Consolidated:
     def _sure(self) -> list[str]:
         """What was learned and is confirmed, each with what it takes the place of."""
         return [
-            _("{content} (was: {former})", content=one.entry.content, former=one.superseded.content)
-            if one.superseded
-            else one.entry.content
-            for one in self.learned
-            if one.entry.unconfirmed is None
+            _("{content} (was: {former})", content=item.entry.content, former=item.superseded.content)
+            if item.superseded
+            else item.entry.content
+            for item in self.learned
+            if item.entry.unconfirmed is None
         ]
 
     @property
     def _doubted(self) -> str:
         """What was learned and is not confirmed, of many the first."""
-        shown, more = "; ".join(entry.content for entry in self.unsure[:UNSURE_SHOWN]), len(self.unsure) - UNSURE_SHOWN
+        visible, more = (
+            "; ".join(entry.content for entry in self.unsure[:UNSURE_SHOWN]),
+            len(self.unsure) - UNSURE_SHOWN,
+        )
         if more <= 0:
-            return _("Not sure: {facts} - /memory unsure", facts=shown)
+            return _("Not sure: {facts} - /memory unsure", facts=visible)
         return ngettext(
             "Not sure: {facts} and {n} more - /memory unsure",
             "Not sure: {facts} and {n} more - /memory unsure",
             more,
-            facts=shown,
+            facts=visible,
         )
 
     @property
@@ -118,7 +121,7 @@ class Consolidated:
         """Of each change what takes it back, and what edits a fact of it that is sure: several each in a row."""
         rows: list[tuple[Button, ...]] = []
         for number in self.changes:
-            learned = [one.entry for one in self.learned if one.change == number]
+            learned = [item.entry for item in self.learned if item.change == number]
             sure = [entry for entry in learned if entry.unconfirmed is None]
             edits = [edit_button(entry.id, entry.content) for entry in sure[:EDITS_SHOWN]]
             undo = undo_button(number, learned[0].content if learned else MEMORY_FILE)

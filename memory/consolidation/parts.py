@@ -42,24 +42,24 @@ class Part:
 def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int], carried: int = 4) -> Iterator[Part]:
     """`messages` in parts of at most `tokens` each. carried: how many messages before a part are shown with it."""
     affirmed = {message.id for at, message in enumerate(messages) if may_be_affirmed(messages, at)}
-    shown = [
+    visible = [
         message
         if (message.role is Role.USER and not message.is_attachment) or message.id in affirmed
         else replace(message, content=shortened(message.content))
         for message in messages
     ]
-    pieces = [(piece, is_last) for message in shown for piece, is_last in _pieces(message, tokens, count)]
-    begun, held, done = 0, 0, None
+    pieces = [(piece, is_last) for message in visible for piece, is_last in _pieces(message, tokens, count)]
+    started, held, done = 0, 0, None
     for at, (piece, is_last) in enumerate(pieces):
         cost = count(piece.content) + OVERHEAD
         # a yes stays with what it says yes to
-        if at > begun and held + cost > tokens and pieces[at - 1][0].id not in affirmed:
-            yield _part(pieces, begun, at, done, carried)
-            begun, held = at, 0
+        if at > started and held + cost > tokens and pieces[at - 1][0].id not in affirmed:
+            yield _part(pieces, started, at, done, carried)
+            started, held = at, 0
         held += cost
         done = piece.id if is_last else done
     if pieces:
-        yield _part(pieces, begun, len(pieces), done, carried)
+        yield _part(pieces, started, len(pieces), done, carried)
 
 
 def may_be_affirmed(messages: Sequence[Message], at: int) -> bool:
@@ -99,5 +99,5 @@ def _cut(text: str, tokens: int, count: Callable[[str], int]) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if count(text[:middle]) + OVERHEAD <= tokens else (low, middle - 1)
-    ends = [found.end() for found in _BREAKS.finditer(text, low * 2 // 3, low)]
+    ends = [match.end() for match in _BREAKS.finditer(text, low * 2 // 3, low)]
     return ends[-1] if ends else low

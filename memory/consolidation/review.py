@@ -61,8 +61,8 @@ class Review:
             messages = await self._around(waiting[0])
             numbers = {message.id for message in messages}
             # what came from the same stretch is looked at together
-            together = [one for one in waiting if one is waiting[0] or one.source_message_id in numbers]
-            waiting = [one for one in waiting if one not in together]
+            together = [entry for entry in waiting if entry is waiting[0] or entry.source_message_id in numbers]
+            waiting = [entry for entry in waiting if entry not in together]
             settled = await self._look(owner, together, messages, deadline)
             if settled:
                 done += await self._writer.settle(owner, settled)
@@ -73,11 +73,11 @@ class Review:
     ) -> list[tuple[Entry, CheckedFact]]:
         """The entries that there is an answer for, each with it."""
         facts = [_fact_of(entry) for entry in entries]
-        known = await self._facts.related(owner, facts, messages[0].id or 0) if messages else []
+        memories = await self._facts.related(owner, facts, messages[0].id or 0) if messages else []
         excerpt = Excerpt(messages, self._zone_of(owner))
-        checked, _ = await self._checker.check(facts, excerpt, known, deadline)
+        checked, _ = await self._checker.check(facts, excerpt, memories, deadline)
         pairs = zip(entries, checked, strict=True)
-        return [(entry, one) for entry, one in pairs if one.doubt is not Doubt.NOT_CHECKED]
+        return [(entry, fact) for entry, fact in pairs if fact.doubt is not Doubt.NOT_CHECKED]
 
     async def _around(self, entry: Entry) -> list[Message]:
         rows = await self._database.rows(

@@ -48,22 +48,22 @@ class Statement:
 
 def statements(part: Part) -> list[Statement]:
     """The user's own sentences that are no question and no small talk."""
-    found = [
+    results = [
         Statement(sentence, number)
         for number, message in enumerate(part.messages, 1)
         if is_typed(message)
         for sentence, plain in sentences(message.content)
         if len(sentence) >= SHORTEST and not sentence.rstrip().endswith(("?", "？")) and not is_small_talk(plain)
     ]
-    return found[:MOST_STATEMENTS]
+    return results[:MOST_STATEMENTS]
 
 
 def selection_prompt(prompt: ExtractionPrompt) -> str:
     """What the model is asked."""
-    known = "\n".join(f"- {subject}: {one_line(entry.content)}" for subject, entry in prompt.known)
-    listed = "\n".join(f"{at}. {one_line(one.text)}" for at, one in enumerate(statements(prompt.part), 1))
+    existing = "\n".join(f"- {subject}: {one_line(entry.content)}" for subject, entry in prompt.known)
+    listed = "\n".join(f"{at}. {one_line(statement.text)}" for at, statement in enumerate(statements(prompt.part), 1))
     parts = [f"You are a memory consolidation agent. {_TASK}"]
-    parts += [f"## Known Facts\n{known}"] if known else []
+    parts += [f"## Known Facts\n{existing}"] if existing else []
     return "\n\n".join([*parts, f"## Sentences\n{listed or '(none)'}"])
 
 
@@ -85,5 +85,5 @@ def parse_selection(completion: Completion, offered: list[Statement]) -> Consoli
         for at, subject in chosen.items()
         if len(offered[at].text) <= LONGEST_FACT
     )
-    history = "; ".join(one.text for one in offered)[:LONGEST_HISTORY]
+    history = "; ".join(statement.text for statement in offered)[:LONGEST_HISTORY]
     return ConsolidationAnswer(f"The user said: {history}" if history else None, None, facts)

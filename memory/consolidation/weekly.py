@@ -53,11 +53,11 @@ class Merge:
     others: tuple[Entry, ...]
 
     @classmethod
-    def of(cls, kept: Entry, others: Sequence[Entry]) -> Merge:
+    def of(cls, stored: Entry, others: Sequence[Entry]) -> Merge:
         """The merge of `others` into one."""
-        everyone = (kept, *others)
+        everyone = (stored, *others)
         whole = replace(
-            kept,
+            stored,
             priority=min((entry.priority for entry in everyone), key=PRIORITY_RANK.__getitem__),
             subject=next((entry.subject for entry in everyone if entry.subject), None),
             reinforcement_count=min(MOST_REINFORCED, sum(entry.reinforcement_count for entry in everyone)),
@@ -147,12 +147,12 @@ class WeeklyConsolidation:
         merges = tuple(Merge.of(group[0], group[1:]) for group in duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
         whole = {merge.kept.id: merge.kept for merge in merges}
-        left = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
-        archived = tuple(e for e in left if not _is_baseline(e) and self._score(e) < self._decay.archive_below)
+        remaining = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
+        archived = tuple(e for e in remaining if not _is_baseline(e) and self._score(e) < self._decay.archive_below)
         faded = {entry.id for entry in archived}
         promoted = tuple(
             (entry, priority)
-            for entry in left
+            for entry in remaining
             if entry.kind == Kind.FACT and entry.id not in faded
             for priority in [_deserved(entry)]
             if priority is not None
@@ -171,8 +171,8 @@ async def _changed_since(change: Change, seen: Sequence[Row]) -> set[int]:
 
 
 def _first_of(names: Sequence[str]) -> str:
-    shown, more = ", ".join(names[:NAMES_TOLD]), len(names) - NAMES_TOLD
-    return shown if more <= 0 else ngettext("{names} and {n} more", "{names} and {n} more", more, names=shown)
+    visible, more = ", ".join(names[:NAMES_TOLD]), len(names) - NAMES_TOLD
+    return visible if more <= 0 else ngettext("{names} and {n} more", "{names} and {n} more", more, names=visible)
 
 
 def _is_baseline(entry: Entry) -> bool:

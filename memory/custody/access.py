@@ -110,17 +110,17 @@ class AccessList:
 
     async def awaits_claim(self) -> bool:
         """Whether a code is open by which somebody may still claim the bot."""
-        found = await self._database.value(
+        value = await self._database.value(
             "SELECT 1 FROM claim_codes WHERE channel = ? AND expires_at > ?", (self._channel, now_text(self._clock))
         )
-        return found is not None
+        return value is not None
 
     async def is_member(self, user_id: int) -> bool:
         """Whether a user has claimed the bot, or was let in."""
-        found = await self._database.value(
+        value = await self._database.value(
             "SELECT 1 FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
         )
-        return found is not None
+        return value is not None
 
     async def members(self) -> list[Member]:
         """Who has claimed the bot or was let in, the first one first."""
@@ -173,8 +173,8 @@ class AccessList:
 
     async def has_members(self) -> bool:
         """Whether anybody has claimed the bot."""
-        found = await self._database.value("SELECT 1 FROM members WHERE channel = ? LIMIT 1", (self._channel,))
-        return found is not None
+        value = await self._database.value("SELECT 1 FROM members WHERE channel = ? LIMIT 1", (self._channel,))
+        return value is not None
 
 
 # who reads the database, or a backup of it, must not be able to claim the bot

@@ -84,19 +84,23 @@ class Forgetting:
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await make_nobodys(connection, owner)
             await leave_traces(connection, indexed=True)
-        left: list[str] = []
+        remaining: list[str] = []
         for forget in (self._traces.remove, *self._elsewhere):
             try:
                 await forget()
             except MnemeError as error:
-                left.append(str(error))
+                remaining.append(str(error))
         try:
             await asyncio.to_thread(_remove_folder, self._files.folder(owner))
         except OSError as error:
             name = Path(error.filename or self._files.folder(owner)).name
-            left.append(_("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror))
-        if left:
-            raise StoreError(_("The log and all entries are forgotten, but not all else: {left}", left=" ".join(left)))
+            remaining.append(
+                _("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror)
+            )
+        if remaining:
+            raise StoreError(
+                _("The log and all entries are forgotten, but not all else: {left}", left=" ".join(remaining))
+            )
         return extent
 
 

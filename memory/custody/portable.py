@@ -153,8 +153,8 @@ async def _write_rows(
 def _lines(rows: Iterable[sqlite3.Row], *, with_secrets: bool) -> Iterator[str]:
     """The lines of rows, made where they are written: to look for secrets takes long, and chats go on meanwhile."""
     for row in rows:
-        kept = _without_private(dict(row))
-        yield json.dumps(kept if with_secrets else _masked(kept), ensure_ascii=False)
+        retained = _without_private(dict(row))
+        yield json.dumps(retained if with_secrets else _masked(retained), ensure_ascii=False)
 
 
 def _without_private(row: dict[str, Any]) -> dict[str, Any]:

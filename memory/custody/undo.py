@@ -26,10 +26,10 @@ class Undo:
 
     async def newest_of(self, entry: Entry) -> int | None:
         """The number of the newest change of an entry that still stands."""
-        found = await self._database.value(
+        value = await self._database.value(
             "SELECT batch FROM changes WHERE entry_id = ? AND undone_at IS NULL ORDER BY id DESC LIMIT 1", (entry.id,)
         )
-        return None if found is None else int(found)
+        return None if value is None else int(value)
 
     async def undo(self, owner: str, number: int | None = None) -> Undone | None:
         """Take back the newest change of an owner that still stands, or the one of that number; None without one.

@@ -46,23 +46,23 @@ class FactChecker:
         self,
         facts: Sequence[Fact],
         excerpt: Excerpt,
-        known: Sequence[Known],
+        memories: Sequence[Known],
         deadline: float,
         forgetting: Sequence[Forgetting] = (),
     ) -> tuple[list[CheckedFact], list[bool]]:
         """The facts with their verdicts, and which of what is to be forgotten the user really asked to forget.
 
-        known: what the facts may replace or repeat. deadline: on the loop's clock. Raises Postponed.
+        memories: what the facts may replace or repeat. deadline: on the loop's clock. Raises Postponed.
         """
         # an excerpt may hold a file of many pages, whose words are all compared
-        checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, known) for fact in facts])
-        requests = [_request(one, excerpt) for one in forgetting]
-        open_facts = [at for at, one in enumerate(checked) if one.doubt is None and one.refusal is None]
+        checked = await asyncio.to_thread(lambda: [_cited(fact, excerpt, memories) for fact in facts])
+        requests = [_request(item, excerpt) for item in forgetting]
+        open_facts = [at for at, item in enumerate(checked) if item.doubt is None and item.refusal is None]
         open_requests = [at for at, claim in enumerate(requests) if claim is not None]
         claims = [_claim(checked[at]) for at in open_facts] + [claim for claim in requests if claim is not None]
-        verdicts = await self._look.look(claims, excerpt, known, deadline)
+        verdicts = await self._look.look(claims, excerpt, memories, deadline)
         for place, at in enumerate(open_facts):
-            checked[at] = _judged(checked[at], verdicts.get(place), excerpt, known)
+            checked[at] = _judged(checked[at], verdicts.get(place), excerpt, memories)
         follows = {
             at: (verdict := verdicts.get(len(open_facts) + place)) is not None
             and verdict.judgement is Judgement.FOLLOWS
@@ -71,7 +71,7 @@ class FactChecker:
         return checked, [follows.get(at, False) for at in range(len(requests))]
 
 
-def _cited(fact: Fact, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
+def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[Known]) -> CheckedFact:
     """A fact with what its citation alone tells; without a doubt or a refusal a look decides."""
     source, quote = None, None
     if fact.citation is not None and fact.citation.quote.strip():
@@ -89,7 +89,7 @@ def _cited(fact: Fact, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
             # nothing cited, or in no message's words: a look at all of them may find the one that says it
             checked = CheckedFact(fact)
     everything = (*excerpt.before, *excerpt.messages)
-    own = [one.text for one in known] + [message.speaker for message in everything if message.speaker]
+    own = [memory.text for memory in memories] + [message.speaker for message in everything if message.speaker]
     borrowed = len(foreign_words(fact.text, everything, own))
     if borrowed <= MOST_BORROWED and (borrowed == 0 or checked.number is not None):
         return checked
@@ -114,14 +114,14 @@ def _claim(checked: CheckedFact) -> Claim:
     return Claim(f"{text}{since}{until}", fact.subject, checked.number, checked.quote)
 
 
-def _judged(checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, known: Sequence[Known]) -> CheckedFact:
+def _judged(checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, memories: Sequence[Known]) -> CheckedFact:
     """A fact as a look has it. What is a sentence of the user's, word for word, needs none."""
     if verdict is None:
         return checked if is_own_sentence(checked) else replace(checked, doubt=Doubt.NOT_CHECKED)
     checked = replace(
         checked,
-        replaces=tuple(known[at] for at in verdict.replaces),
-        repeats=tuple(known[at] for at in verdict.repeats),
+        replaces=tuple(memories[at] for at in verdict.replaces),
+        repeats=tuple(memories[at] for at in verdict.repeats),
         is_past=not verdict.is_now,
     )
     match verdict.judgement:
@@ -155,4 +155,4 @@ def is_own_sentence(checked: CheckedFact) -> bool:
     if not same_words(checked.fact.text, quote):
         return False
     whole = (message.content, *(sentence for sentence, _ in sentences(message.content)))
-    return any(same_words(quote, one) for one in whole)
+    return any(same_words(quote, text) for text in whole)

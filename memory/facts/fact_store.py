@@ -102,13 +102,13 @@ class FactStore:
             if checked.refusal is not None:
                 continue
             try:
-                one = await _Learning(change, checked, first_message).result()
+                outcome = await _Learning(change, checked, first_message).result()
             except MemoryRefused as refusal:
                 log.info("fact_refused", reason=refusal.loggable)
                 continue
-            if one is not None:
-                in_file = any(known.entry is None for known in checked.repeats)
-                learned[one.entry.id] = replace(one, in_file=in_file)
+            if outcome is not None:
+                in_file = any(memory.entry is None for memory in checked.repeats)
+                learned[outcome.entry.id] = replace(outcome, in_file=in_file)
         return list(learned.values())
 
     async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
@@ -143,7 +143,7 @@ class _Learning:
         repeated = await self._holding(self._checked.repeats)
         # what was captured of the same messages is the same memory, in the words that came first
         of_same = [*repeated, *await self._holding(self._checked.replaces)]
-        captured = next((one for one in of_same if self._is_captured_here(one)), None)
+        captured = next((item for item in of_same if self._is_captured_here(item)), None)
         if captured is None and await self._is_known():
             return None
         if self._checked.doubt is not None:
@@ -204,9 +204,13 @@ class _Learning:
         )
         return next((e for e in map(entry_of, rows) if same_words(e.content, self._content)), None)
 
-    async def _holding(self, known: Iterable[Known]) -> list[Entry]:
+    async def _holding(self, memories: Iterable[Known]) -> list[Entry]:
         """The entries of what is known that still hold as the change leaves them."""
-        return [one.entry for one in known if one.entry is not None and await self._change.is_current(one.entry)]
+        return [
+            memory.entry
+            for memory in memories
+            if memory.entry is not None and await self._change.is_current(memory.entry)
+        ]
 
     def _is_captured_here(self, entry: Entry) -> bool:
         return entry.author == Author.CAPTURE and (entry.source_message_id or 0) >= self._first_message
@@ -234,16 +238,16 @@ class _Learning:
 async def _in_place_of(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
     """Have what a fact replaces give way to it."""
     superseded = None
-    for one in checked.replaces:
-        if one.entry is not None and one.entry.id != entry.id and await change.is_current(one.entry):
-            entry = await change.supersede_by_known(one.entry, entry)
-            superseded = superseded or one.entry
+    for memory in checked.replaces:
+        if memory.entry is not None and memory.entry.id != entry.id and await change.is_current(memory.entry):
+            entry = await change.supersede_by_known(memory.entry, entry)
+            superseded = superseded or memory.entry
     return Learned(entry, superseded=superseded)
 
 
 def _proposal(checked: CheckedFact) -> str | None:
     """What a person's confirmation of a doubted fact does besides: what it would have replaced gives way then."""
-    replaced = tuple(one.entry.id for one in checked.replaces if one.entry is not None)
+    replaced = tuple(memory.entry.id for memory in checked.replaces if memory.entry is not None)
     return Proposal(replaces=replaced).to_text() if replaced else None
 
 

@@ -124,7 +124,7 @@ class SecondLook:
         self._rests_until = 0.0
 
     async def look(
-        self, claims: Sequence[Claim], excerpt: Excerpt, known: Sequence[Known], deadline: float
+        self, claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Known], deadline: float
     ) -> dict[int, Verdict]:
         """The verdicts by the claims' places; those are missing that there is no answer for. Raises Postponed.
 
@@ -133,16 +133,16 @@ class SecondLook:
         now = asyncio.get_running_loop().time()
         if not claims or not await self._is_reliable() or deadline - now < LEAST_SECONDS or now < self._rests_until:
             return {}
-        completion = await answered(self._ask, look_prompt(claims, excerpt, known), deadline, "second_look_left_out")
+        completion = await answered(self._ask, look_prompt(claims, excerpt, memories), deadline, "second_look_left_out")
         if completion is None:
             self._rests_until = asyncio.get_running_loop().time() + PAUSE
             return {}
-        return parse_verdicts(completion.text, len(claims), len(known))
+        return parse_verdicts(completion.text, len(claims), len(memories))
 
 
-def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, known: Sequence[Known]) -> str:
+def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Known]) -> str:
     """What the model is asked."""
-    shown: dict[int, Message] = {}
+    visible: dict[int, Message] = {}
     listed = []
     for at, claim in enumerate(claims, 1):
         about = f"({one_line(claim.subject)}) " if claim.subject else ""
@@ -150,43 +150,43 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, known: Sequence[Known
         listed.append(f"{at}. {about}{one_line(claim.text)}{words}")
         for number, message in _around(claim, excerpt.messages).items():
             # what one claim needs whole is not shortened by another
-            if number not in shown or len(shown[number].content) < len(message.content):
-                shown[number] = message
+            if number not in visible or len(visible[number].content) < len(message.content):
+                visible[number] = message
     parts = [_TASK]
-    if min(shown, default=1) <= BEFORE and excerpt.before:
-        earlier = [replace(one, content=_shorter(one.content, "")) for one in excerpt.before if not is_foreign(one)]
-        parts.append("## Said Before\n" + transcript(((None, one) for one in earlier), excerpt.zone))
-    parts.append("## Messages\n" + transcript(sorted(shown.items()), excerpt.zone))
-    if known:
+    if min(visible, default=1) <= BEFORE and excerpt.before:
+        earlier = [replace(item, content=_shorter(item.content, "")) for item in excerpt.before if not is_foreign(item)]
+        parts.append("## Said Before\n" + transcript(((None, item) for item in earlier), excerpt.zone))
+    parts.append("## Messages\n" + transcript(sorted(visible.items()), excerpt.zone))
+    if memories:
         parts.append(
             "## Known Memories\n"
             + "\n".join(
-                f"K{at}. {f'({one.subject}) ' if one.subject else ''}{one_line(one.text)}"
-                for at, one in enumerate(known, 1)
+                f"K{at}. {f'({item.subject}) ' if item.subject else ''}{one_line(item.text)}"
+                for at, item in enumerate(memories, 1)
             )
         )
     parts.append("## Claims\n" + "\n".join(listed))
     return "\n\n".join(parts)
 
 
-def parse_verdicts(answer: str, claims: int, known: int) -> dict[int, Verdict]:
+def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verdict]:
     """The verdicts in an answer by the claims' places, from 0. Of two on one claim the less favourable one counts."""
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     for number, fields in _answers(answer):
         judgement = _judgement(str(fields.get("verdict", "")))
         if judgement is None or not 1 <= number <= claims:
             continue
         at, message = number - 1, fields.get("message")
-        if at in found and found[at].judgement is not Judgement.FOLLOWS:
+        if at in verdicts and verdicts[at].judgement is not Judgement.FOLLOWS:
             continue
-        found[at] = Verdict(
+        verdicts[at] = Verdict(
             judgement,
             message if isinstance(message, int) and not isinstance(message, bool) else None,
             fields.get("now") is not False,
-            _places(fields.get("replaces"), known),
-            _places(fields.get("same"), known),
+            _places(fields.get("replaces"), known_count),
+            _places(fields.get("same"), known_count),
         )
-    return found
+    return verdicts
 
 
 def _answers(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -205,12 +205,12 @@ def _answers(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _judgement(text: str) -> Judgement | None:
     plain = text.casefold().strip()
-    return next((one for one in Judgement if plain.startswith(one)), None)
+    return next((judgement for judgement in Judgement if plain.startswith(judgement)), None)
 
 
-def _places(given: object, count: int) -> tuple[int, ...]:
-    listed = given if isinstance(given, list) else [given]
-    numbers = (re.fullmatch(r"[Kk]?(\d{1,4})", str(one).strip()) for one in listed)
+def _places(places: object, count: int) -> tuple[int, ...]:
+    listed = places if isinstance(places, list) else [places]
+    numbers = (re.fullmatch(r"[Kk]?(\d{1,4})", str(place).strip()) for place in listed)
     return tuple(dict.fromkeys(int(n[1]) - 1 for n in numbers if n is not None and 1 <= int(n[1]) <= count))
 
 
@@ -224,11 +224,13 @@ def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
     if number is not None:
         last = number + 1 if messages[number - 1].role is Role.ASSISTANT else number
         near = range(max(1, number - BEFORE), min(last, len(messages)) + 1)
-    shown = ((at, messages[at - 1]) for at in near)
+    visible = ((at, messages[at - 1]) for at in near)
     return {
-        at: one if number is None else replace(one, content=_shorter(one.content, quote if at == number else ""))
-        for at, one in shown
-        if not is_foreign(one) and one.role is not Role.TOOL
+        at: message
+        if number is None
+        else replace(message, content=_shorter(message.content, quote if at == number else ""))
+        for at, message in visible
+        if not is_foreign(message) and message.role is not Role.TOOL
     }
 
 
@@ -237,7 +239,7 @@ def _shorter(text: str, quote: str) -> str:
     plain = one_line(text)
     if len(plain) <= WHOLE:
         return plain
-    found = plain.casefold().find(one_line(quote).casefold()) if quote else -1
-    if found < 0:
+    result = plain.casefold().find(one_line(quote).casefold()) if quote else -1
+    if result < 0:
         return shortened(plain)
-    return f"… {plain[max(0, found - WHOLE // 3) : found + len(quote) + WHOLE // 3]} …"
+    return f"… {plain[max(0, result - WHOLE // 3) : result + len(quote) + WHOLE // 3]} …"

@@ -48,4 +48,4 @@ async def passes_self_test(ask: PromptFn, seconds: float) -> bool:
     answer = await ask(look_prompt(claims, Excerpt(messages, ZoneInfo("UTC")), ()), seconds)
     verdicts = parse_verdicts(answer.text, len(claims), 0)
     follows = [at in verdicts and verdicts[at].judgement is Judgement.FOLLOWS for at in range(len(claims))]
-    return sum(found != is_true for found, (_, _, is_true) in zip(follows, CLAIMS, strict=True)) <= MOST_WRONG
+    return sum(result != is_true for result, (_, _, is_true) in zip(follows, CLAIMS, strict=True)) <= MOST_WRONG

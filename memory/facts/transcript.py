@@ -19,7 +19,7 @@ BEGINNING, END = 120, 200
 
 def typed(messages: Iterable[Message]) -> Iterator[Message]:
     """What the user typed, without what they forwarded or let others say."""
-    return (one for one in messages if is_typed(one))
+    return (message for message in messages if is_typed(message))
 
 
 def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
@@ -28,7 +28,7 @@ def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -
     Each comes with the number that answers are to name it by, or None. zone: where the days begin.
     """
     lines: list[str] = []
-    for day, of_day in itertools.groupby(messages, key=lambda one: one[1].created_at.astimezone(zone).date()):
+    for day, of_day in itertools.groupby(messages, key=lambda line: line[1].created_at.astimezone(zone).date()):
         lines.append(f"[{day:%A} {day}]")
         for number, message in of_day:
             who = message.speaker or message.role.value

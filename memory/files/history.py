@@ -128,7 +128,7 @@ def _regular_expression(query: str) -> Callable[[str], bool]:
 def _is_bounded(pattern: str) -> bool:
     """Whether a pattern is small once it is compiled, and can't fill the memory while it matches."""
     plain = _ESCAPED.sub("", pattern)
-    counts = [max((int(count) for count in found.groups() if count), default=1) for found in _COUNT.finditer(plain)]
+    counts = [max((int(count) for count in match.groups() if count), default=1) for match in _COUNT.finditer(plain)]
     return (
         _GROUP.search(plain) is None
         and "{" not in _COUNT.sub("", plain)  # such as {e}: about this many errors
@@ -137,20 +137,20 @@ def _is_bounded(pattern: str) -> bool:
 
 
 def _matching(folder: Path, matches: Callable[[str], bool], limit: int) -> list[str]:
-    found: list[str] = []
+    results: list[str] = []
     for entry in _entries(folder):
         if matches(entry):
-            found.append(entry[:SHOWN_CHARACTERS])
-        if len(found) == limit:
+            results.append(entry[:SHOWN_CHARACTERS])
+        if len(results) == limit:
             break
-    return found
+    return results
 
 
 def _entries(folder: Path) -> Iterator[str]:
     """The entries of the monthly files, newest first."""
     for path in sorted(folder.glob(_MONTHS), reverse=True):
         text = text_of(path)
-        starts = [found.start() for found in _HEADER.finditer(text)]
+        starts = [match.start() for match in _HEADER.finditer(text)]
         for start, end in reversed(list(zip(starts, [*starts[1:], len(text)], strict=True))):
             yield re.sub(r"\n<!--.*?-->", "", text[start:end]).strip()
 

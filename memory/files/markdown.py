@@ -238,7 +238,7 @@ def _sync_folder(folder: Path) -> None:
 def _take_out(path: Path, line: str) -> None:
     with locked(path):
         lines = text_of(path, "surrogateescape").splitlines(keepends=True)
-        same = [at for at, one in enumerate(lines) if one.rstrip("\r\n") == storable(line)]
+        same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == storable(line)]
         if same:
             del lines[same[-1]]
             write_atomically(path, "".join(lines))

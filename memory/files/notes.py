@@ -59,8 +59,8 @@ def daily_note(moment: datetime, user: str, assistant: str) -> str:
 
     `moment` is in the zone of the chat.
     """
-    said, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
-    return f"[{moment:%H:%M}] User: {said} | Assistant: {answered}"
+    text, answered = _one_line(user, USER_CHARACTERS), _one_line(assistant, ASSISTANT_CHARACTERS)
+    return f"[{moment:%H:%M}] User: {text} | Assistant: {answered}"
 
 
 def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
@@ -75,32 +75,32 @@ def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) 
     """
     recent_days = {day for day, _ in memory.recent}
     # None stands for today: what is visible is of a recent day or of this one
-    left = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
+    remaining = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
 
     def unseen(day: date | None, notes: str) -> str:
-        kept = []
+        retained = []
         for line in notes.splitlines():
-            if left[day, line] > 0:
-                left[day, line] -= 1
+            if remaining[day, line] > 0:
+                remaining[day, line] -= 1
             else:
-                kept.append(line)
-        return "\n".join(kept)
+                retained.append(line)
+        return "\n".join(retained)
 
     recent = tuple((day, unseen(day, notes)) for day, notes in memory.recent)
     return Memory(memory.long_term, unseen(None, memory.today), recent)
 
 
 def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[date, str]]:
-    asked: list[Message] = []
+    questions: list[Message] = []
     for message, following in zip_longest(messages, messages[1:]):
         if message.role is Role.USER:
-            asked.append(message)
+            questions.append(message)
         if following is None or following.turn_id != message.turn_id:
-            if message.role is Role.ASSISTANT and asked:
+            if message.role is Role.ASSISTANT and questions:
                 answered_at = message.created_at.astimezone(zone)
-                said = "\n".join(map(_without_others_words, asked))
-                yield answered_at.date(), daily_note(answered_at, said, _without_others_words(message))
-            asked = []
+                text = "\n".join(map(_without_others_words, questions))
+                yield answered_at.date(), daily_note(answered_at, text, _without_others_words(message))
+            questions = []
 
 
 def _without_others_words(message: Message) -> str:

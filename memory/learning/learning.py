@@ -61,9 +61,9 @@ class Learning:
         new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
         former = await _replaceable(change, replaces) if replaces else None
         # looked for in here, so that two who say the same at once don't write it twice
-        known = await self._known(owner, new)
-        if known is not None:
-            return await _known_again(change, known, former, new)
+        entry = await self._known(owner, new)
+        if entry is not None:
+            return await _known_again(change, entry, former, new)
         if former is None:
             return Learned(await change.add(new))
         # the kind that nobody gave is that of what is replaced
@@ -72,11 +72,11 @@ class Learning:
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """What is known in just these words, reinforced: the user asked to have it remembered. None when nothing is."""
-        known = next(iter(await self._saying(owner, content)), None)
-        if known is None:
+        entry = next(iter(await self._saying(owner, content)), None)
+        if entry is None:
             return None
         async with self._ledger.change(owner, Operation.LEARN, Author.USER) as change:
-            return await change.reinforce(known)
+            return await change.reinforce(entry)
 
     async def _known(self, owner: str, new: NewEntry) -> Entry | None:
         saying = await self._saying(owner, new.content)
@@ -89,20 +89,20 @@ class Learning:
         return [entry for entry in map(entry_of, rows) if wording(entry.content) == wording(content)]
 
 
-async def _known_again(change: Change, known: Entry, former: Entry | None, new: NewEntry) -> Learned:
+async def _known_again(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
     """Reinforce what is known; where it is to replace another memory, it takes that one's place.
 
     What is now said with more weight than it was, such as by the user and not by the model, gets that weight.
     """
-    given = new.priority or default_priority(new.kind)
-    priority = min(given, Priority(known.priority), key=PRIORITY_RANK.__getitem__)
-    weightier = priority != known.priority or (new.trusted and not known.trusted)
-    superseded = former if former is not None and former.id != known.id else None
+    values = new.priority or default_priority(new.kind)
+    priority = min(values, Priority(entry.priority), key=PRIORITY_RANK.__getitem__)
+    weightier = priority != entry.priority or (new.trusted and not entry.trusted)
+    superseded = former if former is not None and former.id != entry.id else None
     if weightier:
-        await change.weigh(known, priority, as_told=True)
+        await change.weigh(entry, priority, as_told=True)
     if superseded is not None:
-        await change.supersede_by_known(superseded, known)
-    return Learned(await change.reinforce(known), known=not weightier, superseded=superseded)
+        await change.supersede_by_known(superseded, entry)
+    return Learned(await change.reinforce(entry), known=not weightier, superseded=superseded)
 
 
 async def _replaceable(change: Change, name: str) -> Entry:
@@ -130,14 +130,14 @@ class Procedures:
         """
         plain, content = _plain(steps), workflow_text(task, steps)
         async with self._ledger.change(owner, Operation.LEARN, author) as change:
-            known = await change.holder(name)
-            if known is None:
+            holder = await change.holder(name)
+            if holder is None:
                 entry = await change.add(NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(plain)))
-            elif known.kind != Kind.WORKFLOW:
-                raise MemoryRefused(f"The name {name!r} is taken by a {known.kind}: choose another.")
+            elif holder.kind != Kind.WORKFLOW:
+                raise MemoryRefused(f"The name {name!r} is taken by a {holder.kind}: choose another.")
             else:
-                _refuse_superseded(known)
-                entry = await change.renew(await change.rewrite(known, content, steps=plain))
+                _refuse_superseded(holder)
+                entry = await change.renew(await change.rewrite(holder, content, steps=plain))
             return entry if success is None else await change.record_run(entry, success=success)
 
     async def record(self, owner: str, name: str, author: Author, *, success: bool) -> Entry:

@@ -89,9 +89,9 @@ class Change:
         """The entry with that name or alias, if there is one."""
         return await holder(self.read, self.owner_id, name)
 
-    async def free_name(self, wanted: str) -> str:
-        """`wanted`, or the first of `wanted-2`, `wanted-3` ... that nothing has."""
-        return await free_name_for(self._connection, self.owner_id, wanted)
+    async def free_name(self, target: str) -> str:
+        """`target`, or the first of `wanted-2`, `wanted-3` ... that nothing has."""
+        return await free_name_for(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:
         """Create an entry. Raises MemoryRefused for a name that is taken, and for what may not be stored."""
@@ -153,38 +153,38 @@ class Change:
         await self._give_way(former, entry_id, former.aliases, "until")
         return await self._by_id(entry_id)
 
-    async def supersede_by_known(self, former: Entry, known: Entry, word: str = "until") -> Entry:
+    async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
         """Have a memory that there is already take the place of `former`; `word` stands in that one's dated name."""
         await self._release_names(former)
-        await self._set(known.id, {"subject": known.subject or former.subject})
-        await self._give_way(former, known.id, (former.name, *former.aliases), word)
-        return await self._by_id(known.id)
+        await self._set(entry.id, {"subject": entry.subject or former.subject})
+        await self._give_way(former, entry.id, (former.name, *former.aliases), word)
+        return await self._by_id(entry.id)
 
-    async def merge(self, kept: Entry, others: Iterable[Entry]) -> None:
-        """Have memories that say the same give way to one, which gets the use and priority that `kept` has."""
+    async def merge(self, entry: Entry, others: Iterable[Entry]) -> None:
+        """Have memories that say the same give way to one, which gets the use and priority that `entry` has."""
         for other in others:
-            await self.supersede_by_known(other, await self._by_id(kept.id), "merged")
+            await self.supersede_by_known(other, await self._by_id(entry.id), "merged")
         columns = {
-            "priority": kept.priority,
-            "subject": kept.subject,
-            "reinforcement_count": kept.reinforcement_count,
-            "last_reinforced_at": to_text(kept.last_reinforced_at),
-            "success_count": kept.success_count,
-            "failure_count": kept.failure_count,
+            "priority": entry.priority,
+            "subject": entry.subject,
+            "reinforcement_count": entry.reinforcement_count,
+            "last_reinforced_at": to_text(entry.last_reinforced_at),
+            "success_count": entry.success_count,
+            "failure_count": entry.failure_count,
         }
-        await self._set(kept.id, columns)
+        await self._set(entry.id, columns)
 
     async def rename(self, entry: Entry, new_name: str) -> Entry:
         """Change an entry's name; the old one stays as an alias."""
         self._refuse_archive(entry)
-        wanted = usable_name(new_name)
-        await require_free(self._connection, self.owner_id, wanted, but=entry.id)
+        target = usable_name(new_name)
+        await require_free(self._connection, self.owner_id, target, but=entry.id)
         await self._touch(entry.id)
         await self._connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
         await self._connection.execute(
-            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(wanted))
+            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(target))
         )
-        await bind_name(self._connection, self.owner_id, entry.id, wanted)
+        await bind_name(self._connection, self.owner_id, entry.id, target)
         return await self._by_id(entry.id)
 
     async def bind(self, entry: Entry, alias: str) -> Entry:
@@ -284,8 +284,8 @@ class Change:
 
     async def weigh(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
         """Give an entry another priority. as_told: its words are now those of who writes, and trusted as they are."""
-        told = {"author": self._context.author, "trusted": entry.trusted or self._context.trusted} if as_told else {}
-        await self._set(entry.id, {"priority": priority, **told})
+        values = {"author": self._context.author, "trusted": entry.trusted or self._context.trusted} if as_told else {}
+        await self._set(entry.id, {"priority": priority, **values})
 
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
         """Count a run of a workflow. A run is a use: it makes it stronger, and brings it back from the archive."""

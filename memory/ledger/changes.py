@@ -210,7 +210,7 @@ class ChangeLog:
     async def is_built_on(self, connection: aiosqlite.Connection, owner_id: int, batch: Batch) -> bool:
         """Whether a later change that stands has to do with the same things, so that it has to go first."""
         touched = "SELECT entry_id FROM changes WHERE batch = :number"
-        found = await connection.execute_fetchall(
+        rows = await connection.execute_fetchall(
             "SELECT 1 FROM changes WHERE owner_id = :owner AND batch > :number AND undone_at IS NULL"
             f" AND entry_id IN ({touched})"
             " UNION ALL SELECT 1 FROM entries WHERE superseded_by IN"
@@ -218,7 +218,7 @@ class ChangeLog:
             f" AND superseded_by <> id AND id NOT IN ({touched})",
             {"owner": owner_id, "number": batch.number},
         )
-        return bool(list(found))
+        return bool(list(rows))
 
     async def give_up(self, connection: aiosqlite.Connection, batch: Batch) -> None:
         """Mark a change that can't be taken back, so that the one before it can."""

@@ -108,14 +108,14 @@ class EntryStore:
         rows = await self._database.rows(
             f"{ENTRY_ROWS} JOIN names k ON k.entry_id = e.id WHERE k.key = ?", (name_key(name),)
         )
-        found = {row["owner"]: entry_of(row) for row in rows}
-        if first in found or not found:
+        results = {row["owner"]: entry_of(row) for row in rows}
+        if first in results or not results:
             return await self.get(first, name)
-        if len(found) > 1:
+        if len(results) > 1:
             raise MemoryRefused(
-                _("Several owners have {name!r}: name one of {owners}.", name=name, owners=", ".join(sorted(found)))
+                _("Several owners have {name!r}: name one of {owners}.", name=name, owners=", ".join(sorted(results)))
             )
-        return next(iter(found.values()))
+        return next(iter(results.values()))
 
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0

@@ -52,9 +52,9 @@ class Undone:
 
 def telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     """What is worth telling: of what only gave a name or a number to something else, nothing."""
-    told = dict.fromkeys(outcomes)
-    plain = [one for one in told if one.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
-    return tuple(plain or told)
+    texts = dict.fromkeys(outcomes)
+    plain = [text for text in texts if text.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
+    return tuple(plain or texts)
 
 
 def outcomes_of_file(change: FileChange) -> list[Outcome]:

@@ -106,16 +106,16 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
     """
 
     def replaced(text: str) -> str:
-        found = text.count(part) if part.strip() else 0
-        if found != 1:
+        count = text.count(part) if part.strip() else 0
+        if count != 1:
             raise MemoryRefused(
                 ngettext(
                     "{part} stands {n} time in MEMORY.md: give a part that stands there once.",
                     "{part} stands {n} times in MEMORY.md: give a part that stands there once.",
-                    found,
+                    count,
                     part=_quoted(part),
                 )
-                if found
+                if count
                 else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quoted(part))
             )
         before, after = text.split(part)

@@ -157,7 +157,7 @@ class CompactionService:
         return tokens + min(PROMPT_OVERHEAD, threshold // 2)
 
     async def _archive(self, session: Session, transcript: Transcript, cut: int) -> Compacted | None:
-        removed, kept = transcript.messages[:cut], transcript.messages[cut:]
+        removed, messages = transcript.messages[:cut], transcript.messages[cut:]
         if not removed or transcript.conversation_id is None:
             return None
         summary = await self._summary(transcript.summary, removed)
@@ -166,7 +166,7 @@ class CompactionService:
         topic = without_secrets(summary or extract(None, removed))
         stem = f"archive-{self._clock():%Y-%m-%d}"
         provenance = worst([transcript.summary_provenance, *(message.provenance for message in removed)])
-        first_kept, conversation_id = kept[0].id, transcript.conversation_id
+        first_kept, conversation_id = messages[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
         archive = NewEntry(
             content,
@@ -181,10 +181,10 @@ class CompactionService:
             await self._sessions.summarise(conversation_id, first_kept, archive.content, trusted=archive.trusted)
         else:
             name = await self._keep(session.owner, archive, conversation_id, first_kept)
-        log.info("compacted", removed=len(removed), kept=len(kept), archive=name, summarized=summary is not None)
+        log.info("compacted", removed=len(removed), kept=len(messages), archive=name, summarized=summary is not None)
         return Compacted(
             removed=len(removed),
-            kept=len(kept),
+            kept=len(messages),
             archive_name=name,
             summarized=summary is not None,
             conversation_id=conversation_id,
@@ -194,8 +194,8 @@ class CompactionService:
     async def _keep(self, owner: str, archive: NewEntry, conversation_id: int, first_kept: int) -> str:
         """Write an archive together with its marker; the archive's name."""
 
-        async def mark(connection: aiosqlite.Connection, kept: Entry) -> None:
-            await insert_marker(connection, conversation_id, Marker(kept.name, kept.id, self._clock(), first_kept))
+        async def mark(connection: aiosqlite.Connection, entry: Entry) -> None:
+            await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self._clock(), first_kept))
 
         return (await self._entries.add(owner, archive, also=mark)).name
 
@@ -222,10 +222,10 @@ def cut_at(messages: list[Message], keep: int) -> int:
     0 when there is no place to cut.
     """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER and i > 0]
-    wanted = max(0, len(messages) - keep)
-    if wanted == 0:
+    index = max(0, len(messages) - keep)
+    if index == 0:
         return 0
-    return max((i for i in users if i <= wanted), default=min((i for i in users if i > wanted), default=0))
+    return max((i for i in users if i <= index), default=min((i for i in users if i > index), default=0))
 
 
 def format_transcript(messages: list[Message]) -> str:
@@ -240,9 +240,9 @@ def format_transcript(messages: list[Message]) -> str:
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """What stands in for a summary when no model makes one: the earlier summary and the user's own words."""
-    said = [" ".join(without_secrets(message.content).split()) for message in messages if message.role is Role.USER]
-    share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(said))))
-    lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in said if text)])
+    texts = [" ".join(without_secrets(message.content).split()) for message in messages if message.role is Role.USER]
+    share = max(40, EXTRACT_CHARACTERS // (2 * max(1, len(texts))))
+    lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in texts if text)])
     if earlier is None:
         return _shortened(lines, EXTRACT_CHARACTERS)
     half = EXTRACT_CHARACTERS // 2

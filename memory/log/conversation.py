@@ -99,25 +99,25 @@ class InMemoryConversation:
         if max_tokens < 0:
             raise ValueError(f"a token budget can't be below zero: {max_tokens}")
         with self._lock:
-            kept = self._fitting(max_tokens)
-            dropped = len(self._messages) - len(kept)
-            self._messages = kept
+            messages = self._fitting(max_tokens)
+            dropped = len(self._messages) - len(messages)
+            self._messages = messages
         return dropped
 
     def _fitting(self, max_tokens: int) -> list[Message]:
-        found = groups(self._messages)
-        system = [group for group in found if group[0].role is Role.SYSTEM]
-        left = max_tokens - sum(self._count_tokens(group) for group in system)
-        if left < 0:
+        results = groups(self._messages)
+        system = [group for group in results if group[0].role is Role.SYSTEM]
+        remaining = max_tokens - sum(self._count_tokens(group) for group in system)
+        if remaining < 0:
             log.warning("system_messages_exceed_budget", budget=max_tokens)
             last_user = next((m for m in reversed(self._messages) if m.role is Role.USER), None)
             return [m for m in self._messages if m.role is Role.SYSTEM or m is last_user]
         keep: set[int] = {id(group) for group in system}
-        for group in reversed(found):
+        for group in reversed(results):
             if group[0].role is Role.SYSTEM:
                 continue
-            left -= self._count_tokens(group)
-            if left < 0:
+            remaining -= self._count_tokens(group)
+            if remaining < 0:
                 break
             keep.add(id(group))
-        return [message for group in found if id(group) in keep for message in group]
+        return [message for group in results if id(group) in keep for message in group]

@@ -30,10 +30,10 @@ class Speakers:
             " WHERE o.name = ? AND substr(s.key, 1, length(?)) = ?",
             (owner, plain(name), plain(name)),
         )
-        whose = {row["key"]: row["speaker_id"] for row in rows}
+        speakers = {row["key"]: row["speaker_id"] for row in rows}
         called = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
-        free = next(one for one in called if whose.get(plain(one), speaker_id) == speaker_id)
-        if plain(free) not in whose:
+        free = next(name for name in called if speakers.get(plain(name), speaker_id) == speaker_id)
+        if plain(free) not in speakers:
             await self._keep(owner, speaker_id, plain(free))
         return free
 

@@ -146,13 +146,15 @@ class TurnLog:
         if reply is None:
             return
         text, now = storable(reply.text), self._clock()
-        kept = await connection.execute(
+        cursor = await connection.execute(
             "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, private)"
             " SELECT ?, ?, id, ?, ?, ?, ?, private FROM turns WHERE id = ?",
             (reply.channel, turn.session_id, text, reply.reply_to, reply.preview_id, to_text(now), turn_id),
         )
         if reply.keyboard:
-            await place_buttons(connection, kept.lastrowid, reply.keyboard, asker=reply.asker, now=now, turn_id=turn_id)
+            await place_buttons(
+                connection, cursor.lastrowid, reply.keyboard, asker=reply.asker, now=now, turn_id=turn_id
+            )
         if reply.preview_id is not None:
             await connection.execute(
                 "DELETE FROM previews WHERE channel = ? AND session_id = ?", (reply.channel, turn.session_id)

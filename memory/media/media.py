@@ -127,8 +127,8 @@ class MediaStore:
     async def has_any(self, owner: str) -> bool:
         """Whether the owner has ever sent any; asked at every turn, so it is remembered."""
         if owner not in self._owners:
-            found = "SELECT 1 FROM media m JOIN owners o ON o.id = m.owner_id WHERE o.name = ? LIMIT 1"
-            self._owners[owner] = await self._database.value(found, (owner,)) is not None
+            query = "SELECT 1 FROM media m JOIN owners o ON o.id = m.owner_id WHERE o.name = ? LIMIT 1"
+            self._owners[owner] = await self._database.value(query, (owner,)) is not None
         return self._owners[owner]
 
     async def keep(self, session: Session, file: MediaFile) -> Media:
@@ -209,18 +209,18 @@ class MediaStore:
             (f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))', media_id, media_id, limit),
         )
         private = await self._private_parts(session_id, QueryTerms(query), media_id)
-        found = [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
-        return [*private, *found][:limit]
+        parts = [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
+        return [*private, *parts][:limit]
 
-    async def _private_parts(self, session_id: str, sought: QueryTerms, media_id: int | None) -> list[FoundPart]:
+    async def _private_parts(self, session_id: str, query_terms: QueryTerms, media_id: int | None) -> list[FoundPart]:
         """Those that hold one of the terms, first those that hold most of them."""
         rows = await self._database.rows(
             "SELECT m.*, p.number, p.label, p.content FROM media m JOIN media_parts p ON p.media_id = m.id"
             " WHERE m.private AND m.session_id = ? AND (? IS NULL OR m.id = ?) ORDER BY p.id",
             (session_id, media_id, media_id),
         )
-        counted = [(len(sought.term_counts(row["content"])), row) for row in rows]
-        counted.sort(key=lambda one: -one[0])
+        counted = [(len(query_terms.term_counts(row["content"])), row) for row in rows]
+        counted.sort(key=lambda item: -item[0])
         return [
             FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for count, row in counted if count
         ]

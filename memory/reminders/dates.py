@@ -67,8 +67,8 @@ def yearly_day(text: str) -> tuple[int, int] | None:
     if not _YEARLY.search(text):
         return None
     for pattern in _WRITTEN:
-        for found in pattern.finditer(text):
-            groups = found.groupdict()
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
             named = (number for number in range(1, 13) if groups.get(f"m{number}"))
             month, day = int(groups.get("month") or next(named, 0)), int(groups["day"])
             if 1 <= month <= 12 and 1 <= day <= 31:
@@ -103,8 +103,8 @@ class NearDates:
         self._language_of = language_of
         self._clock = clock
 
-    async def offer(self, wanted: Callable[[str], bool] = lambda _: True) -> int:
-        """Offer what there is to offer now; how many. wanted: whether a session is offered anything."""
+    async def offer(self, is_wanted: Callable[[str], bool] = lambda _: True) -> int:
+        """Offer what there is to offer now; how many. is_wanted: whether a session is offered anything."""
         # of those who can be told somewhere, and whose words it is
         rows = await self._database.rows(
             "SELECT e.id, e.content, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"
@@ -114,12 +114,12 @@ class NearDates:
             " AND NOT EXISTS (SELECT 1 FROM reminders r WHERE r.entry_id = e.id) AND session_id IS NOT NULL",
             (to_text(self._clock() + NEAR),),
         )
-        near = await asyncio.to_thread(lambda: [found for row in rows if (found := self._near(row)) is not None])
+        near = await asyncio.to_thread(lambda: [result for row in rows if (result := self._near(row)) is not None])
         offered: set[str] = set()
-        for one in sorted(near, key=lambda one: one.wish.at):
-            if one.owner not in offered and wanted(one.session_id):
-                offered.add(one.owner)
-                await self._offer(one)
+        for item in sorted(near, key=lambda item: item.wish.at):
+            if item.owner not in offered and is_wanted(item.session_id):
+                offered.add(item.owner)
+                await self._offer(item)
         return len(offered)
 
     async def _offer(self, near: _Near) -> None:

@@ -54,12 +54,12 @@ class Rule:
 
     def between(self, since: datetime, until: datetime) -> list[datetime]:
         """All times after `since` up to `until`, in UTC."""
-        found: list[datetime] = []
+        moments: list[datetime] = []
         at = self.after(since)
         while at is not None and at <= until:
-            found.append(at)
+            moments.append(at)
             at = self.after(at)
-        return found
+        return moments
 
     def _on(self, day: date) -> datetime:
         # fold 0 is both: the first of two, and the offset before a gap, which leads behind it

@@ -132,12 +132,12 @@ class Reminders:
             added = int(cursor.lastrowid or 0)
             if offer is not None:
                 with speaking(offer.language):
-                    asked = _asked(wish, offer, added)
-                await keep_notice(connection, number, asked, now_text(self._clock))
+                    line = _asked(wish, offer, added)
+                await keep_notice(connection, number, line, now_text(self._clock))
             elif self._introduces(session_id) and await _is_first(connection, number):
                 with speaking(language):
-                    told = _on_whose_clock(rule.zone)
-                await keep_notice(connection, number, told, now_text(self._clock))
+                    clock_note = _on_whose_clock(rule.zone)
+                await keep_notice(connection, number, clock_note, now_text(self._clock))
             await keep_causes(connection, self._clock)
             return await _one(connection, owner, added)
 
@@ -216,8 +216,8 @@ def snooze_length(text: str) -> timedelta:
     """How long `10m`, `2 hours` or `1d` is; nothing is an hour. Raises MemoryRefused for other words."""
     if not text.strip():
         return SNOOZE
-    found = _SPAN.fullmatch(text.strip())
-    length = timedelta(**{_UNITS[found["unit"].lower()]: int(found["number"])}) if found else timedelta()
+    match = _SPAN.fullmatch(text.strip())
+    length = timedelta(**{_UNITS[match["unit"].lower()]: int(match["number"])}) if match else timedelta()
     if not timedelta() < length <= LONGEST_SNOOZE:
         raise MemoryRefused(_("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."))
     return length
@@ -237,7 +237,7 @@ def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:
     """What is asked of the person, with the buttons to answer it."""
     hour = day_and_hour(wish.at, wish.rule.zone)
     if wish.rule.repeat is Repeat.ONCE:
-        asked = _(
+        question = _(
             "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.",
             why=offer.why,
             hour=hour,
@@ -245,7 +245,7 @@ def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:
             id=number,
         )
     else:
-        asked = _(
+        question = _(
             "{why} Shall I remind you on {hour}, {rhythm}, of: {text}? /remind_{id} sets it.",
             why=offer.why,
             hour=hour,
@@ -254,7 +254,7 @@ def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:
             id=number,
         )
     yes = Button(_("Remind me"), f"/remind_{number}", wish.text)
-    return QuietLine(asked, ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
+    return QuietLine(question, ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
 
 
 async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:

@@ -47,15 +47,15 @@ class Telling:
         What is due to one that is not served any more waits until it is again.
         """
         now = self._clock()
-        asked: dict[str, object] = {"now": to_text(now), "place": f"{channel}:"}
+        parameters: dict[str, object] = {"now": to_text(now), "place": f"{channel}:"}
         # looked at first without the lock: most of the time there is nothing
-        waiting = {row["session_id"] for row in await self._database.rows(_DUE, asked)}
+        waiting = {row["session_id"] for row in await self._database.rows(_DUE, parameters)}
         served = {session_id: await self._language(session_id) for session_id in waiting if await serves(session_id)}
         if not served:
             return []
         sessions: list[str] = []
         async with self._database.transaction() as connection:
-            for row in await connection.execute_fetchall(_DUE, asked):
+            for row in await connection.execute_fetchall(_DUE, parameters):
                 if row["session_id"] not in served:
                     continue
                 due = due_of(reminder_of(row), now)

@@ -64,29 +64,29 @@ def usable_text(text: str) -> str:
 def _moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
     """The time as it was written, and which moment that is."""
     example = (now.astimezone(zone) + timedelta(days=1)).replace(hour=9, minute=0)
-    asked = f"write day and hour as {example:%Y-%m-%dT%H:%M}, on the clock of {zone.key}; it is {_now(now, zone)}"
+    expected = f"write day and hour as {example:%Y-%m-%dT%H:%M}, on the clock of {zone.key}; it is {_now(now, zone)}"
     try:
         read = datetime.fromisoformat(when.strip())
         at = (read if read.tzinfo is not None else read.replace(tzinfo=zone)).astimezone(UTC)
         is_far = abs(at - now) > FURTHEST
     except (ValueError, OverflowError) as error:
-        raise MemoryRefused(f"{when.strip()[:40]!r} is no time that can be read: {asked}.") from error
+        raise MemoryRefused(f"{when.strip()[:40]!r} is no time that can be read: {expected}.") from error
     if not re.search(r"\d[T ]\d", when):  # a day alone, which would be read as midnight
-        raise MemoryRefused(f"{when.strip()[:40]!r} has no hour: {asked}.")
+        raise MemoryRefused(f"{when.strip()[:40]!r} has no hour: {expected}.")
     if is_far:
         years = FURTHEST.days // 366
-        raise MemoryRefused(f"{when.strip()[:40]!r} is more than {years} years away: {asked}.")
+        raise MemoryRefused(f"{when.strip()[:40]!r} is more than {years} years away: {expected}.")
     return read, at
 
 
 def _days(days: str) -> tuple[int, ...]:
-    found: set[int] = set()
+    results: set[int] = set()
     for word in re.findall(r"\w+", days.lower()):
         named = [number for number, name in enumerate(WEEKDAYS) if len(word) > 1 and name.lower().startswith(word)]
         if len(named) != 1:
             raise MemoryRefused(f"{word[:40]!r} is no day of the week: write days as in 'mon, wed, fri'.")
-        found.update(named)
-    return tuple(sorted(found))
+        results.update(named)
+    return tuple(sorted(results))
 
 
 def _now(now: datetime, zone: ZoneInfo) -> str:

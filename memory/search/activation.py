@@ -122,13 +122,13 @@ class Activation:
         self._clock = clock
         self._zone_of = zone_of
 
-    async def pool(self, owner: str, tokens: int, found: Found = NOTHING) -> Pool:
+    async def pool(self, owner: str, tokens: int, lookup: Found = NOTHING) -> Pool:
         """Everything of an owner that may activate in at most `tokens`: with what was found for a message, if any."""
         rules = 1 + max(0, tokens) // CHEAPEST
         baseline = _strongest(product(BASELINE_KINDS, BASELINE_PRIORITIES), self._decay, rules, by_priority=True)
         places = product((kind for kind in TYPED_KINDS if kind != Kind.WORKFLOW), Priority)
         context = _strongest(places, self._decay, STRONGEST, "AND e.id NOT IN (SELECT id FROM baseline)")
-        fitting = await self._fitting(found)
+        fitting = await self._fitting(lookup)
         rows = await self._database.rows(
             f"WITH baseline AS MATERIALIZED ({baseline}), context AS MATERIALIZED ({context}),"
             " fitting AS (SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(:fitting)) AND trusted),"
@@ -154,26 +154,26 @@ class Activation:
         return pool
 
     def baseline(
-        self, pool: Pool, tokens: int, count: TokenCount, shown: AlreadyInPrompt = NOTHING_IN_PROMPT
+        self, pool: Pool, tokens: int, count: TokenCount, already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT
     ) -> tuple[Activated, ...]:
         """Layer A in at most `tokens`: the highest priority first, of one priority the strongest.
 
-        shown: what stands in the same part of the prompt; what it says is not said again.
+        already_in_prompt: what stands in the same part of the prompt; what it says is not said again.
         """
-        unseen = _said_once(pool.rules, shown)
+        unseen = _said_once(pool.rules, already_in_prompt)
         ordered = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         # what is a rule stays as it was written: a time in it would change with every reinforcement
         return self._filled(ordered, Layer.BASELINE, tokens, count)
 
     async def baseline_count(self, owner: str) -> int:
         """How many memories layer A would hold, had it room for all."""
-        kinds, priorities = (", ".join(f"'{one}'" for one in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
-        found = await self._database.value(
+        kinds, priorities = (", ".join(f"'{item}'" for item in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
+        value = await self._database.value(
             f"SELECT count(*) FROM entries e WHERE owner_id = {_OWNER_ID} AND kind IN ({kinds})"
             f" AND priority IN ({priorities}) AND {LIVE} AND trusted",
             {"owner": owner},
         )
-        return int(found)
+        return int(value)
 
     def contextual(
         self,
@@ -181,18 +181,18 @@ class Activation:
         baseline: Collection[Activated],
         tokens: int,
         count: TokenCount,
-        shown: AlreadyInPrompt = NOTHING_IN_PROMPT,
+        already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT,
     ) -> tuple[Activated, ...]:
         """Layers B and C for a message, in the `tokens` that layer A has left.
 
-        shown: what else the request holds; what it says is not said again.
+        already_in_prompt: what else the request holds; what it says is not said again.
         """
-        taken = {one.id for one in baseline}
-        left = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in taken)
-        strongest = sorted(left, key=lambda c: (-c.score, c.id))[:STRONGEST]
-        found = {one.id: one for one in (*strongest, *pool.fitting)}
-        rules = {_said(rule) for rule in pool.rules if rule.id in taken}
-        unseen = _said_once((c for c in found.values() if c.id not in taken), shown)
+        used = {activated_memory.id for activated_memory in baseline}
+        remaining = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in used)
+        strongest = sorted(remaining, key=lambda c: (-c.score, c.id))[:STRONGEST]
+        results = {activated_memory.id: activated_memory for activated_memory in (*strongest, *pool.fitting)}
+        rules = {_said(rule) for rule in pool.rules if rule.id in used}
+        unseen = _said_once((c for c in results.values() if c.id not in used), already_in_prompt)
         candidates = [candidate for candidate in unseen if _said(candidate) not in rules]
         memories = ranked_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = ranked_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
@@ -203,23 +203,25 @@ class Activation:
             (Layer.PROCEDURES, workflows),
             (Layer.CONTEXT, [memory for memory in memories if not memory.relevance]),
         ):
-            chosen += self._filled(ordered, layer, tokens - sum(one.tokens for one in chosen), count)
+            chosen += self._filled(
+                ordered, layer, tokens - sum(activated_memory.tokens for activated_memory in chosen), count
+            )
         return tuple(chosen)
 
-    async def _fitting(self, found: Found) -> dict[int, float]:
+    async def _fitting(self, lookup: Found) -> dict[int, float]:
         """The typed memories that fit a message, by their ids, with their relevance: a part of the best one's score.
 
         They are ranked by what tells how well they answer, as passages are. One that no word finds fits where it is
         nearer in meaning than nearly all that its owner has.
         """
-        hits = list(found.memories)
+        hits = list(lookup.memories)
         few = sum(hit.kind == Kind.WORKFLOW for hit in hits) < MOST_WORKFLOWS
         if few and len(hits) == MEMORIES:  # other memories that fit have used up their places
-            hits += found.workflows
-        similarities = found.similarities
+            hits += lookup.workflows
+        similarities = lookup.similarities
         near = (hit for hit in similarities.found if hit.kind in TYPED_KINDS)
         hits += [hit for hit in near if similarities.of[key_of(hit)].bare >= LEAST_NEAR]
-        best = await by_features(found.message, hits, self._database, similarities)
+        best = await by_features(lookup.message, hits, self._database, similarities)
         return {hit.id: score / best.scores[0] for hit, score in zip(best.hits, best.scores, strict=True)}
 
     def _filled(
@@ -287,14 +289,18 @@ def _strongest(
     )
 
 
-def _said_once(candidates: Iterable[Candidate], shown: AlreadyInPrompt) -> list[Candidate]:
+def _said_once(candidates: Iterable[Candidate], already_in_prompt: AlreadyInPrompt) -> list[Candidate]:
     """The candidates that say what is not shown already; of several with the same words the one that counts most."""
     best: dict[tuple[str, str | None], Candidate] = {}
-    for one in candidates:
-        known = best.get(_said(one))
-        if known is None or _weight(one) > _weight(known):
-            best[_said(one)] = one
-    return [one for one in best.values() if not shown.says(one.content, one.line, one.turn)]
+    for candidate in candidates:
+        existing = best.get(_said(candidate))
+        if existing is None or _weight(candidate) > _weight(existing):
+            best[_said(candidate)] = candidate
+    return [
+        candidate
+        for candidate in best.values()
+        if not already_in_prompt.says(candidate.content, candidate.line, candidate.turn)
+    ]
 
 
 def _said(candidate: Candidate) -> tuple[str, str | None]:
@@ -348,7 +354,10 @@ class ActivationReason:
 
 def recorded(activated: Sequence[Activated]) -> str | None:
     """What a session keeps of its last turn; None for nothing."""
-    rows = [[one.id, one.layer, round(one.score, 3), round(one.relevance, 3), one.tokens] for one in activated]
+    rows = [
+        [memory.id, memory.layer, round(memory.score, 3), round(memory.relevance, 3), memory.tokens]
+        for memory in activated
+    ]
     return json.dumps(rows) if rows else None
 
 
@@ -360,9 +369,9 @@ class ActivationLog:
 
     async def last(self, session_id: str) -> list[ActivationReason]:
         """What activated for the last turn of a session, in the order in which it stood there."""
-        kept = await self._database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
-        rows = json.loads(kept) if kept else []
+        value = await self._database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
+        rows = json.loads(value) if value else []
         ids = ", ".join(str(int(row[0])) for row in rows)
-        found = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids}) AND e.deleted_at IS NULL")
-        entries = {row["id"]: entry_of(row) for row in found}
+        results = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids}) AND e.deleted_at IS NULL")
+        entries = {row["id"]: entry_of(row) for row in results}
         return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]

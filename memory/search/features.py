@@ -141,7 +141,7 @@ class Question:
         return Features(
             fit,
             self._coverage(hit),
-            max((self._fits[True, one] for one in self._around.near(hit.id)), default=0.0) / self._best_fit,
+            max((self._fits[True, number] for number in self._around.near(hit.id)), default=0.0) / self._best_fit,
             speaker=float(by_meant),
             names=min(_MOST_NAMES, len(_NAME.findall(hit.content))) / _MOST_NAMES if self._asks_name else 0.0,
             times=float(self._asks_time and _tells_time(hit.content)),
@@ -155,11 +155,11 @@ class Question:
 
     def _coverage(self, hit: Hit) -> float:
         """The part of the question that stands in a hit or shortly before it, words by how much they tell."""
-        left = dict(self._rarity)
+        remaining = dict(self._rarity)
         covered = 0.0
         # each text counts less than the one before, so a word counts by the first one that it stands in
         for part, counts in zip((1.0, *BEFORE), self._lately(hit), strict=False):
-            covered += part * sum(left.pop(term, 0.0) for term in counts)
+            covered += part * sum(remaining.pop(term, 0.0) for term in counts)
         return covered / self._told_by_all
 
     def _lately(self, hit: Hit) -> Iterator[dict[str, int]]:
@@ -195,8 +195,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _has(words: Collection[str], lower: str, known: frozenset[str], phrases: Iterable[str]) -> bool:
-    return not known.isdisjoint(words) or any(phrase in lower for phrase in phrases)
+def _has(words: Collection[str], lower: str, existing: frozenset[str], phrases: Iterable[str]) -> bool:
+    return not existing.isdisjoint(words) or any(phrase in lower for phrase in phrases)
 
 
 def _tells_time(text: str) -> bool:

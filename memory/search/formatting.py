@@ -33,18 +33,18 @@ _BEFORE = 1 / 4
 _LONGEST_WORD = 40
 
 
-def excerpt(text: str, sought: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
+def excerpt(text: str, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
     """`text` in one line; of a long one the part that holds most of what is sought, cut between words."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line
     before = int(most * _BEFORE)
-    found = sought.positions(line)
-    starts = [at for at, _ in found]
+    results = query_terms.positions(line)
+    starts = [at for at, _ in results]
 
     def held(start: int) -> int:
         end = bisect_left(starts, start + most - before - _LONGEST_WORD)
-        return len({term for _, term in found[bisect_left(starts, start) : end]})
+        return len({term for _, term in results[bisect_left(starts, start) : end]})
 
     best = max(starts, key=held, default=0)
     start = max(0, min(best - before, len(line) - most))
@@ -67,23 +67,23 @@ class HitFormatter:
 
     zone: ZoneInfo
 
-    def entry(self, hit: Hit, sought: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
+    def entry(self, hit: Hit, query_terms: QueryTerms, most: int = TEXT_CHARACTERS) -> str:
         """An entry, with at most so many characters of its text."""
-        ended = f" Outcome: {excerpt(hit.outcome, sought, most)}" if hit.outcome else ""
-        return f"{self.about(hit)} {excerpt(hit.content, sought, most)}{ended}"
+        ended = f" Outcome: {excerpt(hit.outcome, query_terms, most)}" if hit.outcome else ""
+        return f"{self.about(hit)} {excerpt(hit.content, query_terms, most)}{ended}"
 
-    def exchange(self, hit: Hit, said: str, *, numbered: bool = False) -> str:
+    def exchange(self, hit: Hit, text: str, *, numbered: bool = False) -> str:
         """What was said in the turn of a message, with its moment. numbered: with its number."""
         number = f", message {hit.id}" if numbered else ""
-        return f"[{self.moment(hit.created_at)}, conversation{number}] {said}"
+        return f"[{self.moment(hit.created_at)}, conversation{number}] {text}"
 
-    def said(self, rows: Iterable[Row], sought: QueryTerms) -> tuple[str, Provenance]:
+    def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[str, Provenance]:
         """What was said in a turn, and the worst provenance in it."""
-        said = [
-            said_by(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], sought))
+        texts = [
+            said_by(row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms))
             for row in rows
         ]
-        return " | ".join(said), worst(Provenance(row["provenance"]) for row in rows)
+        return " | ".join(texts), worst(Provenance(row["provenance"]) for row in rows)
 
     def day(self, moment: datetime) -> str:
         """What stands over several exchanges of a conversation, of one day."""
@@ -150,7 +150,7 @@ class PromptLines:
             return self._put(-len(self._texts), f"- {text}")
         talk = hit.conversation_id, hit.created_at.astimezone(self._formatter.zone).date()
         line = _ExchangeLine(hit.id, hit.created_at, said, text)
-        exchanges = tuple(sorted((*self._talks.get(talk, ()), line), key=lambda one: one.message))
+        exchanges = tuple(sorted((*self._talks.get(talk, ()), line), key=lambda item: item.message))
         added = self._put(talk, self._worded(exchanges))
         if added:
             self._talks[talk] = exchanges
@@ -162,8 +162,8 @@ class PromptLines:
         return "\n".join(self._texts.values())
 
     def _put(self, key: tuple[int | None, date] | int, text: str) -> bool:
-        known = self._texts.get(key)
-        cost = self._cost(text) - (self._cost(known) if known is not None else 0)
+        existing = self._texts.get(key)
+        cost = self._cost(text) - (self._cost(existing) if existing is not None else 0)
         if cost > self.left:
             return False
         self.left -= cost
@@ -173,7 +173,7 @@ class PromptLines:
     def _worded(self, exchanges: tuple[_ExchangeLine, ...]) -> str:
         if len(exchanges) == 1:
             return f"- {exchanges[0].text}"
-        lines = [f"  {self._formatter.hour(one.at)} {one.said}" for one in exchanges]
+        lines = [f"  {self._formatter.hour(exchange_line.at)} {exchange_line.said}" for exchange_line in exchanges]
         return "\n".join([f"- {self._formatter.day(exchanges[0].at)}", *lines])
 
     def _cost(self, text: str) -> int:
@@ -220,15 +220,15 @@ class AlreadyInPrompt:
             return self
         quoted = (part for line in passage.text.splitlines() for part in _HEAD.sub("", line).split(" | "))
         # with and without the speaker in front
-        said = {wording(text) for part in quoted for text in (part, _SPEAKER.sub("", part))}
-        return AlreadyInPrompt(self.lines, self.sentences | said, self.turns)
+        texts = {wording(text) for part in quoted for text in (part, _SPEAKER.sub("", part))}
+        return AlreadyInPrompt(self.lines, self.sentences | texts, self.turns)
 
     def says(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
         """Whether all of a memory is said: by its line of MEMORY.md, by sentences, or word for word in its own turn."""
         if (line or format_line(content)) in self.lines:
             return True
-        meant = _sentences(content)
-        if wording(content) in self.sentences or (meant and meant <= self.sentences):
+        sentences = _sentences(content)
+        if wording(content) in self.sentences or (sentences and sentences <= self.sentences):
             return True
         return turn is not None and turn in self.turns and is_quoted_from(content, self.turns[turn])
 
@@ -236,7 +236,7 @@ class AlreadyInPrompt:
 def _sentences(text: str) -> frozenset[str]:
     """What a text says, sentence by sentence, however it is laid out."""
     parts = (_MARKS.sub("", part) for line in text.splitlines() for part in _ENDS.split(line))
-    return frozenset(said for part in parts if (said := wording(part)))
+    return frozenset(message_text for part in parts if (message_text := wording(part)))
 
 
 NOTHING_IN_PROMPT = AlreadyInPrompt()

@@ -49,10 +49,12 @@ _QUESTION_WORDS = ASKING | ASKING_WHO | ASKING_WHEN
 def asked_in(message: str) -> list[str]:
     """The sentences of a message that ask or refer back; none where it is one of them as a whole, or holds none."""
     sentences = [text for part in _ENDS.split(message[:LONGEST_INDEXED]) if (text := part.strip())]
-    asked = [without_talk(one) for one in sentences if asks(one) and not is_chatter(one)]
-    if asked == [message.strip()]:
+    questions = [without_talk(sentence) for sentence in sentences if asks(sentence) and not is_chatter(sentence)]
+    if questions == [message.strip()]:
         return []
-    return [*dict.fromkeys(asked if len(asked) <= MOST else [*asked[: MOST // 2], *asked[-MOST // 2 :]])]
+    return [
+        *dict.fromkeys(questions if len(questions) <= MOST else [*questions[: MOST // 2], *questions[-MOST // 2 :]])
+    ]
 
 
 def asks(sentence: str) -> bool:

@@ -39,7 +39,7 @@ class Neighbourhood:
     apart here are so in their conversation.
     """
 
-    def __init__(self, found: Iterable[int], rows: Sequence[Row]) -> None:
+    def __init__(self, results: Iterable[int], rows: Sequence[Row]) -> None:
         conversations: defaultdict[int, list[Row]] = defaultdict(list)
         self._turns: defaultdict[int, list[Row]] = defaultdict(list)
         for row in rows:
@@ -51,14 +51,14 @@ class Neighbourhood:
             for place, row in enumerate(conversation)
         }
         self._near: defaultdict[int, list[int]] = defaultdict(list)
-        known = set(found) & self._places.keys()
+        ranked = set(results) & self._places.keys()
         for conversation in conversations.values():
             ids = [row["id"] for row in conversation]
-            for place, one in enumerate(ids):
+            for place, item in enumerate(ids):
                 for other in ids[max(0, place - REACH) : place]:
-                    if one in known and other in known:
-                        self._near[one].append(other)
-                        self._near[other].append(one)
+                    if item in ranked and other in ranked:
+                        self._near[item].append(other)
+                        self._near[other].append(item)
 
     def __contains__(self, message: int) -> bool:
         return message in self._places
@@ -77,9 +77,9 @@ class Neighbourhood:
         return self._turns[number]
 
 
-async def neighbourhood(database: Database, found: Sequence[int]) -> Neighbourhood:
+async def neighbourhood(database: Database, results: Sequence[int]) -> Neighbourhood:
     """What was said around messages, in one read; none where there are none."""
-    return Neighbourhood(found, await database.rows(_AROUND, (json.dumps(found),)) if found else [])
+    return Neighbourhood(results, await database.rows(_AROUND, (json.dumps(results),)) if results else [])
 
 
 LEAST_SCORE = 0.01
@@ -140,20 +140,20 @@ class Ranker:
         if self._vector_search is not None:
             self._vector_search.expect(question)
 
-    async def compared(self, found: Found, visible: int) -> Found:
+    async def compared(self, lookup: Found, visible: int) -> Found:
         """What was found for a message, with how near in meaning it is.
 
         visible: messages that the conversation holds.
         """
-        if self._vector_search is None or found.owner is None:
-            return found
-        hits = {key_of(hit): hit for hit in (*found.memories, *found.workflows, *found.passages)}
+        if self._vector_search is None or lookup.owner is None:
+            return lookup
+        hits = {key_of(hit): hit for hit in (*lookup.memories, *lookup.workflows, *lookup.passages)}
         only = Filter(archived=False, current=True)
-        near = await self._vector_search.of(found.message, found.owner, [*hits.values()], only, visible)
-        return replace(found, similarities=near)
+        near = await self._vector_search.of(lookup.message, lookup.owner, [*hits.values()], only, visible)
+        return replace(lookup, similarities=near)
 
     async def ranked(
-        self, asked: RankingRequest, hits: Sequence[Hit], similarities: Similarities | None = None
+        self, ranking_request: RankingRequest, hits: Sequence[Hit], similarities: Similarities | None = None
     ) -> Ranked:
         """`hits`, and what is near in meaning, by how well they answer; all are read, so let them be few.
 
@@ -161,10 +161,12 @@ class Ranker:
         """
         if similarities is None:
             similarities = NOT_COMPARED
-            if self._vector_search is not None and asked.owner is not None:
-                similarities = await self._vector_search.of(asked.question, asked.owner, hits, asked.only)
-        candidates = [*hits, *filter(asked.wanted, similarities.found)]
-        return await by_features(asked.question, candidates, self._database, similarities)
+            if self._vector_search is not None and ranking_request.owner is not None:
+                similarities = await self._vector_search.of(
+                    ranking_request.question, ranking_request.owner, hits, ranking_request.only
+                )
+        candidates = [*hits, *filter(ranking_request.wanted, similarities.found)]
+        return await by_features(ranking_request.question, candidates, self._database, similarities)
 
 
 async def by_features(
@@ -174,10 +176,12 @@ async def by_features(
     around = await neighbourhood(database, [hit.id for hit in hits if hit.turn_id is not None])
     # what was forgotten meanwhile is no longer there
     there = [hit for hit in hits if hit.turn_id is None or hit.id in around]
-    asked = Question(question, there, around, similarities)
+    asked_question = Question(question, there, around, similarities)
     weights = WITH_VECTORS if similarities else RANKING
-    scored = [(features := asked.features(hit), max(LEAST_SCORE, features.weighed(weights)), hit) for hit in there]
-    scored.sort(key=lambda one: one[1], reverse=True)
+    scored = [
+        (features := asked_question.features(hit), max(LEAST_SCORE, features.weighed(weights)), hit) for hit in there
+    ]
+    scored.sort(key=lambda item: item[1], reverse=True)
     scores = [score for _, score, _ in scored]
     full_entry, full_message = _FULL_ENTRY.weighed(weights), _FULL_MESSAGE.weighed(weights)
     parts = (score / (full_entry if hit.turn_id is None else full_message) for _, score, hit in scored)

@@ -80,14 +80,14 @@ async def mentions(
         expressions = mention_expressions(subjects)
         if expressions is None:
             return []
-        found = _MENTIONED
+        condition = _MENTIONED
         parameters |= part_of(owner_id) | dict(zip(("whole", "some"), expressions, strict=True))
     else:
-        found = _SAID
+        condition = _SAID
         bounds = (to_text(end) if end else never for end, never in zip((only.since, only.until), _ALWAYS, strict=True))
         parameters |= dict(zip(("from", "to"), bounds, strict=True)) | {"owner_id": owner_id}
     rows = await database.rows(
-        f"WITH {found}, hits AS ({sources([(only.kinds, None)])})"
+        f"WITH {condition}, hits AS ({sources([(only.kinds, None)])})"
         " SELECT b.row, b.score, b.created_at, b.row IN (SELECT row FROM whole) AS whole, m.conversation_id, m.turn_id"
         f" FROM hits b LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2 {where} ORDER BY b.row",
         parameters,
@@ -97,10 +97,10 @@ async def mentions(
 
 def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
     """Each entry, and each exchange once: as its first message that holds all words, or the first of all."""
-    found: dict[tuple[bool, int], Mention] = {}
+    results: dict[tuple[bool, int], Mention] = {}
     for row in rows:
         at = from_text(row["created_at"])
-        one = Mention(
+        mention = Mention(
             row["row"],
             bool(row["whole"]),
             row["score"],
@@ -109,29 +109,29 @@ def _exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
             row["conversation_id"],
             row["turn_id"],
         )
-        key = (one.turn is None, one.row if one.turn is None else one.turn)
-        known = found.get(key)
-        if known is None:
-            found[key] = one
+        key = (mention.turn is None, mention.row if mention.turn is None else mention.turn)
+        earlier = results.get(key)
+        if earlier is None:
+            results[key] = mention
         else:
-            kept = one if one.whole and not known.whole else known
-            found[key] = replace(kept, score=max(one.score, known.score))
-    return list(found.values())
+            better = mention if mention.whole and not earlier.whole else earlier
+            results[key] = replace(better, score=max(mention.score, earlier.score))
+    return list(results.values())
 
 
-def _in_groups(found: Sequence[Mention]) -> list[Mention]:
+def _in_groups(mentions: Sequence[Mention]) -> list[Mention]:
     groups: dict[tuple[object, ...], list[Mention]] = {}
-    for one in found:
+    for mention in mentions:
         # the entries are one group, whenever they were made
-        day = one.day if one.conversation is not None else None
-        groups.setdefault((one.whole, one.conversation, day), []).append(one)
+        day = mention.day if mention.conversation is not None else None
+        groups.setdefault((mention.whole, mention.conversation, day), []).append(mention)
     for group in groups.values():
-        group.sort(key=lambda one: (one.at, one.row))
+        group.sort(key=lambda mention: (mention.at, mention.row))
     ordered = sorted(
         groups.values(),
-        key=lambda group: (not group[0].whole, -max(one.score for one in group), group[0].at, group[0].row),
+        key=lambda group: (not group[0].whole, -max(mention.score for mention in group), group[0].at, group[0].row),
     )
-    return [one for group in ordered for one in group]
+    return [mention for group in ordered for mention in group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,56 +215,60 @@ class MemoryReader:
         """On whose clock days and times are told."""
         return self._recall.formatter(owner).zone
 
-    async def search(self, queries: Sequence[str], owner: str, wanted: Wanted) -> ResultPage | None:
+    async def search(self, queries: Sequence[str], owner: str, requested: Wanted) -> ResultPage | None:
         """What fits the queries, the best of each first; before it, whole, the entries that have a query as their name.
 
         A long entry that alone is asked for has pages of its own. None: nothing fits. Raises NoSuchPage.
         """
-        paging = Paging(wanted.tokens, self._counter)
+        paging = Paging(requested.tokens, self._counter)
         called = {
-            one.id: one
+            hit.id: hit
             for query in queries
-            if (one := await self._recall.called(query, owner, wanted.only)) is not None
+            if (hit := await self._recall.called(query, owner, requested.only)) is not None
         }
         lines: list[Line] = []
         for entry in called.values():
             pages = paging.pages_of(f"- {entry.about}", entry.text)
             texts = [Line(f"- {entry.about} {text}", entry.provenance, entry.id) for text in pages]
             if len(queries) == 1 and len(pages) > 1:
-                return _page_of_entry(texts, wanted.page, entry.name)
+                return _page_of_entry(texts, requested.page, entry.name)
             lines += texts[:1]
-        found = [await self._recall.recall(query, owner, wanted.only, MOST_RESULTS, numbered=True) for query in queries]
-        shown = _once(one for turns in zip_longest(*found) for one in turns if one is not None)
-        lines += [_line(one) for one in shown if one.hit.name is None or one.hit.id not in called]
-        return await _listed(paging, lines, wanted.page)
+        groups = [
+            await self._recall.recall(query, owner, requested.only, MOST_RESULTS, numbered=True) for query in queries
+        ]
+        unique = _once(hit for turns in zip_longest(*groups) for hit in turns if hit is not None)
+        lines += [_line(hit) for hit in unique if hit.hit.name is None or hit.hit.id not in called]
+        return await _listed(paging, lines, requested.page)
 
-    async def about_path(self, path: str, owner: str, wanted: Wanted) -> ResultPage | None:
+    async def about_path(self, path: str, owner: str, requested: Wanted) -> ResultPage | None:
         """The memories for a path. None: there are none."""
-        kinds = wanted.only.kinds or TYPED_KINDS
-        found = await self._recall.semantic_scoped(owner, path, MOST_RESULTS, kinds)
-        return await _listed(Paging(wanted.tokens, self._counter), [_line(one) for one in found], wanted.page)
+        kinds = requested.only.kinds or TYPED_KINDS
+        results = await self._recall.semantic_scoped(owner, path, MOST_RESULTS, kinds)
+        return await _listed(
+            Paging(requested.tokens, self._counter), [_line(result) for result in results], requested.page
+        )
 
-    async def every(self, subjects: Sequence[str], owner: str, wanted: Wanted) -> ResultPage | None:
+    async def every(self, subjects: Sequence[str], owner: str, requested: Wanted) -> ResultPage | None:
         """All that speaks of one of the subjects, a line each, by conversation and day; the first line counts it.
 
         Without subjects all that was said and noted, the oldest first. None: there is nothing. Raises NoSuchPage.
         """
-        found = await self._mentions(subjects, owner, wanted.only)
-        if not found:
+        mentions = await self._mentions(subjects, owner, requested.only)
+        if not mentions:
             return None
-        whole = sum(one.whole for one in found)
+        whole = sum(mention.whole for mention in mentions)
         head = f"{whole} found"
         if subjects:
-            head = f"{whole} with all words of a query, {len(found) - whole} more with some of them"
-        sought, formatter = QueryTerms(" ".join(subjects)), self._recall.formatter(owner)
-        has_both = 0 < whole < len(found)
+            head = f"{whole} with all words of a query, {len(mentions) - whole} more with some of them"
+        query_terms, formatter = QueryTerms(" ".join(subjects)), self._recall.formatter(owner)
+        has_both = 0 < whole < len(mentions)
 
         async def fetch(start: int) -> list[Line]:
-            chunk = found[start : start + CHUNK]
+            chunk = mentions[start : start + CHUNK]
             present = await self._present(chunk)
-            return [_mention(one, hit, sought, formatter, has_both=has_both) for one, hit in present]
+            return [_mention(mention, hit, query_terms, formatter, has_both=has_both) for mention, hit in present]
 
-        return await Paging(wanted.tokens, self._counter).page(fetch, len(found), wanted.page, f"{head}:")
+        return await Paging(requested.tokens, self._counter).page(fetch, len(mentions), requested.page, f"{head}:")
 
     async def mentioning(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Hit]:
         """The same, all of it, of one owner or of all: as hits, an exchange as its first message that speaks of it."""
@@ -273,25 +277,27 @@ class MemoryReader:
     async def _mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
         return await mentions(self._database, owner, subjects, only, self.zone(owner))
 
-    async def _present(self, found: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
+    async def _present(self, mentions: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
         """The mentions with what they are; what was forgotten meanwhile is not among them."""
-        hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([one.row for one in found])}
-        return [(one, hits[key]) for one in found if (key := (one.turn, source_of(one.row)[1])) in hits]
+        hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([mention.row for mention in mentions])}
+        return [
+            (mention, hits[key]) for mention in mentions if (key := (mention.turn, source_of(mention.row)[1])) in hits
+        ]
 
     async def around(self, message: int, owner: str, tokens: int) -> Passage:
         """What was said around a message, which is shown first of all, in at most `tokens`. Raises NothingThere."""
-        one = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MOST_BITS else None
-        if one is None:
+        item = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MOST_BITS else None
+        if item is None:
             raise NothingThere(f"there is no message {message}: take a number that memory_recall has shown")
         formatter = self._recall.formatter(owner)
-        place = {"conversation": one["conversation_id"], "id": message}
+        place = {"conversation": item["conversation_id"], "id": message}
         before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
         room = tokens - self._counter.text(_rest("before", 9_999_999) + _rest("after", 9_999_999)) - 2
-        texts = {message: cut(_said(one, formatter), max(1, room), self._counter)}
+        texts = {message: cut(_said(item, formatter), max(1, room), self._counter)}
         room -= self._counter.text(texts[message]) + 1
         # what follows tells more than what went before; a side ends where a message does not fit
         sides = {"after": iter(after[:AROUND]), "before": iter(before[:AROUND])}
-        shown = {"after": 0, "before": 0}
+        visible = {"after": 0, "before": 0}
         while sides:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
@@ -302,23 +308,23 @@ class MemoryReader:
                     continue
                 room -= cost
                 texts[row["id"]] = text
-                shown[side] += 1
+                visible[side] += 1
         lines = [texts[number] for number in sorted(texts)]
-        lines[:0] = [_rest("before", min(texts))] if len(before) > shown["before"] else []
-        lines += [_rest("after", max(texts))] if len(after) > shown["after"] else []
-        read = [one, *before[: shown["before"]], *after[: shown["after"]]]
+        lines[:0] = [_rest("before", min(texts))] if len(before) > visible["before"] else []
+        lines += [_rest("after", max(texts))] if len(after) > visible["after"] else []
+        read = [item, *before[: visible["before"]], *after[: visible["after"]]]
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
 
-def _mention(mention: Mention, hit: Hit, sought: QueryTerms, formatter: HitFormatter, *, has_both: bool) -> Line:
+def _mention(mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: HitFormatter, *, has_both: bool) -> Line:
     tier = (WHOLE if mention.whole else SOME,) if has_both else ()
     if mention.conversation is None:
-        text = formatter.entry(hit, sought, LINE_CHARACTERS)
+        text = formatter.entry(hit, query_terms, LINE_CHARACTERS)
         return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
     at = hit.created_at.astimezone(formatter.zone)
-    said = said_by(hit.source, hit.provenance, excerpt(hit.content, sought, LINE_CHARACTERS))
+    wording = said_by(hit.source, hit.provenance, excerpt(hit.content, query_terms, LINE_CHARACTERS))
     return Line(
-        f"- {at:%H:%M}, message {hit.id}: {said}",
+        f"- {at:%H:%M}, message {hit.id}: {wording}",
         hit.provenance,
         headings=(*tier, f"[{at:%Y-%m-%d}, conversation]"),
     )
@@ -327,21 +333,23 @@ def _mention(mention: Mention, hit: Hit, sought: QueryTerms, formatter: HitForma
 def _said(row: Row, formatter: HitFormatter, most: int | None = None) -> str:
     text = " ".join(row["content"].split())
     text = text if most is None or len(text) <= most else f"{text[:most]}…"
-    said = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
-    return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {said}"
+    wording = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
+    return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {wording}"
 
 
 def _rest(side: str, number: int) -> str:
     return f"(more was said {side}: around={number})"
 
 
-def _once(found: Iterable[RecallResult]) -> list[RecallResult]:
+def _once(results: Iterable[RecallResult]) -> list[RecallResult]:
     """Each exchange and each entry once."""
-    return list({(one.hit.turn_id, one.hit.turn_id or one.hit.id): one for one in reversed([*found])}.values())[::-1]
+    return list(
+        {(result.hit.turn_id, result.hit.turn_id or result.hit.id): result for result in reversed([*results])}.values()
+    )[::-1]
 
 
-def _line(one: RecallResult) -> Line:
-    return Line(f"- {one.text}", one.provenance, one.hit.id if one.hit.name is not None else None)
+def _line(result: RecallResult) -> Line:
+    return Line(f"- {result.text}", result.provenance, result.hit.id if result.hit.name is not None else None)
 
 
 async def _listed(paging: Paging, lines: Sequence[Line], number: int) -> ResultPage | None:
@@ -354,5 +362,5 @@ async def _listed(paging: Paging, lines: Sequence[Line], number: int) -> ResultP
 def _page_of_entry(pages: Sequence[Line], number: int, name: str) -> ResultPage:
     if number > len(pages):
         raise NoSuchPage(f"{name} has only {len(pages)} pages")
-    shown = pages[number - 1]
-    return ResultPage(number, [shown.text], [shown.provenance], {shown.entry} if shown.entry is not None else set())
+    line = pages[number - 1]
+    return ResultPage(number, [line.text], [line.provenance], {line.entry} if line.entry is not None else set())

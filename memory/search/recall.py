@@ -107,18 +107,18 @@ class Recall:
 
     async def find(self, message: str, owner: str, visible: Transcript) -> Found:
         """What may stand in the prompt of a message, with how near in meaning it is and what else is near."""
-        asked, there = asked_in(message), len(visible.messages)
-        for text in (message, *asked):
+        parts, there = asked_in(message), len(visible.messages)
+        for text in (message, *parts):
             if not is_chatter(text):
                 self._ranker.expect(text)
-        found = await self._search.for_message(message, owner, there)
-        sentences = [await self._search.for_sentence(text, owner, there) for text in asked]
-        compared = [await self._compared(one, there) for one in (found, *sentences)]
+        lookup = await self._search.for_message(message, owner, there)
+        sentences = [await self._search.for_sentence(text, owner, there) for text in parts]
+        compared = [await self._compared(each, there) for each in (lookup, *sentences)]
         return replace(compared[0], asked=compared[1:])
 
     async def relevant(
         self,
-        found: Found,
+        lookup: Found,
         visible: Transcript,
         tokens: int,
         *,
@@ -143,36 +143,38 @@ class Recall:
                 and not is_small_talk(hit.content)
             )
 
-        shown = [
-            self._shown(found.owner, one.message, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges)
-            for one in (*found.asked, found)
-            if (best := await self._answering(one, wanted)) is not None
+        exchanges = [
+            self._shown(
+                lookup.owner, each.message, best.worth(WORST_SHOWN), best.around, whole_exchanges=whole_exchanges
+            )
+            for each in (*lookup.asked, lookup)
+            if (best := await self._answering(each, wanted)) is not None
         ]
-        lines = PromptLines(tokens, self._counter, self.formatter(found.owner))
+        lines = PromptLines(tokens, self._counter, self.formatter(lookup.owner))
         provenances: list[Provenance] = []
         once: set[tuple[bool, int]] = set()
-        for one in _in_turn(shown):
+        for exchange in _in_turn(exchanges):
             if lines.left < SHORTEST_LINE:
                 break
-            if one.key in once:
+            if exchange.key in once:
                 continue
-            once.add(one.key)
-            if lines.add(one.hit, one.text, one.said):
-                provenances.append(one.provenance)
+            once.add(exchange.key)
+            if lines.add(exchange.hit, exchange.text, exchange.said):
+                provenances.append(exchange.provenance)
         return Passage(lines.text, worst(provenances))
 
-    async def _compared(self, found: Found, visible: int) -> Found:
-        return found if is_chatter(found.message) else await self._ranker.compared(found, visible)
+    async def _compared(self, lookup: Found, visible: int) -> Found:
+        return lookup if is_chatter(lookup.message) else await self._ranker.compared(lookup, visible)
 
-    async def _answering(self, found: Found, wanted: Callable[[Hit], bool]) -> Ranked | None:
+    async def _answering(self, lookup: Found, answers: Callable[[Hit], bool]) -> Ranked | None:
         """What was found for a message or a sentence, ranked; None where memory has nothing to say to it."""
-        if is_chatter(found.message):
+        if is_chatter(lookup.message):
             return None
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
-        candidates = [*itertools.islice(filter(wanted, found.passages), CANDIDATES)]
-        request = RankingRequest(found.message, found.owner, only, wanted)
-        best = await self._ranker.ranked(request, candidates, found.similarities)
-        speaks = asks_for_nothing(found.message) and not asks(found.message)
+        candidates = [*itertools.islice(filter(answers, lookup.passages), CANDIDATES)]
+        request = RankingRequest(lookup.message, lookup.owner, only, answers)
+        best = await self._ranker.ranked(request, candidates, lookup.similarities)
+        speaks = asks_for_nothing(lookup.message) and not asks(lookup.message)
         covered = best.coverage >= (LEAST_COVERAGE_OF_TALK if speaks else LEAST_COVERAGE)
         covered = covered and best.answering >= LEAST_ANSWERING
         return best if covered or (not speaks and best.standing_out >= LEAST_STANDING_OUT) else None
@@ -192,14 +194,14 @@ class Recall:
         hit = next(iter(await self._search.named(name, owner, only=only)), None)
         if hit is None or hit.name is None:
             return None
-        said = await self._database.row(
+        row = await self._database.row(
             "SELECT m.id, m.created_at FROM entries e JOIN messages m ON m.id = e.source_message_id WHERE e.id = ?",
             (hit.id,),
         )
         formatter = self.formatter(owner)
         source = f"by {hit.source} {formatter.moment(hit.created_at)}"
-        if said is not None:
-            source += f", from message {said['id']} of {formatter.moment(from_text(said['created_at']))}"
+        if row is not None:
+            source += f", from message {row['id']} of {formatter.moment(from_text(row['created_at']))}"
         text = f"{hit.content}\nOutcome: {hit.outcome}" if hit.outcome else hit.content
         return WholeEntry(hit.id, hit.name, f"{formatter.about(hit)} ({source})", text, hit.provenance)
 
@@ -208,7 +210,7 @@ class Recall:
         return (await self._best(query, owner, only, limit))[0]
 
     async def _best(self, query: str, owner: str | None, only: Filter, limit: int) -> tuple[list[Hit], Neighbourhood]:
-        found = await self._search.find(query, owner, only=only, limit=max(limit, CANDIDATES) + QUESTIONS)
+        hits = await self._search.find(query, owner, only=only, limit=max(limit, CANDIDATES) + QUESTIONS)
         called = await self._search.named(query, owner, only=only)
         names = {hit.id for hit in called}
         words = wording(query)
@@ -216,7 +218,7 @@ class Recall:
         def wanted(hit: Hit) -> bool:
             return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
 
-        best = await self._ranker.ranked(RankingRequest(query, owner, only, wanted), [*filter(wanted, found)])
+        best = await self._ranker.ranked(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
         most = best.scores[0] if best.scores else 0.0
         scored = [*((hit, most) for hit in called), *zip(best.hits, best.scores, strict=True)]
         return [replace(hit, score=score) for hit, score in scored[:limit]], best.around
@@ -248,7 +250,7 @@ class Recall:
         numbered: bool = False,
     ) -> Iterator[RecallResult]:
         """The hits with the text that shows them, each with its date and source; an exchange once."""
-        sought, formatter = QueryTerms(query), self.formatter(owner)
+        query_terms, formatter = QueryTerms(query), self.formatter(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
             key = _key(hit)
@@ -256,17 +258,17 @@ class Recall:
                 continue
             once.add(key)
             if hit.turn_id is None:
-                yield RecallResult(hit, formatter.entry(hit, sought), hit.provenance)
+                yield RecallResult(hit, formatter.entry(hit, query_terms), hit.provenance)
             else:
                 rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
-                said, provenance = formatter.said(rows, sought)
-                yield RecallResult(hit, formatter.exchange(hit, said, numbered=numbered), provenance, said)
+                text, provenance = formatter.said(rows, query_terms)
+                yield RecallResult(hit, formatter.exchange(hit, text, numbered=numbered), provenance, text)
 
 
 def _in_turn(some: Sequence[Iterator[RecallResult]]) -> Iterator[RecallResult]:
     """The best of each, then the second of each, and so on; those that have more go on alone."""
     for several in itertools.zip_longest(*some):
-        yield from (one for one in several if one is not None)
+        yield from (item for item in several if item is not None)
 
 
 def _key(hit: Hit) -> tuple[bool, int]:

@@ -221,10 +221,10 @@ class Search:
         visible: messages that the conversation holds. They fit best as a rule and must not use up the places.
         """
         limits = [(TYPED_KINDS, MEMORIES), ((Kind.WORKFLOW,), WORKFLOWS), (PASSAGE_KINDS, PASSAGES + visible)]
-        found: list[list[Hit]] = [[], [], []]
+        groups: list[list[Hit]] = [[], [], []]
         for row in await self._best(message, owner, Filter(archived=False, current=True), limits, _DECORATED):
-            found[row["part"]].append(_hit(row))
-        return Found(found[0], found[1], found[2], message, owner)
+            groups[row["part"]].append(_hit(row))
+        return Found(groups[0], groups[1], groups[2], message, owner)
 
     async def for_sentence(self, sentence: str, owner: str, visible: int) -> Found:
         """The passages for a sentence of a message, found as for a whole message."""
@@ -250,12 +250,12 @@ class Search:
 
     async def at(self, rows: Sequence[int]) -> list[Hit]:
         """What stands in rows of the index, in their order; what is gone meanwhile is not among it."""
-        found = await self._database.rows(
+        results = await self._database.rows(
             f"WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)), hits AS"
             f" ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits) {_DECORATED}",
             {"rows": json.dumps([*rows])},
         )
-        hits = {row["row"]: _hit(row) for row in found if row["name"] is not None or row["turn_id"] is not None}
+        hits = {row["row"]: _hit(row) for row in results if row["name"] is not None or row["turn_id"] is not None}
         return [hits[row] for row in rows if row in hits]
 
     async def these(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
@@ -263,13 +263,13 @@ class Search:
         if not rows:
             return []
         where, parameters = conditions(only, None)
-        found = await self._database.rows(
+        results = await self._database.rows(
             "WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)),"
             f" hits AS ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits b {where})"
             f" SELECT * FROM ({_DECORATED}) WHERE owner = :owner",
             parameters | {"rows": json.dumps([*rows]), "owner": owner},
         )
-        return [_hit(row) for row in found]
+        return [_hit(row) for row in results]
 
     async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """The live entries whose scope a path lies in, by priority, then by strength; that is their score."""
@@ -289,10 +289,10 @@ class Search:
         """For each kinds in `limits` as many rows as it says, `part` telling for which they are."""
         owner_id, share = None, 0
         if owner is not None:
-            known = await self._database.row(_OWNER, (owner,))
-            if known is None:
+            row = await self._database.row(_OWNER, (owner,))
+            if row is None:
                 return []
-            owner_id, share = known
+            owner_id, share = row
         match = match_expression(query)
         if match is None:
             return []
@@ -311,15 +311,15 @@ class Search:
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"
         rest = f"hits {once} ({sources(limits, messages)}), best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
-        wanted = sum(limit for _, limit in limits if limit is not None)
+        requested = sum(limit for _, limit in limits if limit is not None)
         bounded = all(limit is not None for _, limit in limits)
         rows: list[Row] = []
         if share >= _MOST and bounded:  # many rows match
-            first = wanted * _FIRST
+            first = requested * _FIRST
             rows = await self._database.rows(
                 f"WITH found AS MATERIALIZED ({_BEST_FOUND}), {rest}", parameters | {"first": first}
             )
-            if len(rows) == wanted or (rows and rows[0]["looked_at"] < first):
+            if len(rows) == requested or (rows and rows[0]["looked_at"] < first):
                 return rows
         return await self._database.rows(f"WITH found AS MATERIALIZED ({_FOUND}), {rest}", parameters)
 
@@ -350,11 +350,11 @@ def sources(limits: Limits, messages: str = "found") -> str:
 
 def conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, dict[str, object]]:
     """The condition on a row `b` that is wanted, and its parameters."""
-    wanted = [] if owner_id is None else [f"+b.owner_id = {owner_id}"]
+    clauses = [] if owner_id is None else [f"+b.owner_id = {owner_id}"]
     parameters: dict[str, object] = {}
     if only.kinds is not None:
         names = {f"kind{part}_{number}": str(kind) for number, kind in enumerate(only.kinds)}
-        wanted.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
+        clauses.append(f"b.kind IN ({', '.join(f':{name}' for name in names)})")
         parameters |= names
     for name, value, condition in (
         ("path", only.path, "scope_matches(b.scope, :path)"),
@@ -364,11 +364,11 @@ def conditions(only: Filter, owner_id: int | None, part: int = 0) -> tuple[str, 
         ("archived", only.archived, "b.archived = :archived"),
     ):
         if value is not None:
-            wanted.append(condition)
+            clauses.append(condition)
             parameters[name] = value
     if only.current:
-        wanted.append("b.current")
-    return (f"WHERE {' AND '.join(wanted)}" if wanted else ""), parameters
+        clauses.append("b.current")
+    return (f"WHERE {' AND '.join(clauses)}" if clauses else ""), parameters
 
 
 def _hit(row: Row) -> Hit:

@@ -40,8 +40,8 @@ def without_names(question: str, speakers: Collection[str]) -> str:
     """A question without the speakers' names: what they are called says nothing of what they said."""
     names = {plain(name) for speaker in speakers for name in _WORD.findall(speaker)}
     bare = _WORD.sub(lambda word: "" if _stem(word.group()) in names else word.group(), question) if names else question
-    left = " ".join(bare.split())
-    return left if _WORD.search(left) else question
+    remaining = " ".join(bare.split())
+    return remaining if _WORD.search(remaining) else question
 
 
 def _stem(word: str) -> str:
@@ -93,25 +93,27 @@ class OwnerVectors:
 
     def places(self, keys: Sequence[int]) -> NDArray[np.intp]:
         """Where those of `keys` stand that are known."""
-        wanted = np.asarray(keys, np.int64)
-        if not len(self.keys) or not len(wanted):
+        targets = np.asarray(keys, np.int64)
+        if not len(self.keys) or not len(targets):
             return np.empty(0, np.intp)
-        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        found: NDArray[np.intp] = at[self.keys[at] == wanted]
-        return found
+        at = np.minimum(np.searchsorted(self.keys, targets), len(self.keys) - 1)
+        present: NDArray[np.intp] = at[self.keys[at] == targets]
+        return present
 
     @property
     def entries(self) -> int:
         """How many of them are entries; they stand first."""
         return int(np.searchsorted(self.keys, 0))
 
-    def cosines(self, asked: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A row for each vector in `asked`. Raises EmbedderError if they are of another length."""
-        if asked.shape[1] != self.vectors.shape[1]:
-            raise EmbedderError(f"its vectors have {asked.shape[1]} numbers now, and had {self.vectors.shape[1]}.")
-        directions = asked / (np.linalg.norm(asked, axis=1, keepdims=True) + _LEAST_NORM)
-        cosines = np.empty((len(asked), len(self.keys)), np.float32)
-        exact = np.empty((_CHUNK, asked.shape[1]), np.float32)
+    def cosines(self, query_vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A row for each vector in `query_vectors`. Raises EmbedderError if they are of another length."""
+        if query_vectors.shape[1] != self.vectors.shape[1]:
+            raise EmbedderError(
+                f"its vectors have {query_vectors.shape[1]} numbers now, and had {self.vectors.shape[1]}."
+            )
+        directions = query_vectors / (np.linalg.norm(query_vectors, axis=1, keepdims=True) + _LEAST_NORM)
+        cosines = np.empty((len(query_vectors), len(self.keys)), np.float32)
+        exact = np.empty((_CHUNK, query_vectors.shape[1]), np.float32)
         for start in range(0, len(self.keys), _CHUNK):
             part = self.vectors[start : start + _CHUNK]
             exact[: len(part)] = part
@@ -176,15 +178,15 @@ class VectorSearch:
         reading.add_done_callback(self._reading.discard)
         reading.add_done_callback(_looked_at)
         await asyncio.wait({reading}, timeout=PATIENCE / 2)
-        if not reading.done() or not len((known := reading.result()).keys):
+        if not reading.done() or not len((vectors := reading.result()).keys):
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
-        asked = [quantised(vector) for vector in await self._embedded(question, without_names(question, speakers))]
-        compared = await asyncio.to_thread(QueryComparison, known, np.array([asked[0], asked[-1]], np.float32))
+        queries = [quantised(vector) for vector in await self._embedded(question, without_names(question, speakers))]
+        compared = await asyncio.to_thread(QueryComparison, vectors, np.array([queries[0], queries[-1]], np.float32))
         met = {key_of(hit) for hit in hits}
-        near = known.keys[compared.nearest(most)].tolist()
-        found = await self._search.these([abs(key) for key in near if key not in met], owner, only)
-        return compared.similarities([*hits, *found], found)
+        near = vectors.keys[compared.nearest(most)].tolist()
+        results = await self._search.these([abs(key) for key in near if key not in met], owner, only)
+        return compared.similarities([*hits, *results], results)
 
     async def _embedded(self, question: str, bare: str) -> list[Vector]:
         """The vectors of a question and, where that is another text, of the bare one."""
@@ -199,28 +201,28 @@ class VectorSearch:
         """An owner's vectors, with what was added since they were read, without what was deleted."""
         if self._model is None:
             self._model = await self._vectors.model(self._embedder.name)
-        known = self._owners.pop(owner, None) or OwnerVectors()
-        known = await self._extended(known, owner, self._model)
-        if (now := time.monotonic()) >= known.counted + _RECOUNTED:
-            if len(known.keys) != await self._vectors.count(owner, self._model):
-                known = await self._extended(OwnerVectors(), owner, self._model)
-            known.counted = now
-        self._owners[owner] = known
-        while len(self._owners) > 1 and sum(one.bytes for one in self._owners.values()) > _MOST_BYTES:
+        vectors = self._owners.pop(owner, None) or OwnerVectors()
+        vectors = await self._extended(vectors, owner, self._model)
+        if (now := time.monotonic()) >= vectors.counted + _RECOUNTED:
+            if len(vectors.keys) != await self._vectors.count(owner, self._model):
+                vectors = await self._extended(OwnerVectors(), owner, self._model)
+            vectors.counted = now
+        self._owners[owner] = vectors
+        while len(self._owners) > 1 and sum(item.bytes for item in self._owners.values()) > _MOST_BYTES:
             self._owners.popitem(last=False)
-        return known
+        return vectors
 
-    async def _extended(self, known: OwnerVectors, owner: str, model: int) -> OwnerVectors:
-        rows = await self._vectors.of_owner(owner, model, known.last)
-        return await asyncio.to_thread(_with_rows, known, rows) if rows else known
+    async def _extended(self, vectors: OwnerVectors, owner: str, model: int) -> OwnerVectors:
+        rows = await self._vectors.of_owner(owner, model, vectors.last)
+        return await asyncio.to_thread(_with_rows, vectors, rows) if rows else vectors
 
 
 class QueryComparison:
     """The cosines of all that an owner has to a question, as it stands and bare, in deviations from their mean."""
 
-    def __init__(self, known: OwnerVectors, asked: NDArray[np.float32]) -> None:
-        self._known = known
-        cosines = known.cosines(asked)
+    def __init__(self, vectors: OwnerVectors, query_vectors: NDArray[np.float32]) -> None:
+        self._known = vectors
+        cosines = vectors.cosines(query_vectors)
         spread = np.maximum(cosines.std(axis=1, keepdims=True), _LEAST_SPREAD)
         self._scaled = (cosines - cosines.mean(axis=1, keepdims=True)) / spread
 
@@ -229,7 +231,7 @@ class QueryComparison:
         bare = self._scaled[1]
         return np.union1d(_greatest(bare, most), _greatest(bare[: self._known.entries], NEAREST_ENTRIES))
 
-    def similarities(self, hits: Sequence[Hit], found: Sequence[Hit]) -> Similarities:
+    def similarities(self, hits: Sequence[Hit], results: Sequence[Hit]) -> Similarities:
         """What is known of `hits`; those without a vector count as the others do on average."""
         places = self._known.places([key_of(hit) for hit in hits])
         of: dict[int, Similarity] = {}
@@ -237,10 +239,10 @@ class QueryComparison:
             each = np.vstack((self._scaled[:, places], self._nearby(places))).astype(float)
             average = Similarity(*each.mean(axis=1).tolist())
             keys = self._known.keys[places].tolist()
-            known = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
-            of = {key_of(hit): average for hit in hits} | known
+            existing = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
+            of = {key_of(hit): average for hit in hits} | existing
         by_chance = math.sqrt(2 * math.log(max(2, len(self._known.keys))))
-        return Similarities(found, of, float(self._scaled[1].max()) - by_chance)
+        return Similarities(results, of, float(self._scaled[1].max()) - by_chance)
 
     def _nearby(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         """For each of those places the best of the messages around it; 0 where there are none."""
@@ -264,7 +266,7 @@ def _looked_at(done: asyncio.Task[Any]) -> None:
         done.exception()
 
 
-def _with_rows(known: OwnerVectors, rows: Sequence[Row]) -> OwnerVectors:
+def _with_rows(existing: OwnerVectors, rows: Sequence[Row]) -> OwnerVectors:
     """What is known with rows of the store, of which a newer one takes an older one's place."""
     length = len(rows[-1]["vector"])
     # all columns at once: to ask 100,000 rows for each by its name takes longer than to read them
@@ -273,13 +275,13 @@ def _with_rows(known: OwnerVectors, rows: Sequence[Row]) -> OwnerVectors:
     vectors = np.frombuffer(b"".join(contents), np.int8).reshape(len(keys), length)
     parts = (vectors[start : start + _CHUNK].astype(np.float32) for start in range(0, len(vectors), _CHUNK))
     norms = np.concatenate([np.linalg.norm(part, axis=1) for part in parts]) + np.float32(_LEAST_NORM)
-    if len(known.keys) and known.vectors.shape[1] == length:
-        kept = ~np.isin(known.keys, keys)
-        keys = np.concatenate((known.keys[kept], keys))
-        conversations = np.concatenate((known.conversations[kept], conversations))
-        vectors = np.concatenate((known.vectors[kept], vectors))
-        norms = np.concatenate((known.norms[kept], norms))
+    if len(existing.keys) and existing.vectors.shape[1] == length:
+        keep = ~np.isin(existing.keys, keys)
+        keys = np.concatenate((existing.keys[keep], keys))
+        conversations = np.concatenate((existing.conversations[keep], conversations))
+        vectors = np.concatenate((existing.vectors[keep], vectors))
+        norms = np.concatenate((existing.norms[keep], norms))
     order = np.argsort(keys, kind="stable")
     return OwnerVectors(
-        keys[order], conversations[order], vectors[order], norms[order], max(row[0] for row in rows), known.counted
+        keys[order], conversations[order], vectors[order], norms[order], max(row[0] for row in rows), existing.counted
     )

@@ -111,11 +111,11 @@ class Vectors:
 
     async def model(self, name: str) -> int:
         """The number of a model."""
-        known = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
-        if known is None:
+        value = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
+        if value is None:
             await self._database.write("INSERT OR IGNORE INTO embedding_models (name) VALUES (?)", (name,))
-            known = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
-        return int(known)
+            value = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
+        return int(value)
 
     async def newest(self) -> tuple[int, int]:
         """The ids of the newest message and of the newest entry."""
@@ -146,15 +146,15 @@ class Vectors:
                 "changed, run `mneme reindex`, which has them all made anew."
             )
         rows: list[dict[str, object]] = []
-        for one, vector in made:
+        for unembedded, vector in made:
             rows.append(
                 {
-                    "row": one.row,
-                    "owner": one.owner_id,
-                    "conversation": one.conversation_id,
+                    "row": unembedded.row,
+                    "owner": unembedded.owner_id,
+                    "conversation": unembedded.conversation_id,
                     "model": model,
                     "vector": quantised(vector).tobytes(),
-                    "content": one.content,
+                    "content": unembedded.content,
                 }
             )
         async with self._database.transaction() as connection:
@@ -162,10 +162,10 @@ class Vectors:
 
     async def length(self, model: int) -> int | None:
         """How many numbers the vectors of a model have; None while there are none."""
-        found: int | None = await self._database.value(
+        value: int | None = await self._database.value(
             "SELECT length(vector) FROM vectors WHERE model_id = ? LIMIT 1", (model,)
         )
-        return found
+        return value
 
     async def of_owner(self, owner: str, model: int, after: int) -> list[Row]:
         """An owner's vectors that came after one: id, key, conversation and vector, in that order.
@@ -261,19 +261,19 @@ class Embedding:
         for entries in (False, True):
             while self._seen[entries] < newest[entries]:
                 after, until = self._seen[entries], min(newest[entries], self._seen[entries] + WINDOW)
-                found = await self._missing(after, until, entries=entries)
+                results = await self._missing(after, until, entries=entries)
                 self._seen[entries] = until
-                if found:
-                    return found
-        touched = [one for one in await self._vectors.touched() if one.row not in self._refused]
+                if results:
+                    return results
+        touched = [unembedded for unembedded in await self._vectors.touched() if unembedded.row not in self._refused]
         if touched:
             return touched
         for entries in (False, True):
             while (until := self._left[entries]) > 0:
-                found = await self._missing(max(0, until - WINDOW), until, entries=entries)
+                results = await self._missing(max(0, until - WINDOW), until, entries=entries)
                 self._left[entries] = max(0, until - WINDOW)
-                if found:
-                    return found
+                if results:
+                    return results
         return []
 
     async def _missing(self, after: int, until: int, *, entries: bool) -> list[Unembedded]:
@@ -288,19 +288,19 @@ class Embedding:
                 raise
         made: list[tuple[Unembedded, Vector]] = []
         refused: list[Unembedded] = []
-        for one in batch:
+        for unembedded in batch:
             try:
-                made += await self._of([one])
+                made += await self._of([unembedded])
             except EmbedderError as error:
                 if not error.refused:
                     raise
-                refused.append(one)
+                refused.append(unembedded)
                 if not made and len(refused) > MOST_REFUSED:  # then it is not about the texts
                     raise
-        self._refused |= {one.row for one in refused}
+        self._refused |= {unembedded.row for unembedded in refused}
         log.warning("embedder_refused", texts=len(refused))
         return made
 
     async def _of(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
-        vectors = await self._embedder.embed([one.text for one in batch])
+        vectors = await self._embedder.embed([unembedded.text for unembedded in batch])
         return [*zip(batch, vectors, strict=True)]

@@ -74,9 +74,9 @@ class Buttons:
         """
         async with self._database.transaction() as connection:
             if button.again:
-                asked = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
-                found = await connection.execute_fetchall(asked, (button.id,))
-                return Pressed.NOW if list(found) else Pressed.TOO_LATE
+                query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
+                rows = await connection.execute_fetchall(query, (button.id,))
+                return Pressed.NOW if list(rows) else Pressed.TOO_LATE
             await connection.execute(
                 f"UPDATE buttons AS b SET pressed_by = :by WHERE outbox_id = :reply AND {PRESSABLE} AND (:all OR line ="
                 " (SELECT line FROM buttons WHERE id = :id))"
@@ -90,8 +90,8 @@ class Buttons:
 
     async def left(self, reply: int) -> PlacedKeyboard:
         """The buttons under a reply that can still be pressed."""
-        found = await self._database.value(f"SELECT {PLACED} FROM outbox o WHERE o.id = ?", (reply,))
-        return placed(found) if found is not None else ()
+        value = await self._database.value(f"SELECT {PLACED} FROM outbox o WHERE o.id = ?", (reply,))
+        return placed(value) if value is not None else ()
 
 
 def _pressed_button(row: Row) -> PressedButton:

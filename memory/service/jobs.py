@@ -26,8 +26,8 @@ class JobLog:
 
     async def ran_at(self, name: str) -> datetime | None:
         """When a job ran last; None for never."""
-        found = await self._database.value("SELECT ran_at FROM jobs WHERE name = ?", (name,))
-        return from_text(found) if found else None
+        value = await self._database.value("SELECT ran_at FROM jobs WHERE name = ?", (name,))
+        return from_text(value) if value else None
 
     async def mark(self, name: str, now: datetime) -> None:
         """Note that a job has run."""

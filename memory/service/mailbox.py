@@ -136,53 +136,54 @@ class Mailbox:
     async def keep(self) -> None:
         """Write down what waits in memory. Raises StoreError where that can't be yet."""
         async with self._keeping:
-            written = [(one, one.state) for one in self._unkept.values()]
+            written = [(unkept, unkept.state) for unkept in self._unkept.values()]
             if not written:
                 return
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(
-                    _INSERT, [self._row(one.item.id, one.update, one.item.received_at) for one, _ in written]
+                    _INSERT,
+                    [self._row(unkept.item.id, unkept.update, unkept.item.received_at) for unkept, _ in written],
                 )
                 # by themselves: triggers see by a change of the state what was said in private
                 await connection.executemany(
                     "UPDATE inbox SET state = ? WHERE id = ?",
-                    [(state, one.item.id) for one, state in written if state != "queued"],
+                    [(state, unkept.item.id) for unkept, state in written if state != "queued"],
                 )
-            for one, _ in written:
-                del self._unkept[one.update.update_id]
-        for one, state in written:
-            if one.state != state:  # meanwhile
-                await self._set_state([one.item.id], one.state)
+            for unkept, _ in written:
+                del self._unkept[unkept.update.update_id]
+        for unkept, state in written:
+            if unkept.state != state:  # meanwhile
+                await self._set_state([unkept.item.id], unkept.state)
 
     async def _hold_in_memory(self, updates: Iterable[Received]) -> None:
         new = [update for update in updates if update.update_id not in self._unkept]
-        known = await self._database.rows(
+        rows = await self._database.rows(
             "SELECT update_id FROM inbox WHERE channel = ? AND update_id IN (SELECT value FROM json_each(?))",
             (self._channel, json.dumps([update.update_id for update in new])),
         )
         last = int(await self._database.value("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'") or 0)
-        last = max([last, *(one.item.id for one in self._unkept.values())])
-        before = {row["update_id"] for row in known} | self._unkept.keys()
-        for number, update in enumerate((one for one in new if one.update_id not in before), last + 1):
+        last = max([last, *(unkept.item.id for unkept in self._unkept.values())])
+        before = {row["update_id"] for row in rows} | self._unkept.keys()
+        for number, update in enumerate((unkept for unkept in new if unkept.update_id not in before), last + 1):
             item = InboxItem(
                 number, update.update_id, update.session_id, update.payload, held=False, received_at=self._clock()
             )
             self._unkept[update.update_id] = _Unkept(update, item)
 
     def _row(self, item_id: int | None, update: Received, received_at: datetime) -> tuple[object, ...]:
-        known = (item_id, self._channel, update.update_id, update.session_id, update.payload, update.message_id)
+        values = (item_id, self._channel, update.update_id, update.session_id, update.payload, update.message_id)
         attempt = (1, self._run) if update.begins else (0, None)
-        return (*known, update.new_message, to_text(received_at), *attempt)
+        return (*values, update.new_message, to_text(received_at), *attempt)
 
     def finished(self, ids: Iterable[int]) -> None:
         """What waits in memory is answered, and the log says so."""
         self._set_in_memory(set(ids), "done")
 
     def _set_in_memory(self, ids: set[int], state: str) -> None:
-        for one in self._unkept.values():
-            if one.item.id in ids and one.state != "done":
-                one.state = state
-                one.item = replace(one.item, held=state == "held")
+        for unkept in self._unkept.values():
+            if unkept.item.id in ids and unkept.state != "done":
+                unkept.state = state
+                unkept.item = replace(unkept.item, held=state == "held")
 
     async def waiting(self, but: Collection[int] = ()) -> list[InboxItem]:
         """Updates that no turn has finished, oldest first. but: without those of these ids."""
@@ -191,7 +192,7 @@ class Mailbox:
             " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
             (self._channel, json.dumps(list(but))),
         )
-        kept = [
+        inbox_items = [
             InboxItem(
                 r["id"],
                 r["update_id"],
@@ -204,8 +205,10 @@ class Mailbox:
             for r in rows
         ]
         left_out = set(but)
-        unkept = [one.item for one in self._unkept.values() if one.state != "done" and one.item.id not in left_out]
-        return kept + unkept
+        unkept = [
+            unkept.item for unkept in self._unkept.values() if unkept.state != "done" and unkept.item.id not in left_out
+        ]
+        return inbox_items + unkept
 
     async def count_attempt(self, ids: Iterable[int]) -> None:
         """Work on updates begins: keep that, once in a run of the program, so that the next knows what ended it."""
@@ -228,12 +231,12 @@ class Mailbox:
 
     async def said_before(self, item: InboxItem, message_id: str) -> str | None:
         """The payload of the newest other update about the message that `item` edits; None when there is none."""
-        found = await self._database.value(
+        value = await self._database.value(
             "SELECT payload FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND id < ?"
             " ORDER BY id DESC LIMIT 1",
             (self._channel, item.session_id, message_id, item.id),
         )
-        return None if found is None else str(found)
+        return None if value is None else str(value)
 
     async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
         """Let a waiting update say what an edit of it says; the edit is finished with that."""
@@ -306,7 +309,7 @@ class Mailbox:
     async def _set_state(self, ids: Iterable[int], state: str) -> None:
         these = set(ids)
         self._set_in_memory(these, state)
-        these -= {one.item.id for one in self._unkept.values()}
+        these -= {unkept.item.id for unkept in self._unkept.values()}
         if these:
             async with self._database.transaction(first=True) as connection:
                 await connection.executemany(

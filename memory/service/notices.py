@@ -30,10 +30,12 @@ class Notice:
 class PendingNotices:
     """What is to be told unasked; it survives a restart. tells: whether an owner wants to be."""
 
-    def __init__(self, database: Database, clock: Clock, tells: Callable[[str], bool] = lambda _: True) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, notices_enabled: Callable[[str], bool] = lambda _: True
+    ) -> None:
         self._database = database
         self._clock = clock
-        self.tells = tells
+        self.tells = notices_enabled
 
     async def add(self, owner: str, *lines: QuietLine) -> None:
         """Tell the lines with the next reply in any chat of an owner who wants to be told."""

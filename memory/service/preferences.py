@@ -72,13 +72,15 @@ class PreferenceStore:
 
     async def get_all(self, chats: Iterable[str]) -> dict[str, Preferences]:
         """What some chats have chosen, by chat, in one look."""
-        found = {chat: self._known.get(chat) for chat in chats}
-        unread = [chat for chat, chosen in found.items() if chosen is None]
+        by_chat = {chat: self._known.get(chat) for chat in chats}
+        unread = [chat for chat, chosen in by_chat.items() if chosen is None]
         if unread:
-            kept = "SELECT * FROM preferences WHERE chat IN (SELECT value FROM json_each(?))"
-            rows = {row["chat"]: _preferences_of(row) for row in await self._database.rows(kept, (json.dumps(unread),))}
-            found |= {chat: self._known.setdefault(chat, rows.get(chat, Preferences())) for chat in unread}
-        return {chat: chosen for chat, chosen in found.items() if chosen is not None}
+            query = "SELECT * FROM preferences WHERE chat IN (SELECT value FROM json_each(?))"
+            rows = {
+                row["chat"]: _preferences_of(row) for row in await self._database.rows(query, (json.dumps(unread),))
+            }
+            by_chat |= {chat: self._known.setdefault(chat, rows.get(chat, Preferences())) for chat in unread}
+        return {chat: chosen for chat, chosen in by_chat.items() if chosen is not None}
 
     async def change(self, chat: str, **changes: Any) -> Preferences:  # as dataclasses.replace has it
         """Keep what a chat has chosen anew; the fields of Preferences by their names."""
@@ -104,8 +106,8 @@ class PreferenceStore:
 
     async def language(self, chat: str) -> str:
         """What is spoken in a chat: what was asked for there, else what the person's program is set to."""
-        wanted = await self.get(chat)
-        return wanted.language or wanted.client_language or SOURCE
+        preferences = await self.get(chat)
+        return preferences.language or preferences.client_language or SOURCE
 
 
 class Zones:
@@ -118,18 +120,18 @@ class Zones:
         self._preferences = preferences
         self._default = default
 
-    def has_chosen(self, whose: str) -> bool:
+    def has_chosen(self, owner: str) -> bool:
         """Whether a chat has chosen its zone."""
-        return self._chosen(whose) is not None
+        return self._chosen(owner) is not None
 
-    def _chosen(self, whose: str) -> str | None:
-        return self._preferences.known(chat_of(whose)).zone
+    def _chosen(self, owner: str) -> str | None:
+        return self._preferences.known(chat_of(owner)).zone
 
-    def __call__(self, whose: str) -> ZoneInfo:
+    def __call__(self, owner: str) -> ZoneInfo:
         """The zone of a chat, by its name or that of its session or owner."""
-        wanted = self._chosen(whose)
+        preferences = self._chosen(owner)
         try:
-            return ZoneInfo(wanted) if wanted is not None else self._default
+            return ZoneInfo(preferences) if preferences is not None else self._default
         except (ZoneInfoNotFoundError, ValueError):  # this machine's tables no longer know it
             return self._default
 
@@ -141,20 +143,20 @@ class NoticesOf:
         self._preferences = preferences
         self._default = default
 
-    def __call__(self, whose: str) -> Notices:
+    def __call__(self, owner: str) -> Notices:
         """What a chat wants, by its name or that of its session or owner."""
-        return self._preferences.known(chat_of(whose)).notices or self._default
+        return self._preferences.known(chat_of(owner)).notices or self._default
 
-    def tells(self, whose: str) -> bool:
+    def tells(self, owner: str) -> bool:
         """Whether a chat is told anything that it did not ask for."""
-        return self(whose) is not Notices.OFF
+        return self(owner) is not Notices.OFF
 
 
-def chat_of(whose: str) -> str:
+def chat_of(owner: str) -> str:
     """The chat of a session or an owner: `telegram:-100:7` is a topic of `telegram:-100`."""
-    return ":".join(whose.split(":")[:2])
+    return ":".join(owner.split(":")[:2])
 
 
 def _preferences_of(row: Row) -> Preferences:
-    kept = {name: row[name] for name in _NAMES}
-    return Preferences(**kept | {"notices": Notices(kept["notices"]) if kept["notices"] else None})
+    values = {name: row[name] for name in _NAMES}
+    return Preferences(**values | {"notices": Notices(values["notices"]) if values["notices"] else None})

@@ -33,10 +33,10 @@ class Published:
         )
 
     async def _kept(self, what: str) -> str | None:
-        found = await self._database.value(
+        value = await self._database.value(
             "SELECT fingerprint FROM published WHERE channel = ? AND what = ?", (self._channel, what)
         )
-        return None if found is None else str(found)
+        return None if value is None else str(value)
 
 
 def _fingerprint(content: object) -> str:

@@ -70,7 +70,7 @@ async def place_buttons(
     )
 
 
-def placed(found: str) -> PlacedKeyboard:
+def placed(query: str) -> PlacedKeyboard:
     """The rows in what `PLACED` gives."""
-    rows = groupby(json.loads(found), key=lambda button: button[0])
+    rows = groupby(json.loads(query), key=lambda button: button[0])
     return tuple(tuple(PlacedButton(button_id, label) for _, button_id, label in row) for _, row in rows)

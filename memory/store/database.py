@@ -219,13 +219,13 @@ class Database:
 
     async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """The first row that `sql` selects."""
-        found = await self.rows(sql, parameters)
-        return found[0] if found else None
+        rows = await self.rows(sql, parameters)
+        return rows[0] if rows else None
 
     async def value(self, sql: str, parameters: Parameters = ()) -> Any:  # whatever the column holds
         """The first column of the first row that `sql` selects; None without a row."""
-        found = await self.row(sql, parameters)
-        return found[0] if found else None
+        row = await self.row(sql, parameters)
+        return row[0] if row else None
 
     async def close(self) -> None:
         """Close both connections."""

@@ -92,15 +92,15 @@ async def known_owner(database: Database, owner: str) -> int | None:
 
 async def owner_number(connection: aiosqlite.Connection, owner: str) -> int:
     """The number that stands for an owner, given at first sight; that of the chat's new id where it has got one."""
-    known = "SELECT id FROM owners WHERE name = ?"
-    rows = list(await connection.execute_fetchall(known, (owner,)))
+    query = "SELECT id FROM owners WHERE name = ?"
+    rows = list(await connection.execute_fetchall(query, (owner,)))
     if not rows:
         # what began before the move, such as a consolidation, still says the former name
         moved = "SELECT o.id FROM moves m JOIN owners o ON o.name = m.channel || ':' || m.present"
         rows = list(await connection.execute_fetchall(f"{moved} WHERE m.channel || ':' || m.former = ?", (owner,)))
     if not rows:
         await connection.execute("INSERT INTO owners (name) VALUES (?)", (owner,))
-        rows = list(await connection.execute_fetchall(known, (owner,)))
+        rows = list(await connection.execute_fetchall(query, (owner,)))
     return int(rows[0][0])
 
 
@@ -121,9 +121,9 @@ async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
 
 async def find(read: Read, owner_id: int | None, name: str) -> Entry:
     """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
-    found = await holder(read, owner_id, name)
-    if found is not None:
-        return found
+    entry = await holder(read, owner_id, name)
+    if entry is not None:
+        return entry
     near = await _nearest_names(read, owner_id, name)
     called = name.strip()[:LONGEST_NAME]
     if near:
@@ -217,13 +217,13 @@ async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: 
     return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 
 
-async def free_name_for(connection: aiosqlite.Connection, owner_id: int, wanted: str) -> str:
-    """`wanted`, or the first of `wanted-2`, `wanted-3` ... that is not taken."""
-    key = name_key(wanted)
+async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
+    """`target`, or the first of `wanted-2`, `wanted-3` ... that is not taken."""
+    key = name_key(target)
     rows = await connection.execute_fetchall(
         "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?", (owner_id, key, key + "\uffff")
     )
-    return free_name(wanted, {row[0] for row in rows})
+    return free_name(target, {row[0] for row in rows})
 
 
 def usable_name(name: str) -> str:
@@ -281,7 +281,7 @@ async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[st
     # difflib compares with each: of very many names the newest must do
     rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}
-    wanted = name_key(name)
-    near = difflib.get_close_matches(wanted, names, n=NEAREST_NAMES)
-    holding = [key for key in names if wanted and wanted in key and key not in near]
+    target = name_key(name)
+    near = difflib.get_close_matches(target, names, n=NEAREST_NAMES)
+    holding = [key for key in names if target and target in key and key not in near]
     return [names[key] for key in (*near, *holding)[:NEAREST_NAMES]]

@@ -29,12 +29,12 @@ PART_BITS = 40
 def schema() -> Migration:
     """The statements of `schema.sql`."""
     statements: list[str] = []
-    begun = ""
+    started = ""
     for piece in files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").split(";"):
-        begun += f"{piece};"
-        if sqlite3.complete_statement(begun):
-            statements.append(begun)
-            begun = ""
+        started += f"{piece};"
+        if sqlite3.complete_statement(started):
+            statements.append(started)
+            started = ""
     return tuple(statements)
 
 

@@ -63,10 +63,10 @@ def holds_private(path: Path) -> bool:
     """
     try:
         with _opened(path) as connection:
-            known = [row[1] for row in connection.execute("PRAGMA table_info(sessions)")]
+            columns = [row[1] for row in connection.execute("PRAGMA table_info(sessions)")]
             # a copy holds all bytes of the pages, those of deleted rows too
-            left = "SELECT EXISTS (SELECT 1 FROM sessions WHERE private UNION ALL SELECT 1 FROM traces)"
-            return "private" in known and bool(connection.execute(left).fetchone()[0])
+            query = "SELECT EXISTS (SELECT 1 FROM sessions WHERE private UNION ALL SELECT 1 FROM traces)"
+            return "private" in columns and bool(connection.execute(query).fetchone()[0])
     except StoreError:
         return True
 

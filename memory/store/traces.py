@@ -45,12 +45,12 @@ class Traces:
             if row is None or row["newest"] is None:
                 return
             await erase(self._database)
-            left: list[str] = []
+            remaining: list[str] = []
             for forget in (lambda: self._database.scrub(indexed=bool(row["indexed"])), *self._elsewhere):
                 try:
                     await forget()
                 except MnemeError as error:
-                    left.append(str(error))
-            if left:
-                raise StoreError(" ".join(left))
+                    remaining.append(str(error))
+            if remaining:
+                raise StoreError(" ".join(remaining))
             await self._database.write("DELETE FROM traces WHERE id <= ?", (row["newest"],))

@@ -39,8 +39,8 @@ def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
         if "\u3400" <= piece[0] <= "\u9fff":
             yield from _han(piece, exact)
         elif piece[0].isalpha():
-            found = _spelt(piece.casefold(), exact, stems)
-            yield found if found or not number or not piece[0].isupper() else _NAME
+            results = _spelt(piece.casefold(), exact, stems)
+            yield results if results or not number or not piece[0].isupper() else _NAME
         elif piece[0].isdigit() or piece[0] == MASK:
             yield _NUMBER if piece[0].isdigit() else _QUOTED
         else:
@@ -51,22 +51,22 @@ def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
 
 def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
     """The classes of a word, also of what it is joined of: "l'ami", "beau-père"."""
-    found = _of_word(word, exact, stems)
+    results = _of_word(word, exact, stems)
     elided = _ELISION.match(word)
     if elided:
-        found |= _of_word(elided.group(), exact, stems) | _of_word(word[elided.end() :], exact, stems)
+        results |= _of_word(elided.group(), exact, stems) | _of_word(word[elided.end() :], exact, stems)
     for part in word.split("-") if "-" in word else ():
-        found |= _of_word(part, exact, stems)
-    return found
+        results |= _of_word(part, exact, stems)
+    return results
 
 
 def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
     at, was_other = 0, False
     while at < len(piece):
         for size in range(_LONGEST_HAN, 0, -1):
-            found = exact.get(piece[at : at + size])
-            if found is not None and at + size <= len(piece):
-                yield found
+            results = exact.get(piece[at : at + size])
+            if results is not None and at + size <= len(piece):
+                yield results
                 at, was_other = at + size, False
                 break
         else:
@@ -76,12 +76,12 @@ def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str
 
 
 def _of_word(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
-    found = exact.get(word, _NOTHING)
+    exact_classes = exact.get(word, _NOTHING)
     for size in range(min(len(word), _LONGEST_STEM), 1, -1):
-        begun = stems.get(word[:size])
-        if begun is not None:
-            return found | begun
-    return found
+        by_prefix = stems.get(word[:size])
+        if by_prefix is not None:
+            return exact_classes | by_prefix
+    return exact_classes
 
 
 @functools.cache

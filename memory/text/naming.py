@@ -42,7 +42,7 @@ def wording(text: str) -> str:
 
 def says_whole(line: str, fact: str) -> bool:
     """Whether `line` has all telling words and numbers of `fact`, but for those of a subject in front of it."""
-    return _whole_words(fact[found.end() :] if (found := _SUBJECT.match(fact)) else fact) <= _whole_words(line)
+    return _whole_words(fact[match.end() :] if (match := _SUBJECT.match(fact)) else fact) <= _whole_words(line)
 
 
 def _whole_words(text: str) -> set[str]:
@@ -60,10 +60,10 @@ def telling_words(text: str, most: int) -> list[str]:
     return list(words)
 
 
-def free_name(stem: str, taken: set[str]) -> str:
-    """`stem`, or `stem-2`, `stem-3` ... whichever is not among the keys in `taken`."""
+def free_name(stem: str, used: set[str]) -> str:
+    """`stem`, or `stem-2`, `stem-3` ... whichever is not among the keys in `used`."""
     name, number = stem, 1
-    while name_key(name) in taken:
+    while name_key(name) in used:
         number += 1
         name = f"{stem}-{number}"
     return name

@@ -22,9 +22,9 @@ def comparable(text: str) -> list[str]:
     return _TOKEN.findall(plain)
 
 
-def same_words(one: str, other: str) -> bool:
+def same_words(text: str, other: str) -> bool:
     """Whether two texts are the same but for case, width, spaces and punctuation."""
-    return comparable(one) == comparable(other)
+    return comparable(text) == comparable(other)
 
 
 def is_quoted_from(quote: str, text: str) -> bool:
@@ -33,10 +33,10 @@ def is_quoted_from(quote: str, text: str) -> bool:
     parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
     start = 0
     for part in parts:
-        found = _find(part, words, start)
-        if found is None:
+        place = _find(part, words, start)
+        if place is None:
             return False
-        start = found + len(part)
+        start = place + len(part)
     return bool(parts)
 
 

@@ -43,36 +43,36 @@ class QueryTerms:
     def term_counts(self, text: str) -> dict[str, int]:
         """How often each term stands in a text, of those that do."""
         folded = plain(text[:LONGEST_INDEXED])
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         if any(map(folded.__contains__, self._starts)):
             for word in (_ASCII_WORD if folded.isascii() else BARE_WORD).findall(folded):
                 if word.startswith(self._starts):
                     for term in self._terms_of(word):
-                        found[term] = found.get(term, 0) + 1
+                        counts[term] = counts.get(term, 0) + 1
         for pair in self._pairs:
             if pair in folded:
-                found[pair] = found.get(pair, 0) + folded.count(pair)
-        return found
+                counts[pair] = counts.get(pair, 0) + folded.count(pair)
+        return counts
 
     def positions(self, text: str) -> list[tuple[int, str]]:
         """Where the terms stand in a text, and which, first to last."""
         made_plain = plain(text)
         # a text whose length changes when it is made plain keeps its accents: positions must be right
         folded = made_plain if len(made_plain) == len(text) else text.lower()
-        found = [
+        matches = [
             (word.start(), term)
             for word in BARE_WORD.finditer(folded)
             if word.group().startswith(self._starts)
             for term in self._terms_of(word.group())
         ]
-        found += [(at.start(), pair) for pair in self._pairs for at in re.finditer(re.escape(pair), folded)]
-        return sorted(found)
+        matches += [(at.start(), pair) for pair in self._pairs for at in re.finditer(re.escape(pair), folded)]
+        return sorted(matches)
 
     def _terms_of(self, word: str) -> list[str]:
-        known = self._known.get(word)
-        if known is None:
+        existing = self._known.get(word)
+        if existing is None:
             stem = stem_of(word)
-            known = self._known[word] = [
+            existing = self._known[word] = [
                 term for term, starts in self._beginnings.items() if stem == term or word.startswith(starts)
             ]
-        return known
+        return existing

@@ -34,11 +34,11 @@ def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, da
 
 def _days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
     """When a day, month or year begins, and when the next one does."""
-    found = _DATE.fullmatch(text.strip())
+    match = _DATE.fullmatch(text.strip())
     try:
-        if found is None:
+        if match is None:
             raise ValueError(text)
-        year, month, day = (int(found[part]) if found[part] else None for part in ("year", "month", "day"))
+        year, month, day = (int(match[part]) if match[part] else None for part in ("year", "month", "day"))
         first = date(year or 1, month or 1, day or 1)
         if day is not None:
             following = first + timedelta(days=1)

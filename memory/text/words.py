@@ -183,8 +183,8 @@ def query_terms(query: str) -> list[str]:
 
 def telling_parts(query: str) -> tuple[list[str], tuple[str, ...]]:
     """The words of a query but for stop words, once each, and the languages they may be in that FTS5 does not stem."""
-    found = _WORD.findall(_folded(query[:LONGEST_INDEXED]))
-    words = list(dict.fromkeys(part for word in found for part in _parts(word)))
+    matches = _WORD.findall(_folded(query[:LONGEST_INDEXED]))
+    words = list(dict.fromkeys(part for word in matches for part in _parts(word)))
     said_nothing, languages = _language_of(words)
     return [word for word in words if word not in said_nothing] or words, languages
 
@@ -215,8 +215,8 @@ def pairs_of(run: str) -> list[str]:
 
 def is_small_talk(text: str) -> bool:
     """Whether `text` is a greeting or an acknowledgement: nothing to look for and nothing to find or to learn."""
-    found = _WORD.finditer(_folded(text[:LONGEST_SMALL_TALK]))
-    words = [word.group() for word in itertools.islice(found, SHORT + 1)]
+    matches = _WORD.finditer(_folded(text[:LONGEST_SMALL_TALK]))
+    words = [word.group() for word in itertools.islice(matches, SHORT + 1)]
     return len(words) <= SHORT and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
 
 
@@ -245,10 +245,10 @@ def is_chatter(text: str) -> bool:
 
 def _asks_how_you_are(words: list[str]) -> bool:
     """Whether it is said to the one who is spoken to, about them alone, without a word that tells anything."""
-    known = set(words)
+    present = set(words)
     return (
-        not known.isdisjoint(_ADDRESSES)
-        and known.isdisjoint(ASKER | ASKER_OBJECTS | RECALLING | _ASKS_FOR_MORE)
+        not present.isdisjoint(_ADDRESSES)
+        and present.isdisjoint(ASKER | ASKER_OBJECTS | RECALLING | _ASKS_FOR_MORE)
         and not any(map(str.isdigit, words))
         and all(word in _ADDRESSES or _is_pleasant(word) for word in words)
     )
@@ -326,7 +326,7 @@ def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
 
     One word tells no language: `war` and `hat` are German stop words and telling English ones.
     """
-    hits = {languages: len(known.intersection(words)) for languages, known in _OTHERS.items()}
+    hits = {languages: len(vocabulary.intersection(words)) for languages, vocabulary in _OTHERS.items()}
     most = max(hits.values())
     if most > len(_ENGLISH.intersection(words)) and (most > 1 or not "".join(words).isascii()):
         likely = [languages for languages, count in hits.items() if count == most]
@@ -337,9 +337,9 @@ def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
 def is_english(text: str) -> bool:
     """Whether a text is English, as far as its commonest words and its letters tell."""
     words = words_of(text)
-    known = len(_ENGLISH.intersection(words))
+    hits = len(_ENGLISH.intersection(words))
     foreign = max(len(stop_words.intersection(words)) for stop_words in _OTHERS.values())
-    return foreign <= known if known else not foreign and text.isascii()
+    return foreign <= hits if hits else not foreign and text.isascii()
 
 
 def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
@@ -354,5 +354,5 @@ def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
 
 def beginnings(word: str, languages: Iterable[str]) -> list[str]:
     """With what the forms of a word of `plain` text begin in languages that FTS5 does not stem."""
-    found = (beginning_of(word, language) for language in languages)
-    return list(dict.fromkeys(plain(one) for one in found if one))
+    of_languages = (beginning_of(word, language) for language in languages)
+    return list(dict.fromkeys(plain(beginning) for beginning in of_languages if beginning))

@@ -9,7 +9,7 @@ import structlog
 
 from config.secrets import without_secrets
 from memory.search.vectors import EmbedderError
-from pipeline.models.client import client_of
+from pipeline.models.client import client_of, load_sdk
 from pipeline.models.errors import loggable
 
 if TYPE_CHECKING:
@@ -44,12 +44,15 @@ class EndpointEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """All in one request."""
+        await load_sdk()
         import openai
 
         sent = [without_secrets(text)[:LONGEST] or " " for text in texts]
         try:
             answer = await self._open().embeddings.create(model=self.name, input=sent, encoding_format="float")
-            vectors: list[Vector] = [one.embedding for one in sorted(answer.data, key=lambda one: one.index)]
+            vectors: list[Vector] = [
+                embedding.embedding for embedding in sorted(answer.data, key=lambda embedding: embedding.index)
+            ]
         # the others: what came is no such answer
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             log.debug("embedding_failed", model=self.name, **loggable(error))
@@ -75,13 +78,13 @@ class EndpointEmbedder:
 
         where, status = self._endpoint.address, getattr(error, "status_code", None)
         if status in _ABOUT_THE_TEXT:
-            said = f"The embedding model {self.name} at {where} refuses a text: check EMBEDDING_MODEL."
-            return EmbedderError(said, refused=True)
+            text = f"The embedding model {self.name} at {where} refuses a text: check EMBEDDING_MODEL."
+            return EmbedderError(text, refused=True)
         if status in _NO_KEY:
             return EmbedderError(f"The embedding model at {where} refuses the key: check EMBEDDING_API_KEY.")
         if status == _NO_MODEL:
-            said = "check EMBEDDING_MODEL and EMBEDDING_BASE_URL"
-            return EmbedderError(f"There is no embedding model {self.name} at {where}: {said}.")
+            text = "check EMBEDDING_MODEL and EMBEDDING_BASE_URL"
+            return EmbedderError(f"There is no embedding model {self.name} at {where}: {text}.")
         if status is not None:
             return EmbedderError(
                 f"The embedding model at {where} answers with error {status}: it is asked again later."

@@ -45,9 +45,9 @@ class Model:
         import numpy
 
         read = self._tokenizer.encode(text)
-        given = {"input_ids": read.ids, "attention_mask": read.attention_mask, "token_type_ids": read.type_ids}
-        said = self._session.run(None, {name: numpy.array([ids], numpy.int64) for name, ids in given.items()})[0]
-        of_text = said[0, 0]  # that of [CLS] stands for the text
+        inputs = {"input_ids": read.ids, "attention_mask": read.attention_mask, "token_type_ids": read.type_ids}
+        output = self._session.run(None, {name: numpy.array([ids], numpy.int64) for name, ids in inputs.items()})[0]
+        of_text = output[0, 0]  # that of [CLS] stands for the text
         return base64.b64encode(of_text.astype("<f4").tobytes()).decode()
 
 

@@ -189,6 +189,6 @@ class LocalEmbedder:
         return vectors
 
 
-def _ignored(asked: asyncio.Task[dict[str, Any]]) -> None:
-    if not asked.cancelled():
-        asked.exception()  # looked at: nobody waits for it any more
+def _ignored(task: asyncio.Task[dict[str, Any]]) -> None:
+    if not task.cancelled():
+        task.exception()  # looked at: nobody waits for it any more

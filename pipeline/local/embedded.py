@@ -44,8 +44,8 @@ _OUT_OF_MEMORY = re.compile(r"insufficient memory|failed to allocate|std::bad_al
 def _killed_for_memory() -> int:
     """How many processes the system has killed since its start because memory ran out; 0 where it does not say."""
     with contextlib.suppress(OSError):
-        if found := re.search(r"^oom_kill (\d+)$", _MEMORY_EVENTS.read_text(encoding="ascii"), re.MULTILINE):
-            return int(found[1])
+        if match := re.search(r"^oom_kill (\d+)$", _MEMORY_EVENTS.read_text(encoding="ascii"), re.MULTILINE):
+            return int(match[1])
     return 0
 
 

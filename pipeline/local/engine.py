@@ -85,11 +85,11 @@ def check_engine() -> None:
         raise EmbeddedModelError(_processor_lacks(", ".join(instructions)))
 
 
-def engine_failure(status: int | None, said: str) -> str | None:
+def engine_failure(status: int | None, text: str) -> str | None:
     """The sentence for what made the engine fail, by its process's exit status and last words; None: something else."""
     if status == -signal.SIGILL:
         return _processor_lacks(_("instructions"))
-    if missing := _NO_LIBRARY.search(said):
+    if missing := _NO_LIBRARY.search(text):
         library = missing[1]
         package = _DEBIAN_PACKAGES.get(library)
         if package is None:
@@ -101,7 +101,7 @@ def engine_failure(status: int | None, said: str) -> str | None:
         return _(
             "The embedded model needs {package}: run apt-get install {package}, then make chat again.", package=package
         )
-    if old := _TOO_OLD.search(said):
+    if old := _TOO_OLD.search(text):
         return _(
             "The embedded model needs a newer system, one with {version}: upgrade it, or connect a model server with"
             " `mneme setup`.",
@@ -110,8 +110,8 @@ def engine_failure(status: int | None, said: str) -> str | None:
     return None
 
 
-def _unknown(status: int, said: str) -> str:
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+def _unknown(status: int, text: str) -> str:
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
     reason = last.rstrip(".") or _("its process ended with status {status}", status=status)
     return _(
         "The embedded model's engine can't be loaded ({reason}): connect a model server with `mneme setup`.",

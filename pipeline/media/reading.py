@@ -120,37 +120,37 @@ class MediaReader:
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Brought]:
         """What arrivals brought, known by their numbers from now on and not read yet."""
-        return [Brought(media, said) for said in arrivals for media in await self._media_of(session, said)]
+        return [Brought(media, arrival) for arrival in arrivals for media in await self._media_of(session, arrival)]
 
-    async def read(self, owner: str, found: Sequence[Brought], model: ChatModel, shown: int = 0) -> Read:
+    async def read(self, owner: str, results: Sequence[Brought], model: ChatModel, visible: int = 0) -> Read:
         """Read for `model` what was found in arrivals that belong together: one message or the messages of an album.
 
-        shown: how many pictures the turn shows already.
+        visible: how many pictures the turn shows already.
         """
         budget = await self._budget(owner, model)
         # pictures take no more than half of the window
-        read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - shown)
+        read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
         own = asyncio.Semaphore(SIDE_BY_SIDE)
-        ones = await asyncio.gather(*(self._one(brought.media, model, budget, own) for brought in found))
+        ones = await asyncio.gather(*(self._one(attachments.media, model, budget, own) for attachments in results))
         pictures: list[tuple[_One, Arrival]] = []
-        for one, said in zip(ones, (brought.said for brought in found), strict=True):
-            if one.refused is None:
-                read.understood += one.image is None or len(pictures) < room
-                if one.heard and one.is_own_voice:
-                    read.heard.append(_("Heard: {words}", words=shorten(one.text, HEARD, placeholder=" ...")))
+        for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
+            if item.refused is None:
+                read.understood += item.image is None or len(pictures) < room
+                if item.heard and item.is_own_voice:
+                    read.heard.append(_("Heard: {words}", words=shorten(item.text, HEARD, placeholder=" ...")))
             else:
-                read.refused.append(one.refused)
-            if one.image is not None and len(pictures) < room:
-                pictures.append((one, said))
-            elif one.image is not None:
-                read.messages.append(_message(said, [replace(one, image=None)], f"[{one.text}; {NO_ROOM}]"))
+                read.refused.append(item.refused)
+            if item.image is not None and len(pictures) < room:
+                pictures.append((item, arrival))
+            elif item.image is not None:
+                read.messages.append(_message(arrival, [replace(item, image=None)], f"[{item.text}; {NO_ROOM}]"))
             else:
-                read.messages.append(_message(said, [one], one.text if one.heard else f"[{one.text}]"))
+                read.messages.append(_message(arrival, [item], item.text if item.heard else f"[{item.text}]"))
         for quoted in (False, True):  # what is answered stands first
-            if some := [(one, said) for one, said in pictures if one.media.file.quoted is quoted]:
-                marks = " ".join(f"[{one.text}]" for one, _ in some)
-                read.messages.insert(0, _message(some[0][1], [one for one, _ in some], marks))
-        seen = sum(one.image is not None for one in ones)
+            if some := [(item, arrival) for item, arrival in pictures if item.media.file.quoted is quoted]:
+                marks = " ".join(f"[{item.text}]" for item, _ in some)
+                read.messages.insert(0, _message(some[0][1], [item for item, _ in some], marks))
+        seen = sum(item.image is not None for item in ones)
         if seen > room:
             read.refused.append(
                 ngettext(
@@ -174,11 +174,11 @@ class MediaReader:
         await _require_sight(model, media)
         return image_of(media, await self._sources.fetch(media))
 
-    async def _media_of(self, session: Session, said: Arrival) -> list[Media]:
-        again = [await self._store.get(session.owner, number, session.id) for number in said.media]
+    async def _media_of(self, session: Session, arrival: Arrival) -> list[Media]:
+        again = [await self._store.get(session.owner, number, session.id) for number in arrival.media]
         new = [
             await self._store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
-            for file in said.files
+            for file in arrival.files
         ]
         return [*(media for media in again if media is not None), *new]
 
@@ -243,8 +243,8 @@ class MediaReader:
                         name=media.name,
                     )
                 )
-            said = await self._hears.transcribe(media, await self._sources.fetch(media))
-            parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(said), 1)]
+            text = await self._hears.transcribe(media, await self._sources.fetch(media))
+            parts = [Part(f"part {number}", piece) for number, piece in enumerate(pieces(text), 1)]
             media = await self._store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._told(media, budget)
@@ -256,17 +256,17 @@ async def _require_sight(model: ChatModel, media: Media) -> None:
         raise MediaUnreadable(blind(model.name, media.name))
 
 
-def _message(said: Arrival, ones: Sequence[_One], text: str) -> Message:
+def _message(arrival: Arrival, ones: Sequence[_One], text: str) -> Message:
     """What a model is told of some files. What is in a file is not the user's words, but for what the user spoke."""
-    files = [one.media.file for one in ones]
-    spoken = all(one.is_own_voice for one in ones)
-    provenance = said.provenance if spoken else worst([said.provenance, Provenance.FILE])
+    files = [item.media.file for item in ones]
+    spoken = all(item.is_own_voice for item in ones)
+    provenance = arrival.provenance if spoken else worst([arrival.provenance, Provenance.FILE])
     if files[0].quoted:
         text = f"(From the message that the user answers.) {text}"
     if ones[0].heard and provenance is not Provenance.TYPED:
         text = f"[{ones[0].media.shown}] {text}"
-    text = said.origin_mark + text
-    images = tuple(one.image for one in ones if one.image is not None)
-    numbers = tuple(one.media.id for one in ones if one.media.id)
-    message = Message(Role.USER, text, said.received_at, speaker=said.speaker, provenance=provenance)
+    text = arrival.origin_mark + text
+    images = tuple(item.image for item in ones if item.image is not None)
+    numbers = tuple(item.media.id for item in ones if item.media.id)
+    message = Message(Role.USER, text, arrival.received_at, speaker=arrival.speaker, provenance=provenance)
     return replace(message, media=numbers, images=images)

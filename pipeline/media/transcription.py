@@ -8,7 +8,7 @@ import structlog
 
 from config.texts import N_, _
 from pipeline.media.fetching import MediaUnreadable
-from pipeline.models.client import client_of
+from pipeline.models.client import client_of, load_sdk
 from pipeline.models.errors import loggable
 
 if TYPE_CHECKING:
@@ -57,19 +57,20 @@ class Transcriber:
 
     async def transcribe(self, media: Media, content: bytes) -> str:
         """The words in a recording. Raises MediaUnreadable."""
+        await load_sdk()
         import openai
 
         assert self._model is not None, "hears tells"  # noqa: S101  # callers ask first
         ending = _TYPES.get(media.file.mime_type or "", "ogg")
         try:
-            said = await self._open().audio.transcriptions.create(
+            transcription = await self._open().audio.transcriptions.create(
                 file=(f"recording.{ending}", content), model=self._model, response_format="json"
             )
         # ValueError: what came is not JSON
         except (openai.OpenAIError, ValueError) as error:
             log.warning("transcription_failed", model=self._model, **loggable(error))
             raise MediaUnreadable(_explained(error, media, self._model)) from None
-        text = str(getattr(said, "text", None) or "").strip()  # nothing checks what arrives
+        text = str(getattr(transcription, "text", None) or "").strip()  # nothing checks what arrives
         if not text:
             raise MediaUnreadable(_("I heard no words in {name}: say it again, or write it.", name=media.name))
         return text
@@ -90,14 +91,14 @@ def _explained(error: Exception, media: Media, model: str) -> str:
     import openai
 
     if isinstance(error, openai.APITimeoutError):
-        said = N_("I could not listen to {name}: {model} took too long; send /retry, or write it.")
+        text = N_("I could not listen to {name}: {model} took too long; send /retry, or write it.")
     elif isinstance(error, openai.APIConnectionError):
-        said = N_("I could not listen to {name}: what hears for me can't be reached; send /retry, or write it.")
+        text = N_("I could not listen to {name}: what hears for me can't be reached; send /retry, or write it.")
     elif isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
-        said = N_(
+        text = N_(
             "I could not listen to {name}: {model} is refused there; check LLM_TRANSCRIPTION_MODEL,"
             " LLM_TRANSCRIPTION_BASE_URL and the key."
         )
     else:
-        said = N_("I could not listen to {name}: {model} did not take it; send /retry, or write it.")
-    return _(said, name=media.name, model=model)
+        text = N_("I could not listen to {name}: {model} did not take it; send /retry, or write it.")
+    return _(text, name=media.name, model=model)

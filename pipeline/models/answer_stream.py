@@ -32,8 +32,8 @@ def at(value: object, *names: str) -> object:
 
 def items(value: object, name: str) -> list[object]:
     """The list under a name; an empty one where there is none."""
-    found = at(value, name)
-    return found if isinstance(found, list) else []
+    result = at(value, name)
+    return result if isinstance(result, list) else []
 
 
 @dataclass(slots=True)
@@ -112,30 +112,30 @@ class AnswerStream:
             if call.name
         )
         finish = Finish.CUT_OFF
-        said = (self._finish or "").lower()
-        if said in _TOO_LONG:
+        reason = (self._finish or "").lower()
+        if reason in _TOO_LONG:
             finish = Finish.LENGTH
-        elif said and said not in _BROKEN_OFF:
+        elif reason and reason not in _BROKEN_OFF:
             finish = Finish.TOOL_CALLS if calls else Finish.STOP
         # a tool call that was cut off must not run with half its arguments
-        kept = calls if finish is Finish.TOOL_CALLS else ()
-        return ModelAnswer("".join(self._text), self._model, finish, kept, self._usage)
+        tool_calls = calls if finish is Finish.TOOL_CALLS else ()
+        return ModelAnswer("".join(self._text), self._model, finish, tool_calls, self._usage)
 
 
 def _count(value: object, name: str) -> int:
-    found = at(value, name)
-    return int(found) if isinstance(found, int | float) else 0
+    result = at(value, name)
+    return int(result) if isinstance(result, int | float) else 0
 
 
 def with_written_calls(answer: ModelAnswer, tools: tuple[ToolSpec, ...]) -> ModelAnswer:
     """`answer` with its text taken for the tool call that it is, if all of it is one of a tool that there is."""
     if answer.tool_calls or answer.finish is not Finish.STOP or not tools:
         return answer
-    found = _FENCED.fullmatch(answer.text)
-    if found is None:
+    match = _FENCED.fullmatch(answer.text)
+    if match is None:
         return answer
     try:
-        written = json.loads(found["object"])
+        written = json.loads(match["object"])
     except (ValueError, RecursionError):
         return answer
     if not isinstance(written, dict) or written.keys() != {"name", "arguments"}:

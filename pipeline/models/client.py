@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import math
+import sys
 from typing import TYPE_CHECKING
 
 from pipeline.tls import tls_context
@@ -20,9 +22,24 @@ CONNECTING = 5.0
 """Seconds that a connection may take where nothing else is said."""
 
 
-def load_sdk() -> None:
-    """Import the SDK, which takes a second: a program that stays does it before anybody waits for an answer."""
-    import openai  # noqa: F401  # for those that use it
+async def load_sdk() -> None:
+    """Import the SDK, in a thread: it takes a second of a small machine, and chats go on meanwhile.
+
+    It waits for the first call, since it takes 13 MB that a bot to which nobody speaks has no use for.
+    """
+    if "openai" not in sys.modules:
+        await asyncio.to_thread(_import_sdk)
+
+
+def _import_sdk() -> None:
+    # what is loaded stays for good: it is not looked through for garbage, neither while it grows nor ever after
+    gc.disable()
+    try:
+        import openai  # noqa: F401  # for those that use it
+
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 def client_of(

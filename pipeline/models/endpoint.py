@@ -124,18 +124,23 @@ class EndpointCapabilities:
         keeping, url = self._keeping, self._url
         if keeping is None or url is None or url == OPENAI or not keeping.asks or not self._is_time(keeping.clock()):
             return
-        said = await ask_window(endpoint.base_url or OPENAI, endpoint.api_key, self._model)
-        if said is None:
+        said_window = await ask_window(endpoint.base_url or OPENAI, endpoint.api_key, self._model)
+        if said_window is None:
             self._silent_until = keeping.clock() + UNREACHABLE
             return
-        asked_at = keeping.clock() if said.final else None
-        log.info("endpoint_window", model=self._model, context_tokens=said.context_tokens, final=said.final)
-        self._facts = replace(
-            self._facts, context_tokens=said.context_tokens, output_tokens=said.output_tokens, asked_at=asked_at
+        asked_at = keeping.clock() if said_window.final else None
+        log.info(
+            "endpoint_window", model=self._model, context_tokens=said_window.context_tokens, final=said_window.final
         )
-        facts = (said.context_tokens, said.output_tokens, asked_at)
+        self._facts = replace(
+            self._facts,
+            context_tokens=said_window.context_tokens,
+            output_tokens=said_window.output_tokens,
+            asked_at=asked_at,
+        )
+        facts = (said_window.context_tokens, said_window.output_tokens, asked_at)
         await self._keep(lambda store, url: store.learn_window(url, self._model, *facts))
-        if said.blind and Part.IMAGES not in self.refused:
+        if said_window.blind and Part.IMAGES not in self.refused:
             await self.learn_refused(frozenset({Part.IMAGES}))
 
     async def _keep(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:

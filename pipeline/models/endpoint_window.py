@@ -60,50 +60,50 @@ async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | No
             httpx.AsyncClient(headers=headers, timeout=SECONDS, verify=tls_context()) as client,
         ):
             listing = await _get(client, f"{base_url.rstrip('/')}/models")
-            if said := _listed(listing, model):
-                return said
+            if said_window := _listed(listing, model):
+                return said_window
             root = _root(base_url)
-            asked = await asyncio.gather(
+            answers = await asyncio.gather(
                 _lm_studio(client, root, model), _ollama(client, root, model), _llama_cpp(client, root)
             )
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
         return None
-    return next((said for said in asked if said is not None), SaidWindow())
+    return next((said_window for said_window in answers if said_window is not None), SaidWindow())
 
 
 def _listed(listing: object, model: str) -> SaidWindow | None:
     entries = items(listing, "data")
-    found = _named(entries, "id", model)
-    if found is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
-        found = entries[0]  # it has one model and answers to any name
-    context = _first(found, _CONTEXT)
-    inputs = at(found, "architecture", "input_modalities")  # OpenRouter
+    result = _named(entries, "id", model)
+    if result is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
+        result = entries[0]  # it has one model and answers to any name
+    context = _first(result, _CONTEXT)
+    inputs = at(result, "architecture", "input_modalities")  # OpenRouter
     blind = isinstance(inputs, list) and "image" not in inputs
-    return SaidWindow(context, _first(found, _LONGEST), blind=blind) if context else None
+    return SaidWindow(context, _first(result, _LONGEST), blind=blind) if context else None
 
 
 async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
-    found = _named(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
-    if found is None:
+    result = _named(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
+    if result is None:
         return None
-    loaded, blind = _tokens(at(found, "loaded_context_length")), at(found, "type") == "llm"
+    loaded, blind = _tokens(at(result, "loaded_context_length")), at(result, "type") == "llm"
     return SaidWindow(loaded or UNTOLD_TOKENS, final=loaded is not None, blind=blind)
 
 
 async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
-    shown = await _get(client, f"{root}/api/show", {"model": model})
-    details = at(shown, "model_info")
+    answer = await _get(client, f"{root}/api/show", {"model": model})
+    details = at(answer, "model_info")
     if not isinstance(details, dict):
         return None
-    capabilities = at(shown, "capabilities")
+    capabilities = at(answer, "capabilities")
     blind = isinstance(capabilities, list) and "vision" not in capabilities
     running = await _get(client, f"{root}/api/ps")
     loaded = _tokens(at(_named(items(running, "models"), "model", model), "context_length"))
     trained = next((t for name, t in details.items() if name.endswith(".context_length") and _tokens(t)), None)
-    if loaded or at(shown, "remote_host"):  # the latter runs in Ollama's cloud
+    if loaded or at(answer, "remote_host"):  # the latter runs in Ollama's cloud
         return SaidWindow(loaded or trained, blind=blind)
     # It cuts off what is longer without a word, so the least is assumed until the model is loaded and tells.
-    configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(at(shown, "parameters")), re.MULTILINE)
+    configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(at(answer, "parameters")), re.MULTILINE)
     assumed = int(configured[1]) if configured else min(UNTOLD_TOKENS, trained or UNTOLD_TOKENS)
     return SaidWindow(assumed, final=False, blind=blind)
 
@@ -130,8 +130,8 @@ def _root(base_url: str) -> str:
 
 def _named(entries: list[object], key: str, model: str) -> object:
     """The entry of a model; Ollama adds the tag that it takes when none is given."""
-    wanted = model.lower().removesuffix(":latest")
-    return next((e for e in entries if str(at(e, key)).lower().removesuffix(":latest") == wanted), None)
+    target = model.lower().removesuffix(":latest")
+    return next((e for e in entries if str(at(e, key)).lower().removesuffix(":latest") == target), None)
 
 
 def _first(entry: object, places: Iterable[tuple[str, ...]]) -> int | None:

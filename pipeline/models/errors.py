@@ -38,9 +38,9 @@ class NotAModel(ValueError):
 
 def means_overflow(error: Exception) -> bool:
     """Whether a server says with `error` that the request is too long."""
-    said = str(error).lower()
+    text = str(error).lower()
     # 429 speaks of tokens too: of those that the account may use in a minute
-    return getattr(error, "status_code", None) != 429 and any(words in said for words in _OVERFLOW_WORDS)
+    return getattr(error, "status_code", None) != 429 and any(words in text for words in _OVERFLOW_WORDS)
 
 
 def loggable(error: Exception) -> dict[str, object]:

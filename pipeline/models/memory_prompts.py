@@ -31,16 +31,16 @@ class ModelSummarizer:
         """A summary of `transcript` that builds on the earlier one. Raises ModelError."""
         began = time.monotonic()
         summary = await self._ask(summary_request(earlier, transcript), seconds)
-        left = seconds - (time.monotonic() - began)
-        if not summary.is_whole and left > 0:
+        remaining = seconds - (time.monotonic() - began)
+        if not summary.is_whole and remaining > 0:
             # in many scripts the words that the prompt asks for need more tokens than a summary gets
-            summary = await self._ask(summary_request(earlier, transcript, shorter=True), left)
+            summary = await self._ask(summary_request(earlier, transcript, shorter=True), remaining)
         return summary
 
-    async def _ask(self, asked: str, seconds: float) -> Completion:
+    async def _ask(self, question: str, seconds: float) -> Completion:
         now = self._clock()
         request = ModelRequest(
-            messages=[Message(Role.SYSTEM, SUMMARIZER_PROMPT, now), Message(Role.USER, asked, now)],
+            messages=[Message(Role.SYSTEM, SUMMARIZER_PROMPT, now), Message(Role.USER, question, now)],
             tier=Tier.FAST,
             max_output_tokens=SUMMARY_TOKENS,
             temperature=SUMMARY_TEMPERATURE,

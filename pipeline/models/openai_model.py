@@ -13,7 +13,7 @@ from config.handles import connections
 from config.texts import _, ngettext
 from memory.text.tokens import TokenCounter
 from pipeline.models.answer_stream import AnswerStream, with_written_calls
-from pipeline.models.client import client_of, idle_timeout
+from pipeline.models.client import client_of, idle_timeout, load_sdk
 from pipeline.models.endpoint import EndpointCapabilities
 from pipeline.models.errors import explained, loggable
 from pipeline.models.model import ModelAnswer, ModelError, ModelRequest
@@ -122,12 +122,12 @@ class OpenAIModel:
         try:
             async with (
                 idle_timeout(silence, request.seconds) as keep_alive,
-                await self._begin(ChatRequest(client, self.name, request, keep_alive)) as begun,
+                await self._begin(ChatRequest(client, self.name, request, keep_alive)) as response,
             ):
-                without = begun.without
+                without = response.without
                 if request.on_wait is not None:  # it has read: what still takes time is thinking that is not shown
                     await request.on_wait(_("thinking"))
-                async for chunk in begun:
+                async for chunk in response:
                     keep_alive()
                     piece = answer.take(chunk)
                     if piece and on_text is not None:
@@ -151,6 +151,7 @@ class OpenAIModel:
         endpoint = await _while_loading(self._connect(), on_wait)
         if self._client is None or endpoint != self._endpoint:
             await self.close()
+            await load_sdk()
             most = connections(MOST_REQUESTS)
             self._client = client_of(endpoint, seconds=self._timeout, retries=RETRIES, connections=most)
             self._endpoint = endpoint
@@ -168,11 +169,11 @@ class OpenAIModel:
 
     async def _begin(self, request: ChatRequest) -> ResponseStream:
         """The answer's stream, of the request or of as much of it as the endpoint takes."""
-        known = self._known.refused if self._sees is not False else self._known.refused | {Part.IMAGES}
-        begun = await request.send(known)
-        if begun.refused != known:
-            await self._known.learn_refused(begun.refused)
-        return begun
+        without = self._known.refused if self._sees is not False else self._known.refused | {Part.IMAGES}
+        response = await request.send(without)
+        if response.refused != without:
+            await self._known.learn_refused(response.refused)
+        return response
 
     async def _explained(self, error: Exception, waited: float) -> ModelError:
         import openai

@@ -45,7 +45,13 @@ class Probed:
 
 
 async def probe(
-    endpoint: Endpoint, name: str, assumed: ModelWindow, patience: float, kept: EndpointStore | None, *, asks: bool
+    endpoint: Endpoint,
+    name: str,
+    assumed: ModelWindow,
+    patience: float,
+    endpoint_store: EndpointStore | None,
+    *,
+    asks: bool,
 ) -> Probed:
     """Ask a model two short questions with all that turns have in their requests, and its endpoint for its window.
 
@@ -55,8 +61,8 @@ async def probe(
     async def connect() -> Endpoint:
         return endpoint
 
-    known = EndpointCapabilities(name, EndpointCacheConfig(kept, system_clock, asks=asks, afresh=True))
-    model = OpenAIModel(name, assumed, connect, timeout=patience, known=known)
+    capabilities = EndpointCapabilities(name, EndpointCacheConfig(endpoint_store, system_clock, asks=asks, afresh=True))
+    model = OpenAIModel(name, assumed, connect, timeout=patience, known=capabilities)
     began = time.monotonic()
     try:
         answer = await model.complete(_talking())
@@ -65,12 +71,12 @@ async def probe(
         seconds = time.monotonic() - began
         looks = await looks_well(model, patience)
         # also that nothing is refused any more
-        await known.learn_refused(known.refused | (frozenset() if looks else {Part.SECOND_LOOK}))
+        await capabilities.learn_refused(capabilities.refused | (frozenset() if looks else {Part.SECOND_LOOK}))
         await model.get_to_know()  # last: Ollama tells what it has loaded
     finally:
         await model.close()
     streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
-    return Probed(streams, known.refused, model.window, known.told, seconds)
+    return Probed(streams, capabilities.refused, model.window, capabilities.told, seconds)
 
 
 async def looks_well(model: OpenAIModel, patience: float) -> bool:
@@ -86,7 +92,7 @@ async def looks_well(model: OpenAIModel, patience: float) -> bool:
 
 def _talking() -> ModelRequest:
     """A conversation as turns have them: a later system message, two of one role in a row, tools."""
-    said = (
+    conversation = (
         (Role.SYSTEM, "You are being tested. Answer in one word."),
         (Role.USER, "Hello."),
         (Role.ASSISTANT, "Hello."),
@@ -95,13 +101,13 @@ def _talking() -> ModelRequest:
         (Role.USER, "Say hello."),
     )
     now = system_clock()
-    messages = [Message(role, text, now) for role, text in said]
+    messages = [Message(role, text, now) for role, text in conversation]
     return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=TOKENS, temperature=0.0, purpose="probe")
 
 
 def _as_json() -> ModelRequest:
-    asked = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
-    return ModelRequest([asked], max_output_tokens=TOKENS, temperature=0.0, json=True, purpose="probe")
+    message = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
+    return ModelRequest([message], max_output_tokens=TOKENS, temperature=0.0, json=True, purpose="probe")
 
 
 async def listed_models(endpoint: Endpoint) -> list[str] | None:
@@ -129,13 +135,13 @@ async def check_model(
     async def connect() -> Endpoint:
         return endpoint
 
-    known = EndpointCapabilities(name, keeping)
-    model = OpenAIModel(name, window, connect, timeout=patience, known=known)
+    capabilities = EndpointCapabilities(name, keeping)
+    model = OpenAIModel(name, window, connect, timeout=patience, known=capabilities)
     hello = Message(Role.USER, "Say hello.", system_clock())
     try:
         await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
         if not await looks_well(model, patience):
-            await known.learn_refused(frozenset({Part.SECOND_LOOK}))
+            await capabilities.learn_refused(frozenset({Part.SECOND_LOOK}))
         await model.get_to_know()
         return model.window
     finally:

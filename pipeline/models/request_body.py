@@ -83,16 +83,16 @@ def parts(sent: dict[str, Any]) -> list[Part]:
     """The parts of a body that it could do without, the cheapest to miss first."""
     roles = [message["role"] for message in sent["messages"]]
     talk = [role for role in roles if role != Role.SYSTEM]
-    found = [part for part in Part if part.value in sent]
+    present = [part for part in Part if part.value in sent]
     if any(isinstance(message["content"], list) for message in sent["messages"]):
-        found.append(Part.IMAGES)
+        present.append(Part.IMAGES)
     if Role.SYSTEM in roles[1:]:
-        found.append(Part.LATER_SYSTEM)
+        present.append(Part.LATER_SYSTEM)
     if any(a == b and a != Role.TOOL for a, b in pairwise(talk)) or talk[:1] == [Role.ASSISTANT]:
-        found.append(Part.SAME_ROLE)
+        present.append(Part.SAME_ROLE)
     if Role.SYSTEM in roles:
-        found.append(Part.SYSTEM)
-    return found
+        present.append(Part.SYSTEM)
+    return present
 
 
 def of_messages(among: Collection[Part]) -> list[Part]:
@@ -133,10 +133,10 @@ def _joined(messages: list[dict[str, Any]], roles: Collection[str]) -> list[dict
     return made
 
 
-def _put_together(one: Content, other: Content) -> Content:
-    if isinstance(one, str) and isinstance(other, str):
-        return f"{one}\n\n{other}"
-    return [*_content_parts(one), *_content_parts(other)]
+def _put_together(content: Content, other: Content) -> Content:
+    if isinstance(content, str) and isinstance(other, str):
+        return f"{content}\n\n{other}"
+    return [*_content_parts(content), *_content_parts(other)]
 
 
 def _content_parts(content: Content) -> list[dict[str, Any]]:
@@ -148,21 +148,21 @@ def _with_images(messages: list[Message], made: list[dict[str, Any]]) -> list[di
 
     Only users' messages may hold pictures, and nothing may stand between a call's results.
     """
-    shown: list[dict[str, Any]] = []
+    wire_messages: list[dict[str, Any]] = []
     by_tools: list[dict[str, Any]] = []
     for message, wire in zip(messages, made, strict=True):
         if by_tools and message.role is not Role.TOOL:
-            shown.append({"role": Role.USER.value, "content": by_tools})
+            wire_messages.append({"role": Role.USER.value, "content": by_tools})
             by_tools = []
         pictures = [_picture(image) for image in message.images]
         if pictures and message.role is Role.TOOL:
             by_tools += [*_content_parts(SHOWN_BY_TOOL.format(tool=message.speaker)), *pictures]
-        shown.append(
+        wire_messages.append(
             wire | {"content": [*_content_parts(wire["content"]), *pictures]}
             if pictures and message.role is Role.USER
             else wire
         )
-    return [*shown, {"role": Role.USER.value, "content": by_tools}] if by_tools else shown
+    return [*wire_messages, {"role": Role.USER.value, "content": by_tools}] if by_tools else wire_messages
 
 
 def _picture(image: Image) -> dict[str, Any]:

@@ -61,14 +61,14 @@ class _SharedTime:
 
     def share(self) -> ModelRequest:
         """The request with the time that the next model has for it."""
-        gone, left = time.monotonic() - self._began, self._left
+        gone, remaining = time.monotonic() - self._began, self._left
         self._left -= 1
         seconds = self._request.seconds
         return replace(
             self._request,
             # one that spoke for long before it failed has not used up what the others may be silent for
-            silence=max((self._patience - gone) / left, self._least),
-            seconds=None if seconds is None else max((seconds - gone) / left, 0),
+            silence=max((self._patience - gone) / remaining, self._least),
+            seconds=None if seconds is None else max((seconds - gone) / remaining, 0),
         )
 
 

@@ -68,8 +68,8 @@ class ParameterRejected(Exception):  # named as what it is
         """The part that it speaks of, if it speaks of one of `among`."""
         if self.param:
             return next((part for part in among if part == self.param), None)
-        found = {part: re.search(words, self.said, re.IGNORECASE) for part, words in _NAMES.items() if part in among}
-        at = {part: match.start() for part, match in found.items() if match}
+        matches = {part: re.search(words, self.said, re.IGNORECASE) for part, words in _NAMES.items() if part in among}
+        at = {part: match.start() for part, match in matches.items() if match}
         if at:
             return min(at, key=lambda part: at[part])
         return next(iter(of_messages(among)), None) if _ROLES.search(self.said) else None
@@ -122,31 +122,31 @@ class ChatRequest:
     request: ModelRequest
     keep_alive: Callable[[], None]
 
-    async def send(self, known: frozenset[Part]) -> ResponseStream:
+    async def send(self, refused_before: frozenset[Part]) -> ResponseStream:
         """The answer to the request without what is known to be refused, and without what is refused now.
 
         Raises the SDK's errors; the server's own where nothing is left that the request could do without.
         """
-        without, refused = known, known
+        without, refused = refused_before, refused_before
         while True:
             try:
-                begun = await self._post(without)
+                response = await self._post(without)
             except ParameterRejected as rejection:
-                left = parts(body(self.model, self.request, without))
-                named = rejection.names(left)
+                remaining = parts(body(self.model, self.request, without))
+                named = rejection.names(remaining)
                 log.warning("part_refused", part=named and str(named), status=rejection.status)
                 if named is not None:
                     without |= {named}
                     # one broken picture makes no model blind
                     if named is not Part.IMAGES or not rejection.about_one_picture:
                         refused |= {named}
-                elif left and rejection.is_wordless:
-                    without, refused = frozenset(Part), known
+                elif remaining and rejection.is_wordless:
+                    without, refused = frozenset(Part), refused_before
                 else:
                     raise rejection.cause from None
             else:
-                begun.without, begun.refused = without, refused
-                return begun
+                response.without, response.refused = without, refused
+                return response
 
     async def _post(self, without: frozenset[Part]) -> ResponseStream:
         """Send it once; its answer from the first chunk on. Raises ParameterRejected, or the SDK's errors."""

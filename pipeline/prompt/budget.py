@@ -73,9 +73,9 @@ class Budget:
         """The files under `# Memory`."""
         return min(MEMORY_TOKENS, self.free // 4)
 
-    def activation(self, wanted: int) -> int:
+    def activation(self, limit: int) -> int:
         """The memories that activate: what is wanted, in a small window an eighth of what is free."""
-        return min(wanted, self.free // 8)
+        return min(limit, self.free // 8)
 
     @property
     def relevant(self) -> int:
@@ -117,10 +117,10 @@ class Budget:
         question = next((m for m in reversed(messages) if m.role is Role.USER), None)
         conversation = InMemoryConversation(lambda group: self.counter.messages(group, self.model))
         conversation.add_many(message for message in messages if message is not question)
-        asked = self.counter.messages([question], self.model) if question else 0
-        conversation.prune(max(0, tokens - asked))
-        kept = {id(message) for message in conversation.all()}
-        return [message for message in messages if message is question or id(message) in kept]
+        question_tokens = self.counter.messages([question], self.model) if question else 0
+        conversation.prune(max(0, tokens - question_tokens))
+        retained = {id(message) for message in conversation.all()}
+        return [message for message in messages if message is question or id(message) in retained]
 
 
 def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
@@ -130,19 +130,19 @@ def fitted(memory: Memory, tokens: int, budget: Budget) -> Memory:
     as much as another; what a part does not need goes to those that do.
     """
     long_term = budget.cut(memory.long_term, tokens // 2)
-    left = max(0, tokens - budget.text(long_term))
+    remaining = max(0, tokens - budget.text(long_term))
     today_cost = budget.text(memory.today)
     costs = [budget.text(notes) for _, notes in memory.recent]
-    today = max(left // 2, left - sum(costs))
-    recent = _shares(costs, left - min(today, today_cost))
+    today = max(remaining // 2, remaining - sum(costs))
+    recent = _shares(costs, remaining - min(today, today_cost))
     return replace(
         memory,
         long_term=long_term,
         today=_newest_lines(memory.today, today, budget),
         recent=tuple(
-            (day, kept)
+            (day, note_lines)
             for (day, notes), share in zip(memory.recent, recent, strict=True)
-            if (kept := _newest_lines(notes, share, budget))
+            if (note_lines := _newest_lines(notes, share, budget))
         ),
     )
 
@@ -161,7 +161,7 @@ def _newest_lines(notes: str, tokens: int, budget: Budget) -> str:
     if budget.text(notes) <= tokens:
         return notes
     lines = notes.splitlines()
-    kept: list[str] = []
+    retained: list[str] = []
     tokens -= budget.text(_left_out(len(lines)))
     if tokens < 0:
         return ""  # not even what says that they are missing
@@ -169,8 +169,8 @@ def _newest_lines(notes: str, tokens: int, budget: Budget) -> str:
         tokens -= budget.text(line) + 1
         if tokens < 0:
             break
-        kept.append(line)
-    return "\n".join([_left_out(len(lines) - len(kept)), *reversed(kept)])
+        retained.append(line)
+    return "\n".join([_left_out(len(lines) - len(retained)), *reversed(retained)])
 
 
 def _left_out(count: int) -> str:

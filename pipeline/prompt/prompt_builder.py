@@ -121,14 +121,14 @@ class PromptBuilder:
             return NOTHING
         return await memories.recall.find(question, session.owner, visible)
 
-    async def stable(self, session: Session, visible: Transcript, budget: Budget, found: Found = NOTHING) -> Stable:
+    async def stable(self, session: Session, visible: Transcript, budget: Budget, lookup: Found = NOTHING) -> Stable:
         """Identity and rules, the Markdown files, the baseline memories, the conversation's summary.
 
         Nothing in it depends on what was found for a message, which is only read with the rest.
         """
         style = self._style
         parts, unreadable = [style.identity], None
-        shown = NOTHING_IN_PROMPT
+        already_in_prompt = NOTHING_IN_PROMPT
         if self._sources.files is not None:
             memory = await self._sources.files.read(session.owner, self._clock())
             unreadable = memory.unreadable
@@ -136,21 +136,21 @@ class PromptBuilder:
                 memory = Memory(memory.long_term, "", ())
             unseen = without_visible(memory, visible.messages, self._zone_of(session.owner))
             memory = fitted(unseen, budget.memory, budget)
-            context, shown = memory.to_context(), shown.with_lines(memory.long_term)
+            context, already_in_prompt = memory.to_context(), already_in_prompt.with_lines(memory.long_term)
             log.info(f"Memory context: {len(context)} chars")
             parts += [f"{MEMORY_HEADER}\n\n{context}"] if context else []
         pool: Pool | None = None
         baseline: tuple[Activated, ...] = ()
         if (memories := self._sources.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
-            pool = await memories.activation.pool(session.owner, room, found)
-            baseline = memories.activation.baseline(pool, room, budget.text, shown)
+            pool = await memories.activation.pool(session.owner, room, lookup)
+            baseline = memories.activation.baseline(pool, room, budget.text, already_in_prompt)
         if baseline:
-            parts.append("\n".join([RULES_HEADER, *(one.line for one in baseline)]))
+            parts.append("\n".join([RULES_HEADER, *(activated_memory.line for activated_memory in baseline)]))
         if visible.summary and not visible.summary_provenance.is_foreign:
             parts.append(_summary(visible, budget))
         message = Message(Role.SYSTEM, "\n\n".join(parts), self._clock())
-        return Stable(message, baseline, shown, pool, unreadable)
+        return Stable(message, baseline, already_in_prompt, pool, unreadable)
 
     async def stable_tokens(self, session: Session, visible: Transcript, model: ChatModel) -> int:
         """What the next request of a session to a model costs without its new message."""
@@ -163,7 +163,7 @@ class PromptBuilder:
         self,
         session: Session,
         question: str,
-        found: Found,
+        lookup: Found,
         visible: Transcript,
         stable: Stable,
         budget: Budget,
@@ -177,31 +177,35 @@ class PromptBuilder:
         """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
-            self._earlier(found, visible, stable, tokens), self._in_graph(session, question)
+            self._earlier(lookup, visible, stable, tokens), self._in_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
-            taken = sum(one.tokens for one in stable.baseline)
-            taken += budget.text(RULES_HEADER) if stable.baseline else 0
-            left = budget.activation(memories.activation_tokens) - taken
+            used = sum(memory.tokens for memory in stable.baseline)
+            used += budget.text(RULES_HEADER) if stable.baseline else 0
+            remaining = budget.activation(memories.activation_tokens) - used
             seen = (budget.capped(message, budget.message) for message in visible.messages)
-            shown = stable.shown.with_messages(seen).with_passage(passages[0])
-            context = memories.activation.contextual(stable.pool, stable.baseline, left, budget.text, shown)
-        lines = [one.line for one in context] + [budget.cut(one.text, tokens) for one in passages if one.text]
-        answered = [f"{one.provenance.mark} {budget.cut(one.text, tokens)}".strip() for one in quoted]
+            already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
+            context = memories.activation.contextual(
+                stable.pool, stable.baseline, remaining, budget.text, already_in_prompt
+            )
+        lines = [memory.line for memory in context] + [
+            budget.cut(memory.text, tokens) for memory in passages if memory.text
+        ]
+        answered = [f"{memory.provenance.mark} {budget.cut(memory.text, tokens)}".strip() for memory in quoted]
         parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []
         parts.append(f"{NOW_HEADER} {self._clock().astimezone(self._zone_of(session.id)):%A %Y-%m-%d %H:%M}")
-        text = Passage(fenced("\n\n".join(parts)), worst(one.provenance for one in (*passages, *quoted)))
+        text = Passage(fenced("\n\n".join(parts)), worst(memory.provenance for memory in (*passages, *quoted)))
         return Volatile(text, context)
 
-    async def _earlier(self, found: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
+    async def _earlier(self, lookup: Found, visible: Transcript, stable: Stable, tokens: int) -> Passage:
         if (memories := self._sources.memories) is None:
             return Passage("")
         whole = self._style.whole_exchanges
-        return await memories.recall.relevant(found, visible, tokens, besides=stable.shown, whole_exchanges=whole)
+        return await memories.recall.relevant(lookup, visible, tokens, besides=stable.shown, whole_exchanges=whole)
 
     async def _in_graph(self, session: Session, question: str) -> Passage:
         if self._sources.graph is None or session.private:  # the server keeps what it was asked

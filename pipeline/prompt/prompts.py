@@ -99,5 +99,5 @@ No preamble."""
 def summary_request(earlier: str | None, transcript: str, *, shorter: bool = False) -> str:
     """What the summariser is asked. shorter: its last summary was cut off before its end."""
     parts = [f"## Earlier summary\n{earlier}"] if earlier else []
-    wanted = "Write the new summary, in at most 100 words." if shorter else "Write the new summary."
-    return "\n\n".join([*parts, f"## Conversation\n{transcript}", wanted])
+    instruction = "Write the new summary, in at most 100 words." if shorter else "Write the new summary."
+    return "\n\n".join([*parts, f"## Conversation\n{transcript}", instruction])

@@ -100,110 +100,115 @@ class AutoCapture:
             if any(requested(message.content) is not None for message in typed):
                 turn.notices.append(QuietLine(_(_NOT_KEPT)))
             return
-        tells = self._tells(turn.session.id)
+        notices_enabled = self._tells(turn.session.id)
         for message in typed:
-            kept = await self._keep(turn.session, message)
-            turn.written_entries += [one.entry.id for one in kept.learned if not one.known]
-            turn.notices += _notices(kept, tells=tells)
+            outcome = await self._keep(turn.session, message)
+            turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
+            turn.notices += _notices(outcome, tells=notices_enabled)
 
     async def _keep(self, session: Session, message: Message) -> _Kept:
         """Write what one message asks to remember and what it states, as one change."""
         owner = session.owner
         request = requested(message.content)
-        found = captured(message.content if request is None else request.besides)
+        statements = captured(message.content if request is None else request.besides)
         note = await self._new_note(owner, request.what) if request is not None else None
-        plans = [plan for one in found if (plan := await self._plan(session, message, one)) is not None]
-        kept = _Kept()
+        plans = [
+            plan for statement in statements if (plan := await self._plan(session, message, statement)) is not None
+        ]
+        outcome = _Kept()
         if note is None and not plans:
-            return kept
+            return outcome
         async with self._ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
                 try:
                     await change.edit_file(appending(f"- {note}"))
-                    kept.note = note
+                    outcome.note = note
                 except MemoryRefused as error:
-                    kept.note_refused = str(error)
-            await self._learn(change, owner, plans, kept)
-        kept.change = change.number
-        if not change.is_written and kept.note is not None:
-            await self._note_again(owner, kept)
-        return kept
+                    outcome.note_refused = str(error)
+            await self._learn(change, owner, plans, outcome)
+        outcome.change = change.number
+        if not change.is_written and outcome.note is not None:
+            await self._note_again(owner, outcome)
+        return outcome
 
     async def _new_note(self, owner: str, what: str) -> str | None:
         """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
         await self._learning.reinforce_known(owner, what)
         return None if f"- {what}" in (await self._memory.read(owner)).splitlines() else what
 
-    async def _note_again(self, owner: str, kept: _Kept) -> None:
+    async def _note_again(self, owner: str, outcome: _Kept) -> None:
         """Note it anew: a person was editing the file, and their edit won."""
         try:
-            await self._memory.append(owner, f"- {kept.note}", Author.CAPTURE)
+            await self._memory.append(owner, f"- {outcome.note}", Author.CAPTURE)
         except MemoryRefused as error:
-            kept.note, kept.note_refused = None, str(error)
+            outcome.note, outcome.note_refused = None, str(error)
 
-    async def _learn(self, change: Change, owner: str, plans: Sequence[_Plan], kept: _Kept) -> None:
+    async def _learn(self, change: Change, owner: str, plans: Sequence[_Plan], outcome: _Kept) -> None:
         for new, replaces in plans:
             # two sentences of a message may replace the same
-            holding = [one for one in replaces if await change.is_current(one)]
+            holding = [entry for entry in replaces if await change.is_current(entry)]
             try:
                 learned = await self._learning.learn_in(change, owner, new, holding[0].name if holding else None)
             except MemoryRefused as error:
-                kept.refusals.append(str(error))
+                outcome.refusals.append(str(error))
                 continue
-            kept.learned.append(learned)
+            outcome.learned.append(learned)
             for other in holding[1:]:
                 if other.id != learned.entry.id:
                     await change.supersede_by_known(other, learned.entry)
 
-    async def _plan(self, session: Session, message: Message, found: Captured) -> _Plan | None:
+    async def _plan(self, session: Session, message: Message, captured: Captured) -> _Plan | None:
         """What a capture is to become, and what it takes the place of; None where it is known."""
-        if not found.may_replace:
-            return _made_of(found, None, message.speaker), []
-        if await self._learning.reinforce_known(session.owner, found.text) is not None:
+        if not captured.may_replace:
+            return _made_of(captured, None, message.speaker), []
+        if await self._learning.reinforce_known(session.owner, captured.text) is not None:
             return None
-        look = await self._look(session, message, found)
-        replaces = [known.entry for known in look.replaces if known.entry is not None]
+        look = await self._look(session, message, captured)
+        replaces = [memory.entry for memory in look.replaces if memory.entry is not None]
         if look.repeats and not replaces:
             await self._learning.reinforce_known(session.owner, look.repeats[0].text)
             return None
-        return _made_of(found, replaces[0] if replaces else None, message.speaker), replaces
+        return _made_of(captured, replaces[0] if replaces else None, message.speaker), replaces
 
-    async def _look(self, session: Session, message: Message, found: Captured) -> CheckedFact:
+    async def _look(self, session: Session, message: Message, captured: Captured) -> CheckedFact:
         """What a model says that a correction replaces or repeats: nothing where it is unsure, or does not answer."""
-        fact = Fact("", found.text, Kind.FACT, citation=Citation(None, found.text), person=message.speaker)
-        known = await self._facts.related(session.owner, [fact], _NO_MESSAGE)
-        if not known:
+        fact = Fact("", captured.text, Kind.FACT, citation=Citation(None, captured.text), person=message.speaker)
+        memories = await self._facts.related(session.owner, [fact], _NO_MESSAGE)
+        if not memories:
             return CheckedFact(fact)
         before = (await self._sessions.transcript(session.id)).messages[-BEFORE:]
         excerpt = Excerpt([message], self._zone_of(session.id), before)
         deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
-        (checked,), _none = await self._checker.check([fact], excerpt, known, deadline)
+        (checked,), _none = await self._checker.check([fact], excerpt, memories, deadline)
         return checked if checked.doubt is None else CheckedFact(fact)
 
 
-def _notices(kept: _Kept, *, tells: bool) -> list[QuietLine]:
+def _notices(outcome: _Kept, *, tells: bool) -> list[QuietLine]:
     """What is said of it: one line for all that one undo takes back, and one for each refusal.
 
     tells: whether of what nobody asked for, too.
     """
-    news = [one for one in kept.learned if tells and (one.superseded is not None or not one.known)]
-    refusals = [*([kept.note_refused] if kept.note_refused is not None else []), *(kept.refusals if tells else [])]
-    told = [QuietLine(_("Not noted: {why}", why=why)) for why in refusals]
-    edits = [edit_button(one.entry.id, one.entry.content) for one in news]
-    undo = undo_button(kept.change, "") if kept.change is not None else None
-    if len(news) + (kept.note is not None) > 1:
-        contents = "; ".join([*([kept.note] if kept.note is not None else []), *map(_content, news)])
-        said = _("Noted: {contents} (/undo takes it all back)", contents=contents)
+    news = [learned for learned in outcome.learned if tells and (learned.superseded is not None or not learned.known)]
+    refusals = [
+        *([outcome.note_refused] if outcome.note_refused is not None else []),
+        *(outcome.refusals if tells else []),
+    ]
+    lines = [QuietLine(_("Not noted: {why}", why=why)) for why in refusals]
+    edits = [edit_button(learned.entry.id, learned.entry.content) for learned in news]
+    undo = undo_button(outcome.change, "") if outcome.change is not None else None
+    if len(news) + (outcome.note is not None) > 1:
+        contents = "; ".join([*([outcome.note] if outcome.note is not None else []), *map(_content, news)])
+        text = _("Noted: {contents} (/undo takes it all back)", contents=contents)
         rows = (((undo,),) if undo is not None else ()) + tuple((edit,) for edit in edits)
-        return [QuietLine(said, rows), *told]
-    if kept.note is not None:
-        said, about = _("Noted in MEMORY.md: {content} (/undo takes it back)", content=kept.note), kept.note
+        return [QuietLine(text, rows), *lines]
+    if outcome.note is not None:
+        text, about = _("Noted in MEMORY.md: {content} (/undo takes it back)", content=outcome.note), outcome.note
     elif news:
-        said, about = _said(news[0]), news[0].entry.content
+        text, about = _said(news[0]), news[0].entry.content
     else:
-        return told
-    row = ((undo_button(kept.change, about), *edits),) if kept.change is not None else ()
-    return [QuietLine(said, row), *told]
+        return lines
+    row = ((undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
+    return [QuietLine(text, row), *lines]
 
 
 def _said(learned: Learned) -> str:
@@ -218,17 +223,17 @@ def _content(learned: Learned) -> str:
     return content if former is None else _("{content} (was: {former})", content=content, former=former.content)
 
 
-def _is_of_the_speaker(found: Captured) -> bool:
+def _is_of_the_speaker(captured: Captured) -> bool:
     """Whether it is said of oneself, so that in a group it matters who says it."""
-    return not found.is_standing and found.kind is not CaptureKind.CONSTRAINT
+    return not captured.is_standing and captured.kind is not CaptureKind.CONSTRAINT
 
 
-def _kind_of(found: Captured) -> tuple[Kind, Priority | None]:
+def _kind_of(captured: Captured) -> tuple[Kind, Priority | None]:
     """What a capture is kept as. Only what the bot is told to do for good stands in every request: S4's policies."""
-    if found.is_standing:
-        is_policy = found.kind is CaptureKind.CONSTRAINT
+    if captured.is_standing:
+        is_policy = captured.kind is CaptureKind.CONSTRAINT
         return (Kind.POLICY, None) if is_policy else (Kind.PREFERENCE, Priority.HIGH)
-    if found.is_change:
+    if captured.is_change:
         return Kind.FACT, None
     return {
         CaptureKind.FACT: (Kind.FACT, None),
@@ -236,16 +241,25 @@ def _kind_of(found: Captured) -> tuple[Kind, Priority | None]:
         CaptureKind.CONSTRAINT: (Kind.FACT, Priority.HIGH),
         CaptureKind.DECISION: (Kind.DECISION, None),
         CaptureKind.CORRECTION: (Kind.FACT, Priority.HIGH),
-    }[found.kind]
+    }[captured.kind]
 
 
-def _made_of(found: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
+def _made_of(captured: Captured, former: Entry | None, speaker: str | None) -> NewEntry:
     """The memory that a capture becomes; former: what it corrects, speaker: who says so in a group."""
-    kind, priority = _kind_of(found)
-    text = f"{speaker}: {found.text}" if speaker and _is_of_the_speaker(found) else found.text
+    kind, priority = _kind_of(captured)
+    text = f"{speaker}: {captured.text}" if speaker and _is_of_the_speaker(captured) else captured.text
     if former is None:
         return NewEntry(text, stem=kind, kind=kind, priority=priority, author=Author.CAPTURE)
     # what corrects a rule is a rule, and what corrects a wish is none
-    given = priority if former.kind == kind else None
-    said = restated(former.content, found.corrects, found.becomes) if found.corrects and found.becomes else None
-    return NewEntry(said or text, kind=former.kind, priority=given or Priority(former.priority), author=Author.CAPTURE)
+    given_priority = priority if former.kind == kind else None
+    restated_text = (
+        restated(former.content, captured.corrects, captured.becomes)
+        if captured.corrects and captured.becomes
+        else None
+    )
+    return NewEntry(
+        restated_text or text,
+        kind=former.kind,
+        priority=given_priority or Priority(former.priority),
+        author=Author.CAPTURE,
+    )

@@ -38,12 +38,12 @@ class ContextBuilding:
         visible = replace(transcript, messages=history)
         # what is looked up is what the user says, and not what a document says
         question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
-        found = await self._builder.find(turn.session, question, transcript)
-        stable = await self._builder.stable(turn.session, visible, budget, found)
+        lookup = await self._builder.find(turn.session, question, transcript)
+        stable = await self._builder.stable(turn.session, visible, budget, lookup)
         quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
         photos = any(message.images for message in turn.user_messages)
         volatile = await self._builder.volatile(
-            turn.session, question, found, transcript, stable, budget, quoted, photos=photos
+            turn.session, question, lookup, transcript, stable, budget, quoted, photos=photos
         )
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
@@ -58,5 +58,5 @@ def _as_said(message: Message) -> Message:
     if message.role is not Role.USER:
         return message  # a mark in its own answers would teach the model to write marks
     speaker = f"{message.speaker}:" if message.speaker else ""
-    said = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
-    return replace(message, content=said.removeprefix(" "))
+    text = f"{speaker}{worst([message.provenance]).mark} {unfenced(message.content)}"
+    return replace(message, content=text.removeprefix(" "))

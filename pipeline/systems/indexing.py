@@ -22,9 +22,9 @@ class Indexing:
 
     name = "Indexing"
 
-    def __init__(self, graph: LightRag | None, said: Callable[[], None] | None = None) -> None:
+    def __init__(self, graph: LightRag | None, on_change: Callable[[], None] | None = None) -> None:
         self._graph = graph
-        self._said = said
+        self._said = on_change
 
     async def process(self, turn: Turn) -> None:
         """Index the exchange."""
@@ -33,5 +33,5 @@ class Indexing:
         if self._graph is None or turn.committed_as is None or turn.session.private:
             return
         answer = turn.produced[-1]
-        said = in_one(turn.user_messages), in_one([answer])
-        await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, *said)
+        texts = in_one(turn.user_messages), in_one([answer])
+        await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, *texts)

@@ -69,9 +69,9 @@ class InputSanitizing:
         Raises EmptyMessage when nothing is left, GivenUp for what the program was killed over, and MediaUnreadable
         where there is only what can't be read.
         """
-        said = [await self._said(turn, together) for together in _albums(turn.arrivals)]
+        groups_read = [await self._said(turn, together) for together in _albums(turn.arrivals)]
         # before anything is fetched: it is kept, also where the turn is stopped meanwhile
-        turn.user_messages = _in_order(said)
+        turn.user_messages = _in_order(groups_read)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
         if any(arrival.attempts >= MOST_ATTEMPTS for arrival in turn.arrivals):
@@ -84,13 +84,13 @@ class InputSanitizing:
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
         turn.notices += [QuietLine(gone)] if gone is not None else []
-        understood, refused = sum(len(one.texts) for one in said), list[str]()
-        for one in said:
-            if one.brought:
-                shown = sum(len(message.images) for message in turn.user_messages)
-                read = await self._media.read(turn.session.owner, one.brought, turn.talking, shown)
-                one.material = [replace(m, content=clean(m.content)) for m in read.messages]
-                turn.user_messages = _in_order(said)
+        understood, refused = sum(len(group.texts) for group in groups_read), list[str]()
+        for group in groups_read:
+            if group.brought:
+                image_count = sum(len(message.images) for message in turn.user_messages)
+                read = await self._media.read(turn.session.owner, group.brought, turn.talking, image_count)
+                group.material = [replace(m, content=clean(m.content)) for m in read.messages]
+                turn.user_messages = _in_order(groups_read)
                 turn.notices += map(QuietLine, read.heard)
                 understood += read.understood
                 refused += read.refused
@@ -99,13 +99,15 @@ class InputSanitizing:
         turn.notices += map(QuietLine, dict.fromkeys(refused))
 
     async def _said(self, turn: Turn, together: list[Arrival]) -> _Said:
-        brought = await self._media.find(turn.session, together) if any(a.files or a.media for a in together) else []
+        attachments = (
+            await self._media.find(turn.session, together) if any(a.files or a.media for a in together) else []
+        )
         texts = [
             Message(Role.USER, a.origin_mark + text, a.received_at, speaker=a.speaker, provenance=a.provenance)
             for a in together
             if (text := clean(a.text))
         ]
-        return _Said(brought, [one.unread for one in brought], texts)
+        return _Said(attachments, [item.unread for item in attachments], texts)
 
 
 @dataclass(slots=True)
@@ -117,19 +119,19 @@ class _Said:
     texts: list[Message]
 
 
-def _in_order(said: list[_Said]) -> list[Message]:
-    return [message for one in said for message in (*one.material, *one.texts)]
+def _in_order(groups_read: list[_Said]) -> list[Message]:
+    return [message for group in groups_read for message in (*group.material, *group.texts)]
 
 
 def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
     """The arrivals one by one, but those of an album together."""
-    found: list[list[Arrival]] = []
-    for said in arrivals:
-        if said.album is not None and found and found[-1][0].album == said.album:
-            found[-1].append(said)
+    groups: list[list[Arrival]] = []
+    for arrival in arrivals:
+        if arrival.album is not None and groups and groups[-1][0].album == arrival.album:
+            groups[-1].append(arrival)
         else:
-            found.append([said])
-    return found
+            groups.append([arrival])
+    return groups
 
 
 def clean(text: str) -> str:

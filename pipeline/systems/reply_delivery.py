@@ -65,8 +65,8 @@ class ReplyDelivery:
 
 def _reply(turn: Turn) -> str:
     last = turn.produced[-1] if turn.produced else None
-    said = last.content if last is not None and last.role is Role.ASSISTANT and not last.tool_calls else ""
-    parts = [said] if turn.outcome is not Outcome.FAILED else []
+    text = last.content if last is not None and last.role is Role.ASSISTANT and not last.tool_calls else ""
+    parts = [text] if turn.outcome is not Outcome.FAILED else []
     if turn.failure:
         parts.append(turn.failure)
     parts += [f"_{line.text}_" for line in turn.notices]

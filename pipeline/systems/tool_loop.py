@@ -82,8 +82,8 @@ class ToolLoop:
         except ModelError as error:
             if self._recall_only is None or not error.elsewhere or turn.produced:
                 raise
-            asked = "\n".join(message.content for message in turn.user_messages)
-            raise ModelError(await self._recall_only.about(turn.session, asked, str(error))) from error
+            question = "\n".join(message.content for message in turn.user_messages)
+            raise ModelError(await self._recall_only.about(turn.session, question, str(error))) from error
         except TimeoutError:
             raise LimitReached(
                 _(
@@ -253,7 +253,7 @@ class RecallOnly:
         """Why no model answers, and the lines of memory that fit `question` best."""
         head = _("No model answers, so I can only recall, not think. {why}", why=reason)
         hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES + 1)
-        found = [one for one in hits if one.hit.content != question][:RECALLED_LINES]
-        if not found:
+        results = [result for result in hits if result.hit.content != question][:RECALLED_LINES]
+        if not results:
             return f"{head}\n\n" + _("I noted your message; I remember nothing about it yet.")
-        return "\n".join([head, "", _("What I remember about that:"), *(f"- {one.text}" for one in found)])
+        return "\n".join([head, "", _("What I remember about that:"), *(f"- {result.text}" for result in results)])

@@ -66,21 +66,21 @@ class CitedWrites:
         return Cited(quote, context.messages[at].id, trusted)
 
     async def check(
-        self, context: ToolContext, text: str, quote: str, known: Sequence[Known] = (), kind: Kind = Kind.FACT
+        self, context: ToolContext, text: str, quote: str, memories: Sequence[Known] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
         """What is to stand in prompts unasked, with the verdict of a second look."""
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
         if typed_source(citation, context.messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
-        (checked,), _none = await self._checker.check([fact], self._excerpt(context), known, _deadline())
+        (checked,), _none = await self._checker.check([fact], self._excerpt(context), memories, _deadline())
         return replace(checked, refusal=None, doubt=Doubt.NO_SOURCE) if checked.refusal is not None else checked
 
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
         """Whether the user's cited words ask to have something go, by a second look."""
         request = Forgetting(text, Citation(None, quote))
-        _none, (asked,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
-        return asked
+        _none, (follows,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
+        return follows
 
     async def keep_unconfirmed(self, context: ToolContext, new: NewEntry, doubt: Doubt) -> str:
         """Keep something that is not borne out, ask the user, and say so to the model."""

@@ -76,10 +76,10 @@ def history_search_tool(history: HistoryFiles) -> Tool:
         regex: Annotated[bool, Field(description="query is a regular expression")] = False,
     ) -> str | Passage:
         """Search the history of past conversations, newest first, for all words of a query, or for a pattern."""
-        found = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
-        if not found:
+        results = await history.search(context.owner, query, literal=not regex, limit=MOST_RESULTS)
+        if not results:
             return "nothing found"
         # a model wrote it of all that was said, others' words among it
-        return Passage("\n\n".join(found), Provenance.FOREIGN)
+        return Passage("\n\n".join(results), Provenance.FOREIGN)
 
     return Tool(history_search)

@@ -44,9 +44,11 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         """Find the parts of a document that was sent, or of all of them, that speak of something."""
         if document is not None and await _document(context, document) is None:
             return f"error: there is no document {document} with text in it"
-        found = await store.search(context.owner, query, MOST_FOUND, context.session_id, document)
-        shown = [f"[{one.media.shown}, part {one.number}, {one.part.label}]\n{one.part.text.rstrip()}" for one in found]
-        return Passage("\n\n".join(shown), Provenance.FILE) if shown else "nothing found: try other words"
+        hits = await store.search(context.owner, query, MOST_FOUND, context.session_id, document)
+        parts_text = [
+            f"[{hit.media.shown}, part {hit.number}, {hit.part.label}]\n{hit.part.text.rstrip()}" for hit in hits
+        ]
+        return Passage("\n\n".join(parts_text), Provenance.FILE) if parts_text else "nothing found: try other words"
 
     async def document_read(
         context: ToolContext,
@@ -62,8 +64,11 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         parts = await store.parts(media, part, part + count - 1)
         if not parts:
             return f"error: {media.shown} has only {in_all} parts"
-        shown = [f"[part {n} of {in_all}, {one.label}]\n{one.text.rstrip()}" for n, one in enumerate(parts, part)]
-        return Passage("\n\n".join([f"[{media.shown}, {media.about}]", *shown]), Provenance.FILE)
+        parts_text = [
+            f"[part {n} of {in_all}, {text_part.label}]\n{text_part.text.rstrip()}"
+            for n, text_part in enumerate(parts, part)
+        ]
+        return Passage("\n\n".join([f"[{media.shown}, {media.about}]", *parts_text]), Provenance.FILE)
 
     async def _document(context: ToolContext, number: int) -> Media | None:
         media = await store.get(context.owner, number, context.session_id)

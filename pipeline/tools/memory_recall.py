@@ -53,24 +53,24 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
         if around:
             return await reading.around(around, context.owner, tokens)
         begins, ends = span_of(since, until, reading.zone(context.owner))
-        known = [_known(kind) for kind in kinds]
-        wanted = Wanted(Filter(kinds=known or None, path=path or None, since=begins, until=ends), page, tokens)
+        known_kinds = [_known(kind) for kind in kinds]
+        request = Wanted(Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends), page, tokens)
         if queries and not every:
-            found = await reading.search(queries, context.owner, wanted)
+            result_page = await reading.search(queries, context.owner, request)
         elif queries or begins or ends:
-            found = await reading.every(queries, context.owner, wanted)
+            result_page = await reading.every(queries, context.owner, request)
         elif path:
-            found = await reading.about_path(path, context.owner, wanted)
+            result_page = await reading.about_path(path, context.owner, request)
         else:
             return "error: give queries, a time (since, until), a path, or a message to read around"
-        return await _counted(found, context) if found is not None else _nothing(known)
+        return await _counted(result_page, context) if result_page is not None else _nothing(known_kinds)
 
-    async def _counted(found: ResultPage, context: ToolContext) -> Passage:
+    async def _counted(result_page: ResultPage, context: ToolContext) -> Passage:
         # once a turn, however often it asks
         if not context.private:
-            await reinforcement.recalled(found.entries - context.recalled)
-        context.recalled.update(found.entries)
-        return found.passage
+            await reinforcement.recalled(result_page.entries - context.recalled)
+        context.recalled.update(result_page.entries)
+        return result_page.passage
 
     return Tool(memory_recall)
 
@@ -78,7 +78,7 @@ def memory_recall_tool(reading: MemoryReader, reinforcement: Reinforcement) -> T
 def _known(kind: str) -> str:
     """A kind as it is called here, of one that was given in the plural or in capitals; any other as it is."""
     lower = kind.lower()
-    return next((known for known in KINDS if lower in (known, f"{known}s", f"{known[:-1]}ies")), kind)
+    return next((name for name in KINDS if lower in (name, f"{name}s", f"{name[:-1]}ies")), kind)
 
 
 def _nothing(kinds: list[str]) -> str:

@@ -65,11 +65,11 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
 
     async def reminder_list(context: ToolContext) -> str | Passage:
         """The user's reminders."""
-        found = await reminders.list(context.owner)
-        if not found:
+        current = await reminders.list(context.owner)
+        if not current:
             return "there are none"
-        made_of = Provenance.TYPED if all(one.trusted for one in found) else Provenance.FOREIGN
-        return Passage("\n".join(f"- {one.state} {line(one)}" for one in found), made_of)
+        made_of = Provenance.TYPED if all(reminder.trusted for reminder in current) else Provenance.FOREIGN
+        return Passage("\n".join(f"- {reminder.state} {line(reminder)}" for reminder in current), made_of)
 
     async def reminder_cancel(context: ToolContext, number: Number, quote: Quote = "") -> str:
         """End a reminder for good."""

@@ -39,13 +39,13 @@ _PRIVATE = (
 )
 
 
-def _texts(given: object) -> object:
-    if isinstance(given, str) and given.lstrip().startswith("["):
+def _texts(values: object) -> object:
+    if isinstance(values, str) and values.lstrip().startswith("["):
         with contextlib.suppress(ValueError):  # then it is a text that begins so
-            given = json.loads(given)
-    each = given if isinstance(given, list) else [given]
-    plain = (str(one).strip() if isinstance(one, str | int | float) else one for one in each)
-    return [one for one in plain if one not in ("", None)]
+            values = json.loads(values)
+    each = values if isinstance(values, list) else [values]
+    plain = (str(item).strip() if isinstance(item, str | int | float) else item for item in each)
+    return [item for item in plain if item not in ("", None)]
 
 
 Texts = Annotated[list[str], BeforeValidator(_texts)]

@@ -42,8 +42,8 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
     ) -> str:
         """Remember a fact, preference or rule that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
-        known = [Known(former.content, former.subject, former)] if former is not None else []
-        checked = await writes.check(context, fact, quote, known, Kind(kind))
+        memories = [Known(former.content, former.subject, former)] if former is not None else []
+        checked = await writes.check(context, fact, quote, memories, Kind(kind))
         message_id = checked.message.id if checked.message is not None else None
         new = NewEntry(
             fact,
@@ -123,19 +123,19 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
             entry = await procedures.save(context.owner, name, task, steps, Author.MODEL, success=success)
             context.written.append(entry.id)
         elif (await writes.check(context, f"{name}: {result}", quote)).doubt is not None:
-            known = await entries.get(context.owner, name)
-            proposal = Proposal(action=Action.RECORD, entry=known.id, value=result)
-            return await writes.propose(context, f"{known.name}: {result}", proposal)
+            holder = await entries.get(context.owner, name)
+            proposal = Proposal(action=Action.RECORD, entry=holder.id, value=result)
+            return await writes.propose(context, f"{holder.name}: {result}", proposal)
         else:
             entry = await procedures.record(context.owner, name, Author.MODEL, success=success)
         record = format_record(entry.success_count, entry.failure_count)
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
     async def unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
-        known = await entries.holder(context.owner, name)
-        if known is not None:
-            proposal = Proposal(action=Action.WRITE, entry=known.id, value=content, steps=tuple(steps))
-            return await writes.propose(context, f"{known.name}: {content}", proposal)
+        holder = await entries.holder(context.owner, name)
+        if holder is not None:
+            proposal = Proposal(action=Action.WRITE, entry=holder.id, value=content, steps=tuple(steps))
+            return await writes.propose(context, f"{holder.name}: {content}", proposal)
         new = NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(steps))
         return await writes.keep_unconfirmed(context, new, doubt)
 
@@ -148,7 +148,7 @@ def stats_tool(stats: MemoryStats) -> Tool:
     async def memory_stats(context: ToolContext) -> str:
         """How many memories of each type there are, and how many tokens they hold."""
         counted = await stats.of(context.owner)
-        lines = [f"{one.kind}: {one.entries} ({one.tokens} tokens)" for one in counted]
+        lines = [f"{kind_stats.kind}: {kind_stats.entries} ({kind_stats.tokens} tokens)" for kind_stats in counted]
         return "\n".join(
             [*lines, f"in all: {sum(c.entries for c in counted)} ({sum(c.tokens for c in counted)} tokens)"]
         )
