@@ -4,6 +4,7 @@ It is read from ``models.json`` beside this file. A hosted model is found by pat
 a known family needs no entry; what is unknown gets a cautious default.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -211,8 +212,12 @@ class ModelCatalogue(_Strict):
         return self.tiers[name]
 
 
+@functools.cache
 def load_catalogue(path: Path | None = None) -> ModelCatalogue:
-    """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file."""
+    """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file.
+
+    A file is read once a process: none of them changes while Mneme runs.
+    """
     where = path if path is not None else files("config") / "models.json"
     try:
         catalogue = TypeAdapter(ModelCatalogue).validate_json(where.read_bytes())
