@@ -228,7 +228,10 @@ class ModelCatalogue(_Strict):
 
 @functools.cache
 def load_catalogue(path: Path | None = None) -> ModelCatalogue:
-    """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file."""
+    """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file.
+
+    A file is read once a process: none of them changes while Mneme runs.
+    """
     where = path if path is not None else files("config") / "models.json"
     try:
         catalogue = TypeAdapter(ModelCatalogue).validate_json(where.read_bytes())

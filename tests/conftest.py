@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
+import shutil
 from dataclasses import replace
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
+import aiosqlite.core
 import hypothesis
 import pytest
 import structlog
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 # a slow machine is no failure, and nothing is written outside of a test's own folder
 hypothesis.settings.register_profile("mneme", deadline=None, database=None)
 hypothesis.settings.load_profile("mneme")
+# a test that fails before it has closed its database must not keep pytest from ending: the program waits for no thread
+aiosqlite.core.Thread = partial(Thread, daemon=True)  # type: ignore[attr-defined, assignment]  # no choice is offered
 
 
 @pytest.hookimpl(optionalhook=True)  # so that the tests run without xdist, too
@@ -44,6 +51,8 @@ def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("TIMEZONE", "UTC")
+    # the programs that tests start keep their compiled modules, as everywhere: without, each is compiled at each start
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PTB_TIMEDELTA", "1")
     monkeypatch.chdir(tmp_path)
 
@@ -69,10 +78,25 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with nothing in it, to be copied: making one takes longer than most tests."""
+    path = tmp_path_factory.mktemp("blank") / "mneme.db"
+
+    async def make() -> None:
+        await (await Database.open(path)).close()
+
+    asyncio.run(make())
+    return path
+
+
 @pytest.fixture
-async def database(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Database]:
+async def database(tmp_path: Path, blank: Path, clock: FakeClock) -> AsyncIterator[Database]:
     """A fresh database."""
-    opened = await Database.open(tmp_path / "data" / "mneme.db", clock=clock)
+    path = tmp_path / "data" / blank.name
+    path.parent.mkdir(mode=0o700)
+    shutil.copy(blank, path)
+    opened = await Database.open(path, clock=clock)
     yield opened
     await opened.close()
 

@@ -35,6 +35,8 @@ MOST_UPDATES = 100
 
 TRIES = 3
 """How often in a row getMe has to be refused before a token that never worked is taken for a wrong one."""
+TRY_PAUSE = 1.0
+"""Seconds before the second of them; before the third it is twice as long."""
 FOR_GOOD = 600.0
 """Seconds of nothing but refusals after which a token that worked is said to be refused for good."""
 TOLD_FROM = 5.0
@@ -128,7 +130,7 @@ class TokenWatch:
         if await self._published.is_shown(_KEPT_AS, self._token):
             return False
         for tried in range(TRIES):
-            await asyncio.sleep(tried)
+            await asyncio.sleep(tried * TRY_PAUSE)
             try:
                 with readable():
                     await bot.get_me()

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 20
 """Replies on their way to Telegram at a time: less than it takes in a second."""
+CLOSING_SECONDS = 5.0
+"""How long the end of the program waits for what is being sent."""
 UNKNOWN_MESSAGE = ""
 """The id of a message that has arrived, as far as anybody can tell, and whose number Telegram did not say."""
 STOPPED = "stopped by its reader"
@@ -117,11 +119,11 @@ class OutboxSender:
         if session_id in self._sending:
             self._stopped.add(self._sending[session_id])
 
-    async def close(self, patience: float = 5) -> None:
-        """Give what is being sent `patience` seconds to finish; the rest waits for the next start."""
+    async def close(self) -> None:
+        """Give what is being sent CLOSING_SECONDS to finish; the rest waits for the next start."""
         tasks = list(self._tasks.values())
         if tasks:
-            await asyncio.wait(tasks, timeout=patience)
+            await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

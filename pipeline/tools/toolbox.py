@@ -117,19 +117,21 @@ class Tool:
         self._function = function
         self._writes = writes
         self._reads_if = reads_if
-        if function.__code__ not in _MADE:
-            _MADE[function.__code__] = _made(function)
-        self._arguments, self.spec = _MADE[function.__code__]
 
     @property
     def name(self) -> str:
         """What the model calls it by."""
-        return self.spec.name
+        return self._function.__name__
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told of it."""
+        return _signature(self._function).spec
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run with the arguments that the model wrote. Whatever goes wrong comes back as text for the model."""
         try:
-            parsed = self._arguments.model_validate_json(arguments or "{}")
+            parsed = _signature(self._function).arguments.model_validate_json(arguments or "{}")
         except ValidationError as error:
             return f"error: the arguments are wrong: {self._wrong(error)}"
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
@@ -142,10 +144,10 @@ class Tool:
         except MnemeError as error:
             return f"error: {error}"
         except TimeoutError:
-            return f"error: {self.spec.name} took longer than {TOOL_TIMEOUT:g} seconds and was ended"
+            return f"error: {self.name} took longer than {TOOL_TIMEOUT:g} seconds and was ended"
         except Exception as error:
-            log.exception("tool_failed", tool=self.spec.name)
-            return f"error: {self.spec.name} failed ({type(error).__name__})"
+            log.exception("tool_failed", tool=self.name)
+            return f"error: {self.name} failed ({type(error).__name__})"
 
     def _wrong(self, error: ValidationError) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -160,7 +162,7 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool], effects: Effects) -> None:
         self._effects = effects
-        self._tools = {tool.spec.name: tool for tool in tools}
+        self._tools = {tool.name: tool for tool in tools}
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -200,14 +202,29 @@ def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
 
 
-_MADE: dict[CodeType, tuple[type[BaseModel], ToolSpec]] = {}
-"""What was made of each function, which takes longer than all else of a start. Closures of one function share it."""
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """A tool's function as the model is told of it, and what reads the arguments that the model writes."""
+
+    spec: ToolSpec
+    arguments: type[BaseModel]
 
 
-def _made(function: Callable[..., Awaitable[str | Passage]]) -> tuple[type[BaseModel], ToolSpec]:
-    arguments = _arguments_model(function)
-    parameters = json.dumps(_lean(arguments.model_json_schema()), ensure_ascii=False)
-    return arguments, ToolSpec(function.__name__, inspect.getdoc(function) or "", parameters)
+_signatures: dict[CodeType, _Signature] = {}
+
+
+def _signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
+    """Made at the first use, since it takes milliseconds and a short run may need none.
+
+    It is the same for all functions of the same code, whatever they close over: so their default values must be, too.
+    """
+    code = function.__code__
+    if code not in _signatures:
+        arguments = _arguments_model(function)
+        parameters = json.dumps(_lean(arguments.model_json_schema()), ensure_ascii=False)
+        spec = ToolSpec(function.__name__, inspect.getdoc(function) or "", parameters)
+        _signatures[code] = _Signature(spec, arguments)
+    return _signatures[code]
 
 
 def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[BaseModel]:

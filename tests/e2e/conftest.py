@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.tasks import Backoff
+from bot.telegram import client, inbox, outbox
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, serving
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails is tried again after a twentieth of the time, by the same rule."""
+    """What fails is tried again after a twentieth of the time, by the same rule, and given up at the end as soon."""
     whole = Backoff.next
     monkeypatch.setattr(Backoff, "next", lambda self, at_least=0: whole(self, at_least) / 20)
+    for module, name in ((client, "TRY_PAUSE"), (inbox, "SWEEP_PAUSE"), (outbox, "CLOSING_SECONDS")):
+        monkeypatch.setattr(module, name, getattr(module, name) / 20)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,9 +88,8 @@ async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, mod
     assert figures(shown)["Context"]["messages"] == "2"
 
 
-@pytest.mark.parametrize("arguments", [("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",)])
 async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
-    mneme: Mneme, model: ModelServer, tmp_path: Path, arguments: tuple[str, ...]
+    mneme: Mneme, model: ModelServer, tmp_path: Path
 ) -> None:
     history = tmp_path / "data" / "memory" / "console:local" / "HISTORY.md"
     await mneme("chat", "-m", "I live in Kyiv.")
@@ -100,11 +100,14 @@ async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
     model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, ("home", "The user lives in Kyiv.")))
     await mneme("chat", "--session", "other", "-m", "Hello")
     assert len(model.consolidations) == 1, "whose conversation it was sorts it"
-    status, _, err = await mneme(*arguments, stdin=b"Hello again\n")
-    assert (status, err) == (0, "")
-    assert "They spoke of Kyiv." in history.read_text()
-    assert "Learned: The user lives in Kyiv." in (await mneme("chat", "-m", "So?"))[1]
-    assert len(model.consolidations) == 2
+    nexts = (("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",))
+    for number, arguments in enumerate(nexts, 1):  # each from what the first runs left
+        data = shutil.copytree(tmp_path / "data", tmp_path / f"data-{number}")
+        status, _, err = await mneme(*arguments, stdin=b"Hello again\n", MNEME_DATA_DIR=str(data))
+        assert (status, err) == (0, "")
+        assert "They spoke of Kyiv." in (data / history.relative_to(tmp_path / "data")).read_text()
+        assert "Learned: The user lives in Kyiv." in (await mneme("chat", "-m", "So?", MNEME_DATA_DIR=str(data)))[1]
+        assert len(model.consolidations) == 1 + number
 
 
 async def test_while_no_model_answers_nothing_is_given_up(mneme: Mneme, model: ModelServer) -> None:

@@ -1,4 +1,4 @@
-"""`mneme doctor` as a process of its own, in broken installations: what it says stands in docs/troubleshooting.md."""
+"""`mneme doctor` in broken installations: what it says stands in docs/troubleshooting.md."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from telegram import Bot
 
+from bot.doctor.examination import examine
+from bot.doctor.finding import Finding, Verdict
 from bot.services import memory_services
 from config.settings import Settings
 from memory.backup.backup import Backup
@@ -49,7 +52,7 @@ class Installation:
     environment: dict[str, str] = field(default_factory=dict)
 
     async def doctor(self, *arguments: str) -> tuple[int, str]:
-        """Exit status and what was said."""
+        """Exit status and what was said by a process of its own."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot", "doctor", *arguments),
             env=os.environ | self.environment,
@@ -61,12 +64,10 @@ class Installation:
         assert process.returncode is not None
         return process.returncode, said.decode()
 
-    async def findings(self) -> dict[str, dict[str, str]]:
-        """What was found, by name."""
-        status, said = await self.doctor("--json")
-        found = {finding["name"]: finding for finding in json.loads(said)}
-        assert status == (1 if any(finding["verdict"] == "failed" for finding in found.values()) else 0)
-        return found
+    async def findings(self) -> dict[str, Finding]:
+        """What was found, by name, without the second that a process takes to start."""
+        with mock.patch.dict(os.environ, self.environment):
+            return {finding.name: finding for finding in await examine()}
 
 
 @pytest.fixture
@@ -288,9 +289,9 @@ async def test_a_broken_installation_gets_the_verdict_and_the_remedy_of_the_read
 ) -> None:
     async with BREAKS[symptom](installation):
         found = await installation.findings()
-    assert found[name]["verdict"] == verdict, found
-    assert found[name]["remedy"] == remedy
-    others = {n: f for n, f in found.items() if f["verdict"] in ("warning", "failed") and n != name}
+    assert found[name].verdict == verdict, found
+    assert found[name].remedy == remedy
+    others = {n: f for n, f in found.items() if f.verdict in (Verdict.WARNING, Verdict.FAILED) and n != name}
     # what is broken breaks nothing else
     assert not others, others
 
@@ -306,18 +307,18 @@ async def test_a_sound_installation_has_nothing_but_good_findings(installation: 
 async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation: Installation) -> None:
     installation.environment |= WEBHOOK
     before = (await installation.findings())["webhook"]
-    assert (before["verdict"], before["remedy"]) == ("warning", "Start the bot, whose start sets the webhook.")
+    assert (before.verdict, before.remedy) == ("warning", "Start the bot, whose start sets the webhook.")
     async with Bot(BotApiServer.TOKEN, base_url=f"{installation.telegram.url}/bot") as bot:
         await bot.set_webhook(WEBHOOK["TELEGRAM_WEBHOOK_URL"])
     after = (await installation.findings())["webhook"]
-    assert (after["verdict"], after["found"]) == ("ok", "Telegram sends the bot's messages to bot.example.org")
+    assert (after.verdict, after.found) == ("ok", "Telegram sends the bot's messages to bot.example.org")
 
 
 async def test_each_model_that_can_be_chosen_is_asked_once(installation: Installation) -> None:
     installation.environment |= {"LLM_MODELS": "scripted,other", "LLM_FALLBACK_MODEL": "scripted"}
     found = await installation.findings()
     assert {name for name in found if "model" in name} == {"model", "model other"}
-    assert found["model other"]["verdict"] == "ok"
+    assert found["model other"].verdict is Verdict.OK
 
 
 async def test_no_secret_is_told(installation: Installation) -> None:
@@ -331,10 +332,11 @@ async def test_no_secret_is_told(installation: Installation) -> None:
 
 async def test_without_any_settings_it_says_what_is_there(tmp_path: Path, installation: Installation) -> None:
     installation.environment = {"PYTHONPATH": str(ROOT), "MNEME_DATA_DIR": str(tmp_path / "new"), "LLM_MODEL": "none"}
-    found = await installation.findings()
+    status, said = await installation.doctor("--json")
+    found = {finding["name"]: finding["verdict"] for finding in json.loads(said)}
     assert not (tmp_path / "new").exists()
-    assert [found[name]["verdict"] for name in ("data directory", "database", "token")] == ["note"] * 3
-    assert (found["model"]["verdict"], "last backup" in found) == ("failed", False)
+    assert [found[name] for name in ("data directory", "database", "token")] == ["note"] * 3
+    assert (status, found["model"], "last backup" in found) == (1, "failed", False)
 
 
 async def test_a_file_in_the_place_of_the_data_directory_is_a_failure(
@@ -344,8 +346,8 @@ async def test_a_file_in_the_place_of_the_data_directory_is_a_failure(
     for data in ("file", "file/below"):
         installation.environment["MNEME_DATA_DIR"] = str(tmp_path / data)
         found = await installation.findings()
-        assert found["data directory"]["verdict"] == "failed"
-        assert found["data directory"]["remedy"] == "Move it away, or set another MNEME_DATA_DIR."
+        assert found["data directory"].verdict is Verdict.FAILED
+        assert found["data directory"].remedy == "Move it away, or set another MNEME_DATA_DIR."
 
 
 async def test_a_database_of_a_newer_version_or_of_an_early_one_is_a_failure_and_left_as_it_is(
@@ -355,10 +357,10 @@ async def test_a_database_of_a_newer_version_or_of_an_early_one_is_a_failure_and
     for schema in (99, 3):
         with contextlib.closing(sqlite3.connect(installation.data / "mneme.db")) as connection:
             connection.execute(f"PRAGMA user_version = {schema}")
-        verdicts.append((await installation.findings())["database"]["verdict"])
+        verdicts.append((await installation.findings())["database"].verdict)
         with contextlib.closing(sqlite3.connect(installation.data / "mneme.db")) as connection:
             assert connection.execute("PRAGMA user_version").fetchone()[0] == schema
-    assert verdicts == ["failed", "failed"]
+    assert verdicts == [Verdict.FAILED, Verdict.FAILED]
 
 
 async def test_what_it_finds_out_of_an_endpoint_is_kept_for_the_bot(installation: Installation) -> None:
@@ -388,4 +390,4 @@ async def test_it_waits_for_nobody_and_holds_nobody_up_while_another_program_wri
         connection.execute("CREATE TABLE being_written (id INTEGER)")
         found = await asyncio.create_task(installation.findings())
         connection.execute("COMMIT")
-    assert (found["database"]["verdict"], found["search index"]["verdict"]) == ("ok", "ok")
+    assert (found["database"].verdict, found["search index"].verdict) == (Verdict.OK, Verdict.OK)

@@ -66,12 +66,17 @@ class Systemd:
                 self.line.recv(4096)
 
 
-@pytest.fixture(params=["/notify", "@mneme-test"])
-def systemd(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Systemd]:
-    """A socket to notify, once in the file system and once an abstract one."""
+@pytest.fixture
+def abstract() -> bool:
+    """Whether the socket to notify has no place in the file system."""
+    return False
+
+
+@pytest.fixture
+def systemd(tmp_path: Path, *, abstract: bool) -> Iterator[Systemd]:
+    """A socket to notify."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-        abstract = request.param.startswith("@")
-        address = f"{request.param}-{os.getpid()}" if abstract else f"{tmp_path}{request.param}"
+        address = f"@mneme-test-{os.getpid()}" if abstract else f"{tmp_path}/notify"
         line.bind(f"\0{address[1:]}" if abstract else address)
         line.setblocking(False)
         yield Systemd(line, address, [])
@@ -111,6 +116,7 @@ def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: 
     return running
 
 
+@pytest.mark.parametrize("abstract", [False, True])
 async def test_it_says_ready_once_a_poll_was_answered_and_feeds_the_watchdog_until_it_stops(
     run: Run, systemd: Systemd, telegram: BotApiServer
 ) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RECORDED = PAGE.read_text("utf-8")
 
 
+@pytest.mark.usefixtures("reminded_often")
 @pytest.mark.parametrize("language", SPOKEN)
 async def test_the_page_is_what_is_said(language: str) -> None:
     assert await record(language) in RECORDED, "`python -m docs.record_telegram` records it anew"

@@ -32,12 +32,6 @@ count = TokenCounter().text
 
 
 @pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
-
-
-@pytest.fixture
 def activation(database: Database, clock: FakeClock) -> Activating:
     """The activation over it."""
     return Activating.over(database, clock)

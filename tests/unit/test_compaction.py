@@ -34,8 +34,7 @@ from tests.support.talk import Store, assistant, calls, result, system, user
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, Summarizer
     from memory.log.sessions import Session
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock, Person
+    from tests.support.fakes import Person
     from tests.support.servers.model import ModelServer
 
 MODEL = "scripted"
@@ -79,12 +78,6 @@ class Says:
 
     async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         return Completion(self.text, self.is_whole)
-
-
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
         await database.close()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ROUNDS)
 def test_every_line_and_every_message_survives_any_answers_and_any_crash(
     rounds: list[tuple[str, str, str | None]],

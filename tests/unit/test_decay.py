@@ -33,12 +33,6 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.
 counts = st.integers(1, MOST_REINFORCED)
 
 
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
-
-
 async def differing(database: Database, half_life: float = 90) -> list[int]:
     """The ids of entries whose stored strength is not what their columns make of it."""
     rows = await database.rows(STRENGTHS)

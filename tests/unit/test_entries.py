@@ -9,20 +9,12 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import LONGEST_CONTENT, LONGEST_NAME
-from tests.support.talk import Store
 
 if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
+    from tests.support.talk import Store
 
 OWNER = "telegram:1"
 OTHER = "telegram:2"
-
-
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
 
 
 async def note(store: Store, name: str, content: str = "Under the third pot.", owner: str = OWNER) -> None:

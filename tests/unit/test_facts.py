@@ -10,21 +10,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact
 from memory.facts.fact_store import FactStore, Learned
-from memory.files.markdown import MarkdownFiles
-from memory.ledger.changes import ChangeLog
 from memory.search.search import Search
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
-from tests.support.talk import Store, in_utc, ledger_over
+from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from memory.custody.undo import Undo
     from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
@@ -46,17 +42,6 @@ UTC_ZONE = ZoneInfo("UTC")
 @pytest.fixture
 def facts(database: Database, clock: FakeClock) -> FactStore:
     return FactStore(database, ledger_over(database, clock), Search(database))
-
-
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    return Store.over(database, clock)
-
-
-@pytest.fixture
-def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
-    return Undo(database, ChangeLog(clock), files)
 
 
 async def current(facts: FactStore, owner: str = ANN) -> dict[str, str]:

@@ -11,30 +11,24 @@ from memory.custody.forgetting import Extent, Forgetting
 from memory.custody.undo import Undo
 from memory.errors import StoreError
 from memory.files.long_term import LongTermMemory
-from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store import erasure
 from memory.store.entry import Author, NewEntry
 from memory.store.traces import Traces
-from tests.support.talk import Store, assistant, in_utc, ledger_over, user
+from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
 
 MINE, THEIRS = "telegram:1", "telegram:2"
 TEXT = "the lighthouse secretly"
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> MarkdownFiles:
-    """The Markdown files."""
-    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture

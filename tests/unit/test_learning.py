@@ -10,21 +10,19 @@ import pytest
 
 from memory.custody.importing import Importer
 from memory.custody.portable import Portable
-from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
-from memory.ledger.changes import ChangeLog
 from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
-from tests.support.talk import Store, in_utc, ledger_over
+from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
+    from memory.custody.undo import Undo
     from memory.store.database import Database
     from memory.store.entry import Entry
     from tests.support.fakes import FakeClock, Person
@@ -37,19 +35,8 @@ STRENGTHS = (
 
 
 @pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    return Store.over(database, clock)
-
-
-@pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
     return Learning(database, Search(database), ledger_over(database, clock))
-
-
-@pytest.fixture
-def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
-    return Undo(database, ChangeLog(clock), files)
 
 
 async def learn(learning: Learning, content: str, kind: Kind = Kind.FACT, owner: str = ANN) -> Entry:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.custody.undo import Undo
 from memory.errors import MemoryRefused, StoreError
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
-from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.page import appending
 from memory.search.search import Search
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.app import App
+    from memory.custody.undo import Undo
     from memory.ledger.ledger import Ledger
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
@@ -36,11 +35,6 @@ if TYPE_CHECKING:
 
 OWNER = "telegram:1"
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> MarkdownFiles:
-    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture
@@ -64,11 +58,6 @@ def entries(database: Database, ledger: Ledger) -> EntryStore:
 @pytest.fixture
 def learning(database: Database, ledger: Ledger) -> Learning:
     return Learning(database, Search(database), ledger)
-
-
-@pytest.fixture
-def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
-    return Undo(database, ChangeLog(clock), files)
 
 
 async def learn_with_line(ledger: Ledger, content: str, name: str, line: str = "") -> None:

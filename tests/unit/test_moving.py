@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import StoreError
-from memory.files.markdown import MarkdownFiles
 from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
 from memory.search.search import Search
@@ -15,20 +14,14 @@ from memory.service.moving import Moving
 from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry
 from memory.store.traces import Traces
-from tests.support.talk import Store, in_utc
+from tests.support.talk import Store
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
 OLD, NEW = Address("telegram", "-5"), Address("telegram", "-1005")
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> MarkdownFiles:
-    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.languages import Languages
 from memory.clock import system_clock
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.service.preferences import Notices, Preferences, PreferenceStore
-from memory.store.database import Database
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
+    from memory.store.database import Database
 
 HOME = Address("telegram", "7")
 GROUP = Address("telegram", "-100", "5")
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "mneme.db")
-    yield opened
-    await opened.close()
 
 
 def says(address: Address, language: str | None, speaker: str | None = None) -> Arrival:

@@ -103,7 +103,7 @@ def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(STEPS)
 async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps: list[tuple[str, str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

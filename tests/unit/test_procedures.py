@@ -7,18 +7,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
-from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import MOST_STEPS, Learning, Procedures
-from memory.ledger.changes import ChangeLog
 from memory.search.search import Search
 from memory.store.entry import MOST_RECORDED, Author, Kind, NewEntry
-from tests.support.talk import Store, in_utc, ledger_over
+from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from memory.custody.undo import Undo
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
@@ -28,19 +24,8 @@ STEPS = ["run the tests", "tag", "push"]
 
 
 @pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    return Store.over(database, clock)
-
-
-@pytest.fixture
 def procedures(database: Database, clock: FakeClock) -> Procedures:
     return Procedures(ledger_over(database, clock))
-
-
-@pytest.fixture
-def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
-    return Undo(database, ChangeLog(clock), files)
 
 
 async def test_a_workflow_is_an_entry_that_search_finds_by_its_task_and_steps(

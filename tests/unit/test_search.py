@@ -63,12 +63,6 @@ ODD_QUERIES = [
 
 
 @pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
-
-
-@pytest.fixture
 def search(database: Database) -> Search:
     """The search over it."""
     return Search(database)

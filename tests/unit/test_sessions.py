@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from tests.support.fakes import FakeClock
 
 
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
-
-
 @pytest.mark.parametrize(
     ("address", "session_id", "owner"),
     [

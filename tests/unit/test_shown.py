@@ -17,17 +17,9 @@ from tests.support.talk import NOON, Store, assistant, user
 
 if TYPE_CHECKING:
     from memory.search.activation import Activated
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 OWNER = "telegram:12345"
 count = TokenCounter().text
-
-
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
 
 
 async def activated(store: Store, shown: AlreadyInPrompt, message: str = "tea") -> tuple[Activated, ...]:

@@ -394,4 +394,4 @@ def as_held(entry: Entry) -> tuple[int, Held]:
 
 
 TestStore = StoreMachine.TestCase
-TestStore.settings = settings(max_examples=50, stateful_step_count=30, deadline=None, database=None)
+TestStore.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, database=None)

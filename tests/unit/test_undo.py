@@ -7,48 +7,27 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.consolidation.weekly import WeeklyConsolidation
-from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.long_term import LongTermMemory
-from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
-from memory.ledger.changes import ChangeLog
 from memory.search.search import Search
 from memory.store.decay import Decay
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Says
-from tests.support.talk import Store, in_utc, ledger_over, what
+from tests.support.talk import Store, ledger_over, what
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bot.app import App
+    from memory.custody.undo import Undo
+    from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
 
 OWNER = "telegram:1"
-
-
-@pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> MarkdownFiles:
-    """The Markdown files."""
-    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
-
-
-@pytest.fixture
-def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
-    """The undo over the store."""
-    return Undo(database, ChangeLog(clock), files)
 
 
 @pytest.fixture

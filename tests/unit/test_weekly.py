@@ -10,17 +10,13 @@ import pytest
 
 from memory.clock import to_text
 from memory.consolidation.weekly import WeeklyConsolidation
-from memory.custody.undo import Undo
-from memory.files.markdown import MarkdownFiles
-from memory.ledger.changes import ChangeLog
 from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED, Decay
 from memory.store.entry import Entry, Kind, NewEntry, Priority
-from tests.support.talk import Store, in_utc, ledger_over
+from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from memory.custody.undo import Undo
     from memory.store.database import Database
     from tests.support.fakes import FakeClock
 
@@ -28,22 +24,9 @@ OWNER = "telegram:1"
 
 
 @pytest.fixture
-def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
-    return Store.over(database, clock)
-
-
-@pytest.fixture
 def weekly(database: Database, clock: FakeClock) -> WeeklyConsolidation:
     """The consolidation over it."""
     return WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
-
-
-@pytest.fixture
-def undo(database: Database, clock: FakeClock, tmp_path: Path) -> Undo:
-    """The undo over it."""
-    files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
-    return Undo(database, ChangeLog(clock), files)
 
 
 async def remembered(store: Store, new: NewEntry, *, count: int = 1, days: float = 0, owner: str = OWNER) -> Entry:

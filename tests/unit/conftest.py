@@ -1,0 +1,36 @@
+"""What many tests of the memory begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.custody.undo import Undo
+from memory.files.markdown import MarkdownFiles
+from memory.ledger.changes import ChangeLog
+from tests.support.talk import Store, in_utc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory.store.database import Database
+    from tests.support.fakes import FakeClock
+
+
+@pytest.fixture
+def store(database: Database, clock: FakeClock) -> Store:
+    """The services over a fresh database."""
+    return Store.over(database, clock)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MarkdownFiles:
+    """The Markdown files beside it."""
+    return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
+
+
+@pytest.fixture
+def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
+    """The undo over both."""
+    return Undo(database, ChangeLog(clock), files)
