@@ -20,7 +20,7 @@ MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class PendingNotice:
     """One line. It is gone when the turn that tells it is committed."""
 
     id: int
@@ -47,11 +47,11 @@ class PendingNotices:
             for line in lines:
                 await keep_notice(connection, owner_id, line, now)
 
-    async def waiting(self, owner: str) -> list[Notice]:
+    async def waiting(self, owner: str) -> list[PendingNotice]:
         """What is to be told, oldest first."""
         rows = await self._database.rows(
             "SELECT n.id, n.text, n.buttons FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
             " ORDER BY n.id LIMIT ?",
             (owner, MOST_TOLD),
         )
-        return [Notice(row["id"], QuietLine(row["text"], keyboard_of(row["buttons"]))) for row in rows]
+        return [PendingNotice(row["id"], QuietLine(row["text"], keyboard_of(row["buttons"]))) for row in rows]

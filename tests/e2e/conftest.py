@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails is tried again after a twentieth of the time, by the same rule, and given up at the end as soon."""
     whole = Backoff.next
-    monkeypatch.setattr(Backoff, "next", lambda self, at_least=0: whole(self, at_least) / 20)
+    # but not before the server says that it may be
+    monkeypatch.setattr(Backoff, "next", lambda self, at_least=0: max(at_least, whole(self) / 20))
     for module, name in ((client, "TRY_PAUSE"), (inbox, "SWEEP_PAUSE"), (outbox, "CLOSING_SECONDS")):
         monkeypatch.setattr(module, name, getattr(module, name) / 20)
 
