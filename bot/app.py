@@ -18,18 +18,18 @@ from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.scheduled import DateOffers, Housekeeping, Reminding, WeeklyHour, WeeklySchedule
+from bot.jobs.scheduled import DateOffers, Maintenance, Reminding, WeeklyHour, WeeklySchedule
 from bot.languages import Languages
-from bot.models import Talking, meaning_models, media_reader, models_of, prices_of, talking_of
+from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
 from bot.services import MemoryServices, memory_services
-from bot.sessions import Lanes, SessionRunner
+from bot.sessions import SessionQueues, SessionRunner
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
 from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
-from memory.backup.soundness import Soundness
+from memory.backup.integrity import IntegrityCheck
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
@@ -60,7 +60,7 @@ from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
-from pipeline.systems.tool_loop import RecallOnly, ToolLoop, TurnLimits
+from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
@@ -93,7 +93,7 @@ class Jobs:
     consolidation: BackgroundConsolidation
     weekly: WeeklySchedule
     reminders: Reminding
-    housekeeping: Housekeeping
+    housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
 
 
@@ -147,7 +147,9 @@ async def open_app(
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
         memory = memory_services(settings, database, counter, clock, meaning)
-        housekeeping = Housekeeping(memory.pruning, memory.ledger, Soundness(database, memory.search), memory.traces)
+        housekeeping = Maintenance(
+            memory.pruning, memory.ledger, IntegrityCheck(database, memory.search), memory.traces
+        )
         stack.push_async_callback(housekeeping.close)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
@@ -162,7 +164,7 @@ async def open_app(
         router = ModelRouter(
             models, meter, counter, patience=settings.llm_timeout, daily_limit=settings.daily_token_limit
         )
-        talking = talking_of(settings, catalogue, router)
+        talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
         if embedding is not None:
             stack.push_async_callback(embedding.close)
@@ -178,10 +180,10 @@ def _assemble(
     memory: MemoryServices,
     counter: TokenCounter,
     usage: UsageLog,
-    talking: Talking,
+    talking: ModelSetup,
     metrics: Metrics | None,
     meaning: MeaningReport,
-    housekeeping: Housekeeping,
+    housekeeping: Maintenance,
     stack: contextlib.AsyncExitStack,
 ) -> App:
     enabled, notices_enabled = settings.memory_enabled, memory.notices_of.tells
@@ -228,7 +230,7 @@ def _assemble(
     reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None)
     stack.push_async_callback(reminding.close)
 
-    recall_only = RecallOnly(memory.recall) if enabled and not settings.has_endpoint else None
+    recall_only = NoModelFallback(memory.recall) if enabled and not settings.has_endpoint else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -254,7 +256,7 @@ def _assemble(
         observe=metrics.turn_finished if metrics is not None else None,
         owe=memory.turns.owe,
     )
-    lanes = Lanes(memory.sessions)
+    lanes = SessionQueues(memory.sessions)
     memory_report = MemoryReport(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )

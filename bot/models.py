@@ -55,7 +55,7 @@ def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Talking:
+class ModelSetup:
     """The model that talks, and what is particular about it. tools None: it can handle all of them.
 
     others: those that can be chosen to talk in its place.
@@ -131,16 +131,16 @@ def prices_of(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
     return price_of
 
 
-def talking_of(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Talking:
+def model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
     """What talks, as the catalogue knows it."""
     # small models lose their way among many tools and in a long prompt
     local = catalogue.known_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
     contract = _contract(settings, catalogue, router)
     if settings.has_endpoint:
-        return Talking(router, router.others(), always_quiet, style, tools, contract)
+        return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
     yielding = YieldingModel(router)
-    return Talking(yielding, (), yielding.quiet, style, tools, contract)
+    return ModelSetup(yielding, (), yielding.quiet, style, tools, contract)
 
 
 def _contract(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> Contract:

@@ -18,7 +18,7 @@ from memory.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from bot.sessions import Lanes
+    from bot.sessions import SessionQueues
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ STATUS_PAUSE = 20.0
 """Seconds between two status lines where no watchdog asks for more."""
 
 
-class Pulse:
+class Heartbeat:
     """Whether a loop goes on: before each of its steps it says by when the next one comes.
 
     A step that fails is a step, too. What counts as dead is only a loop that no longer takes any.
@@ -73,7 +73,7 @@ class Health:
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
         self._database = database
-        self.updates = Pulse("polling", now)
+        self.updates = Heartbeat("polling", now)
 
     async def stuck(self) -> str | None:
         """Why only a restart would help; None while it would not.
@@ -132,7 +132,7 @@ class ServiceManager:
 
 
 @contextlib.asynccontextmanager
-async def reporting(manager: ServiceManager, health: Health, lanes: Lanes) -> AsyncIterator[None]:
+async def reporting(manager: ServiceManager, health: Health, lanes: SessionQueues) -> AsyncIterator[None]:
     """Tell `manager` for as long as the context is open; that the bot stops, its own signal handler tells."""
     if manager.address is None:
         yield
@@ -145,7 +145,7 @@ async def reporting(manager: ServiceManager, health: Health, lanes: Lanes) -> As
         await tasks.close()
 
 
-async def _report(manager: ServiceManager, health: Health, lanes: Lanes) -> None:
+async def _report(manager: ServiceManager, health: Health, lanes: SessionQueues) -> None:
     manager.tell("STATUS=Reaching Telegram")
     await wait_at_most(health.updates.worked, START_PATIENCE)
     pause = STATUS_PAUSE if manager.watchdog is None else manager.watchdog / 3
@@ -163,7 +163,7 @@ async def _report(manager: ServiceManager, health: Health, lanes: Lanes) -> None
         await asyncio.sleep(pause)
 
 
-def _status(health: Health, lanes: Lanes) -> str:
+def _status(health: Health, lanes: SessionQueues) -> str:
     if health.updates.trouble is not None:
         return f"Telegram is out of reach, trying again: {' '.join(health.updates.trouble.split())}"
     running, waiting = lanes.load()

@@ -26,26 +26,26 @@ from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
+from memory.reminders.delivery import ReminderDelivery
 from memory.reminders.reminders import Reminders
-from memory.reminders.telling import Telling
 from memory.search.activation import Activation, ActivationLog
 from memory.search.ranking import Ranker
 from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.vectors import Embedding, Vectors
+from memory.service.chat_migration import ChatMigration
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
-from memory.service.moving import Moving
 from memory.service.notices import PendingNotices
-from memory.service.preferences import Notices, NoticesOf, PreferenceStore, Zones
+from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.service.pruning import Pruning
 from memory.store.decay import TYPE_WEIGHTS, Decay
+from memory.store.pending_erasures import PendingErasures
 from memory.store.reinforcement import Reinforcement
-from memory.store.traces import Traces
 
 if TYPE_CHECKING:
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.search.vector_search import VectorSearch
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
@@ -78,7 +78,7 @@ class MemoryServices:
     history: HistoryFiles
     undo: Undo
     forgetting: Forgetting
-    traces: Traces
+    traces: PendingErasures
     private_talks: PrivateTalks
     portable: Portable
     importer: Importer
@@ -89,12 +89,12 @@ class MemoryServices:
     daily_notes: DailyNotes
     media: MediaStore
     reminders: Reminders
-    telling: Telling
+    telling: ReminderDelivery
     near_dates: NearDates
     preferences: PreferenceStore
-    zone_of: ZoneOf
-    moving: Moving
-    notices_of: NoticesOf
+    zone_of: TimezoneLookup
+    moving: ChatMigration
+    notices_of: NoticeSettings
 
 
 def memory_services(
@@ -107,7 +107,7 @@ def memory_services(
     """The services over an open database, as the settings have them. models: what compares meanings."""
     preferences = PreferenceStore(database)
     zone_of = Zones(preferences, settings.zone)
-    notices_of = NoticesOf(preferences, Notices.ON if settings.memory_notices else Notices.OFF)
+    notices_of = NoticeSettings(preferences, Notices.ON if settings.memory_notices else Notices.OFF)
 
     def introduces(session_id: str) -> bool:
         return notices_of.tells(session_id) and not zone_of.has_chosen(session_id)
@@ -123,7 +123,7 @@ def memory_services(
     ledger = Ledger(database, files, clock, zone_of)
     reminders = Reminders(database, clock, zone_of, introduces)
     vectors = Vectors(database)
-    traces = Traces(database)
+    traces = PendingErasures(database)
     forgetting = Forgetting(database, files, traces)
     vector_search = _vector_search(search, vectors, models)
     recall = Recall(search, database, counter, zone_of, Ranker(database, vector_search))
@@ -164,11 +164,11 @@ def memory_services(
         daily_notes=DailyNotes(database, files, zone_of),
         media=MediaStore(database, clock),
         reminders=reminders,
-        telling=Telling(database, preferences.language, clock),
+        telling=ReminderDelivery(database, preferences.language, clock),
         near_dates=NearDates(database, reminders, preferences.language, clock),
         preferences=preferences,
         zone_of=zone_of,
-        moving=Moving(database, files, preferences, clock),
+        moving=ChatMigration(database, files, preferences, clock),
         notices_of=notices_of,
     )
 

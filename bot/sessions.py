@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.commands.command import Answer, RunAgain, parse_command
-from config.texts import _, speaking
+from config.texts import _, use_language
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Provenance
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session, SessionService
     from memory.log.turn_log import TurnLog
     from pipeline.arrival import Arrival
-    from pipeline.places import Places
     from pipeline.runner import Pipeline
+    from pipeline.turn_limiter import TurnLimiter
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Lane:
+class SessionQueue:
     """What goes on in one session. working: the arrivals that the running step answers."""
 
     waiting: deque[Arrival] = field(default_factory=deque)
@@ -50,22 +50,22 @@ class Lane:
         return sum(not arrival.held for arrival in self.waiting)
 
 
-class Lanes:
+class SessionQueues:
     """The lanes of all sessions that anything has arrived in."""
 
     def __init__(self, sessions: SessionService) -> None:
         self._sessions = sessions
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, SessionQueue] = {}
 
-    def of(self, session_id: str) -> Lane:
+    def of(self, session_id: str) -> SessionQueue:
         """The lane of a session."""
-        return self._lanes.setdefault(session_id, Lane())
+        return self._lanes.setdefault(session_id, SessionQueue())
 
-    def of_chat(self, chat: str) -> list[Lane]:
+    def of_chat(self, chat: str) -> list[SessionQueue]:
         """The lanes of a chat (`Address.owner`) and of its topics."""
         return [lane for session, lane in self._lanes.items() if session == chat or session.startswith(f"{chat}:")]
 
-    def all(self) -> list[Lane]:
+    def all(self) -> list[SessionQueue]:
         """Every lane."""
         return list(self._lanes.values())
 
@@ -131,7 +131,7 @@ class SessionRunner:
 
     def __init__(
         self,
-        lanes: Lanes,
+        lanes: SessionQueues,
         commands: CommandRunner,
         pipeline: Pipeline,
         sessions: SessionService,
@@ -155,7 +155,7 @@ class SessionRunner:
         return self._commands.table
 
     @property
-    def places(self) -> Places:
+    def places(self) -> TurnLimiter:
         """Where turns wait until they are prepared."""
         return self._pipeline.places
 
@@ -266,7 +266,7 @@ class SessionRunner:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("command_failed", exc_info=error)
 
-    async def _work(self, lane: Lane, session: Session) -> None:
+    async def _work(self, lane: SessionQueue, session: Session) -> None:
         try:
             while lane.ready:
                 with contextlib.suppress(StoreError):  # what comes next may go on from it, or end its conversation
@@ -278,7 +278,7 @@ class SessionRunner:
         finally:
             lane.worker = None
 
-    async def _next_step(self, lane: Lane, session: Session) -> Session:
+    async def _next_step(self, lane: SessionQueue, session: Session) -> Session:
         """Run what comes next in a session; the session as it stands then."""
         merged = lane.working = self._next(lane)
         for arrival in merged:
@@ -290,7 +290,7 @@ class SessionRunner:
         else:
             language = await self.languages.of(merged[-1])  # now, since a command before it may have changed it
             lane.turn = self._turn(session, merged)
-            with speaking(language):
+            with use_language(language):
                 lane.step = asyncio.create_task(self._run_turn(lane.turn, merged[-1]))
         try:
             await asyncio.wait([lane.step])
@@ -313,7 +313,7 @@ class SessionRunner:
         except MnemeError:  # then rather too little is kept of what follows than too much
             return replace(session, private=True)
 
-    def _next(self, lane: Lane) -> list[Arrival]:
+    def _next(self, lane: SessionQueue) -> list[Arrival]:
         """Take a command, or all messages up to the next one. What a /stop held waits for a message, not a command.
 
         What was being worked on when the program was killed is kept apart from what was not: it may be why.
@@ -347,17 +347,17 @@ class SessionRunner:
             await self._pipeline.run(turn)
 
     async def _run_before_turns(self, arrival: Arrival, command: Command) -> None:
-        with self.places.kept_clear():
+        with self.places.prioritized():
             await self._run_command(arrival, command)
 
-    async def _run_command(self, arrival: Arrival, command: Command, lane: Lane | None = None) -> None:
+    async def _run_command(self, arrival: Arrival, command: Command, lane: SessionQueue | None = None) -> None:
         try:
             await arrival.channel.count_attempt([arrival])
             result = await self._commands.run(arrival, command)
         except asyncio.CancelledError:
             if lane is not None and lane.stopping:
                 name = parse_command(arrival.text)[0]
-                with speaking(await self.languages.of(arrival)):
+                with use_language(await self.languages.of(arrival)):
                     await arrival.channel.say(arrival, _("/{name} was stopped.", name=name))
             raise
         if isinstance(result, RunAgain):
@@ -379,7 +379,7 @@ class SessionRunner:
             turn = self._turn(result.session, again, result.turn_id)
             if lane is not None:
                 lane.turn = turn
-            with speaking(language):
+            with use_language(language):
                 await self._run_turn(turn, arrival)
         elif isinstance(result, Answer):
             await arrival.channel.say(arrival, result.text, result.keyboard, result.document)

@@ -47,7 +47,7 @@ def spoken() -> str:
 
 
 @contextlib.contextmanager
-def speaking(language: str) -> Iterator[None]:
+def use_language(language: str) -> Iterator[None]:
     """Speak a language for as long as the context is open, also in the tasks that begin in it."""
     token = _spoken.set(language)
     try:

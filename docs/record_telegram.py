@@ -19,8 +19,8 @@ from bot.app import open_app
 from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import Settings
-from config.texts import LANGUAGES, _, speaking
-from docs.telegram_scenes import LEARNED, LOOK, SCENES, Comes, Presses, Waits, Writes
+from config.texts import LANGUAGES, _, use_language
+from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Waits, Writes
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 
@@ -116,8 +116,8 @@ class Recording:
         at = {"date": int(self._clock.now.timestamp())}
         self._telegram.user_says(text, chat_id=user, language_code=self._language, fields=at, **more)
 
-    async def _press(self, step: Presses) -> str:
-        with speaking(self._language):
+    async def _press(self, step: CallbackHandler) -> str:
+        with use_language(self._language):
             wanted = step.name[self._language] if step.name else _(step.label)
         message_id, button = next(
             (message.message_id, button)

@@ -30,7 +30,7 @@ class Writes:
 
 
 @dataclass(frozen=True, slots=True)
-class Presses:
+class CallbackHandler:
     """Ann presses the newest button whose label begins so, in English here.
 
     name: what it says where that is no text of ours.
@@ -57,7 +57,7 @@ class Waits:
     changes: int = 1
 
 
-Step = Writes | Presses | Comes | Waits
+Step = Writes | CallbackHandler | Comes | Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ SCENES = (
         {"en": "The first minutes", "de": "Die ersten Minuten"},
         (
             command("/start"),
-            Presses("What do you know of me?"),
+            CallbackHandler("What do you know of me?"),
             Writes({"en": "I prefer tea.", "de": "Ich mag lieber Tee."}, {"en": "Noted!", "de": "Gemerkt!"}),
-            Presses("Undo"),
+            CallbackHandler("Undo"),
             command("/help"),
         ),
     ),
@@ -109,7 +109,7 @@ SCENES = (
                 {"en": "Lovely!", "de": "Wie schön!"},
             ),
             command("/new"),
-            Presses("Right"),
+            CallbackHandler("Right"),
             command("/memory unsure"),
         ),
     ),
@@ -124,13 +124,13 @@ SCENES = (
             command("/memory why"),
             Writes({"en": "/recall spare key", "de": "/recall Ersatzschlüssel"}),
             command("/memory"),
-            Presses("note"),
-            Presses(name={"en": "spare-key", "de": "ersatzschlüssel"}),
-            Presses("Edit"),
+            CallbackHandler("note"),
+            CallbackHandler(name={"en": "spare-key", "de": "ersatzschlüssel"}),
+            CallbackHandler("Edit"),
             Writes({"en": "The spare key is at Bob's.", "de": "Der Ersatzschlüssel ist bei Bob."}, answers_last=True),
             command("/memory search Bob"),
-            Presses(name={"en": "spare-key", "de": "ersatzschlüssel"}),
-            Presses("Forget"),
+            CallbackHandler(name={"en": "spare-key", "de": "ersatzschlüssel"}),
+            CallbackHandler("Forget"),
             command("/undo"),
         ),
     ),
@@ -147,9 +147,9 @@ SCENES = (
             ),
             command("/reminders"),
             Waits(8),
-            Presses("In an hour"),
+            CallbackHandler("In an hour"),
             Waits(1),
-            Presses("Done"),
+            CallbackHandler("Done"),
         ),
     ),
     Scene(
@@ -165,34 +165,34 @@ SCENES = (
             command("/status"),
             command("/private"),
             Writes({"en": "A secret.", "de": "Ein Geheimnis."}, {"en": "Safe with me.", "de": "Ist sicher."}),
-            Presses("End and delete it"),
+            CallbackHandler("End and delete it"),
         ),
     ),
     Scene(
         {"en": "Settings", "de": "Einstellungen"},
         (
             command("/settings"),
-            Presses("Notices"),
-            Presses("Quiet"),
-            Presses("All settings"),
+            CallbackHandler("Notices"),
+            CallbackHandler("Quiet"),
+            CallbackHandler("All settings"),
             command("/timezone Kyiv"),
             command("/model"),
-            Presses(name={"en": "another", "de": "another"}),
+            CallbackHandler(name={"en": "another", "de": "another"}),
             command("/language"),
         ),
     ),
     Scene(
         {"en": "Somebody wants in", "de": "Jemand möchte herein"},
-        (Comes("Hello?"), Presses("Let in"), command("/keepout 2002")),
+        (Comes("Hello?"), CallbackHandler("Let in"), command("/keepout 2002")),
     ),
     Scene(
         {"en": "Taking it along, and leaving nothing", "de": "Alles mitnehmen, nichts zurücklassen"},
         (
             command("/export"),
             command("/forget all"),
-            Presses("Keep it"),
+            CallbackHandler("Keep it"),
             command("/forget all"),
-            Presses("Delete everything"),
+            CallbackHandler("Delete everything"),
             command("/memory"),
         ),
     ),

@@ -39,7 +39,7 @@ Keyboard = tuple[tuple[Button, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class QuietLine:
+class Notice:
     """What is told under a reply without being part of it, and what may be done about it."""
 
     text: str
@@ -82,7 +82,7 @@ def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
     return Button(_("Right"), f"/confirm_{entry}", about), Button(_("Wrong"), f"/forget_{entry}", about)
 
 
-def rows_of(lines: Iterable[QuietLine]) -> Keyboard:
+def rows_of(lines: Iterable[Notice]) -> Keyboard:
     """The rows of all lines; where there are several, the first button of each says what it is about."""
     rows = [row for line in lines for row in line.keyboard]
     if len(rows) <= 1:

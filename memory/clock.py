@@ -10,7 +10,7 @@ Clock = Callable[[], datetime]
 """Gives the present moment, aware of its zone. Injected, so that tests own the time."""
 
 
-ZoneOf = Callable[[str], ZoneInfo]
+TimezoneLookup = Callable[[str], ZoneInfo]
 """Tells on whose wall clock somebody lives: the zone of a chat, by the name of it, of its session or of its owner."""
 
 

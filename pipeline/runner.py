@@ -13,7 +13,7 @@ from config.texts import _, in_english
 from memory.errors import MnemeError
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Place
-from pipeline.places import Places
+from pipeline.turn_limiter import TurnLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +44,7 @@ class Pipeline:
         self._owe = owe
         self._chain = _arranged(list(systems), order)
         self._observe = observe
-        self.places = Places()
+        self.places = TurnLimiter()
         log.info("pipeline", systems=" -> ".join(f"{place.order} {place.system}" for place, _ in self._chain))
 
     async def run(self, turn: Turn) -> None:

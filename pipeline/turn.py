@@ -12,7 +12,7 @@ from memory.messages import Message, Provenance, Role, worst
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.buttons import QuietLine
+    from memory.buttons import Notice
     from memory.log.sessions import Session, Transcript
     from memory.log.turn_log import FinishedTurn, Outcome
     from memory.search.activation import Activated
@@ -45,7 +45,7 @@ class Turn:
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop
     partial: str = ""  # ToolLoop, while the answer streams
-    notices: list[QuietLine] = field(default_factory=list)  # any: under the reply
+    notices: list[Notice] = field(default_factory=list)  # any: under the reply
     outcome: Outcome | None = None  # ToolLoop, the runner
     failure: str | None = None  # the runner
     failure_logged: str | None = None  # the runner: the same, without what a person has sent

@@ -35,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class OpenMemory:
     """The memory of this installation, open."""
 
     settings: Settings
@@ -52,7 +52,7 @@ class Shelf:
 
 
 @contextlib.asynccontextmanager
-async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[Shelf]:
+async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
     from bot.models import NO_MODELS, awake, meaning_models
@@ -69,10 +69,10 @@ async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[Shelf]:
             typer.echo(f"Only by words: {models.trouble}", err=True)
         memory = memory_services(settings, database, TokenCounter(), system_clock, models)
         await memory.preferences.load()
-        yield Shelf(settings, memory)
+        yield OpenMemory(settings, memory)
 
 
-def _with_shelf(work: Callable[[Shelf], Awaitable[None]], *, by_meaning: bool = False) -> None:
+def _with_shelf(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
     async def run() -> None:
         async with _shelf(by_meaning=by_meaning) as shelf:
             await work(shelf)
@@ -83,7 +83,7 @@ def _with_shelf(work: Callable[[Shelf], Awaitable[None]], *, by_meaning: bool = 
 def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | None, *, as_json: bool) -> None:
     """Change an entry of whose memory is written, and show what became of it."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         _print_entry(await change(shelf.memory.entries, shelf.writer(owner)), as_json=as_json)
 
     _with_shelf(work)
@@ -112,7 +112,7 @@ def list_entries(
 ) -> None:
     """All entries, newest first."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.list(owner, kind)
         lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in entries]
         _print_all([_entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
@@ -124,7 +124,7 @@ def list_entries(
 def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
     """One entry with where it came from."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         lookup = (
             shelf.memory.entries.get(owner, name) if owner else shelf.memory.entries.get_any(name, shelf.writer(None))
         )
@@ -185,7 +185,7 @@ def confirm(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
 def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     """What is not confirmed, with the reason."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.unconfirmed(owner)
         lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in entries]
         _print_all([_entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
@@ -197,7 +197,7 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
 def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     """Take back the last change of memory, whoever made it."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         from bot.commands.memory_changes import format_undo
 
         undone = await shelf.memory.undo.undo(shelf.writer(owner))
@@ -228,7 +228,7 @@ def recall(
 ) -> None:
     """Search conversations and entries, in one owner's memory by what they mean too if EMBEDDING_MODEL is set."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         from memory.search.search import Filter
         from memory.text.spans import span_of
 
@@ -269,7 +269,7 @@ def export_memory(
 ) -> None:
     """Write everything into a new folder: Markdown for people, JSON lines for machines."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         rows = await shelf.memory.portable.export(folder, owner, with_secrets=with_secrets)
         typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
 
@@ -282,7 +282,7 @@ def import_memory(path: Annotated[Path, typer.Argument(metavar="DIR|ZIP")]) -> N
     Who was let in, settings and messages that wait are not taken: `mneme restore` of a backup brings all of that.
     """
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         done = await shelf.memory.importer.run(path)
         typer.echo(f"{done.rows} rows of memory and log and the Markdown files were imported from {path}.")
         if done.left_out:
@@ -294,7 +294,7 @@ def import_memory(path: Annotated[Path, typer.Argument(metavar="DIR|ZIP")]) -> N
 def reindex() -> None:
     """Make the search index anew."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         await shelf.memory.search.reindex(_show_progress)
         if sys.stderr.isatty():
             typer.echo(err=True)
@@ -312,7 +312,7 @@ def _show_progress(share: float) -> None:
 def migrate() -> None:
     """Bring the database up to date; every other command does so too."""
 
-    async def work(shelf: Shelf) -> None:
+    async def work(shelf: OpenMemory) -> None:
         typer.echo(f"{shelf.memory.database.path} has format {await shelf.memory.database.version()}.")
 
     _with_shelf(work)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from config.texts import N_, _, speaking
+from config.texts import N_, _, use_language
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import SessionState
@@ -227,7 +227,7 @@ class CommandRunner:
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         """What a command answers, or why it does not."""
         name, argument = parse_command(arrival.text)
-        with speaking(await self._languages.of(arrival)):
+        with use_language(await self._languages.of(arrival)):
             try:
                 session = await self._sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back

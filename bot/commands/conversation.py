@@ -13,7 +13,7 @@ from memory.errors import StoreError
 if TYPE_CHECKING:
     from bot.commands.status import Status
     from bot.jobs.background import BackgroundConsolidation
-    from bot.sessions import Lanes
+    from bot.sessions import SessionQueues
     from memory.log.compaction import CompactionService
     from memory.log.private import PrivateTalks
     from memory.log.sessions import Session
@@ -35,7 +35,7 @@ class ConversationCommands:
         compaction: CompactionService,
         background: BackgroundConsolidation,
         status: Status,
-        lanes: Lanes,
+        lanes: SessionQueues,
         private_talks: PrivateTalks,
     ) -> None:
         self._turns = turns

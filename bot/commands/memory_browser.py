@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from config.texts import N_, _, ngettext
-from memory.buttons import Button, QuietLine, edit_button, in_rows, right_or_wrong, rows_of
+from memory.buttons import Button, Notice, edit_button, in_rows, right_or_wrong, rows_of
 from memory.search.activation import format_record
 from memory.search.formatting import NoSuchPage
 from memory.search.reading import Wanted
@@ -316,7 +316,7 @@ def entry_keyboard(entry: Entry) -> Keyboard:
 
 def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
     """Right and wrong for each."""
-    return rows_of(QuietLine("", (right_or_wrong(entry.id, entry.content),)) for entry in entries)
+    return rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in entries)
 
 
 def _all_kinds() -> Button:

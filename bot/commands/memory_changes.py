@@ -14,7 +14,7 @@ from memory.messages import Document
 from memory.store.entry import NewEntry
 
 if TYPE_CHECKING:
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.custody.forgetting import Extent, Forgetting
     from memory.custody.portable import Portable
     from memory.custody.undo import Undo
@@ -48,7 +48,7 @@ class MemoryCommands:
         forgetting: Forgetting,
         undo: Undo,
         portable: Portable,
-        zone_of: ZoneOf,
+        zone_of: TimezoneLookup,
         clock: Clock,
         *,
         enabled: bool,

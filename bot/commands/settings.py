@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from config.texts import LANGUAGES, N_, _, dollars, known_language, number, speaking, spoken
+from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
 from memory.buttons import Button, in_rows
 from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
 
 if TYPE_CHECKING:
     from memory.buttons import Keyboard
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.log.sessions import Session
-    from memory.service.preferences import NoticesOf, PreferenceStore
+    from memory.service.preferences import NoticeSettings, PreferenceStore
     from memory.service.usage import PriceOf
     from pipeline.models.model import ChatModel
     from pipeline.models.routing import ModelChoice
@@ -65,8 +65,8 @@ class SettingsCommands:
     def __init__(
         self,
         preferences: PreferenceStore,
-        zone_of: ZoneOf,
-        notices_of: NoticesOf,
+        zone_of: TimezoneLookup,
+        notices_of: NoticeSettings,
         models: ModelChoice,
         price_of: PriceOf,
         clock: Clock,
@@ -122,7 +122,7 @@ class SettingsCommands:
                 )
             )
         await self._preferences.change(chat, language=code)
-        with speaking(await self._preferences.language(chat)):
+        with use_language(await self._preferences.language(chat)):
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:

@@ -15,7 +15,7 @@ from memory.store.entry import Kind
 if TYPE_CHECKING:
     from bot.jobs.background import BackgroundEmbedding
     from bot.models import MeaningModels
-    from bot.sessions import Lanes
+    from bot.sessions import SessionQueues
     from memory.clock import Clock
     from memory.files.markdown import MarkdownFiles
     from memory.ledger.entries import EntryStore
@@ -230,7 +230,7 @@ class MeaningReport:
 class ActivityReport:
     """What waits and what runs, and since when."""
 
-    def __init__(self, lanes: Lanes, clock: Clock) -> None:
+    def __init__(self, lanes: SessionQueues, clock: Clock) -> None:
         self._lanes = lanes
         self._clock = clock
         self._started = clock()

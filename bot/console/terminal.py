@@ -21,7 +21,7 @@ from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
-from config.texts import _, speaking
+from config.texts import _, use_language
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
@@ -58,7 +58,7 @@ class CommandCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         """The same, in the language that is spoken."""
-        with speaking(await self._language()):
+        with use_language(await self._language()):
             completions = list(self.get_completions(document, complete_event))
         for completion in completions:
             yield completion
@@ -67,7 +67,7 @@ class CommandCompleter(Completer):
 async def chat_terminal(app: App, address: Address) -> int:
     """Talk at the terminal until end of file (Ctrl-D); the exit status."""
     app.begin_background_work()
-    with speaking(await spoken_at(app, address)):
+    with use_language(await spoken_at(app, address)):
         return await _Chat(app, address).run()
 
 

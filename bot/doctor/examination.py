@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from bot.cli.start import DATABASE_NAME
 from bot.doctor import installation, models, telegram
 from bot.doctor import installation as machine
-from bot.doctor.finding import Finding, Patient, failed, failed_as_said, note
+from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, note
 from config.errors import ConfigurationError
 from config.logs import redact
 from config.settings import Settings, load_settings
@@ -36,7 +36,7 @@ class Check:
     """A subject, and what looks at it."""
 
     subject: str
-    look: Callable[[Patient], Awaitable[list[Finding]]]
+    look: Callable[[DoctorContext], Awaitable[list[Finding]]]
 
 
 CHECKS = (
@@ -62,7 +62,7 @@ async def examine(backups: Path | None = None) -> list[Finding]:
         return [failed_as_said("settings", error), *unseen, machine.versions()]
     database = settings.mneme_data_dir / DATABASE_NAME
     state = await asyncio.to_thread(inspect_database, database)
-    patient = Patient(settings, database, state, system_clock, backups)
+    patient = DoctorContext(settings, database, state, system_clock, backups)
     groups = await asyncio.gather(*(_look(check, patient) for check in CHECKS))
     lines = [finding for findings in groups for finding in findings]
     return [*(_without_secrets(finding, settings) for finding in lines), machine.versions()]
@@ -78,7 +78,7 @@ def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     return replace(finding, found=text)
 
 
-async def _look(check: Check, patient: Patient) -> list[Finding]:
+async def _look(check: Check, patient: DoctorContext) -> list[Finding]:
     try:
         return await check.look(patient)
     except Exception as error:  # one check that fails must not hide what the others find

@@ -34,7 +34,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class DoctorContext:
     """An installation whose settings can be read. backups: the folder to look for them in, where one was named."""
 
     settings: Settings

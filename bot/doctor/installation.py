@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bot.doctor.finding import Patient
+    from bot.doctor.finding import DoctorContext
 
 BACKUP_DUE = timedelta(days=3)
 """A nightly backup may miss a night when the machine is off, not three."""
@@ -43,7 +43,7 @@ LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 """Those whose versions are asked for when something is reported."""
 
 
-async def settings(patient: Patient) -> list[Finding]:
+async def settings(patient: DoctorContext) -> list[Finding]:
     """That they can be read is known by now; here, who else may read them."""
     file = settings_file()
     names = patient.settings.model_fields_set
@@ -53,7 +53,7 @@ async def settings(patient: Patient) -> list[Finding]:
     return [ok("settings", text)]
 
 
-async def data_directory(patient: Patient) -> list[Finding]:
+async def data_directory(patient: DoctorContext) -> list[Finding]:
     """Whether the bot can keep anything where it is told to, and nobody else can read it."""
     name, folder = "data directory", patient.settings.mneme_data_dir
     if not folder.exists():
@@ -74,7 +74,7 @@ async def data_directory(patient: Patient) -> list[Finding]:
     return [ok(name, str(folder))]
 
 
-async def database(patient: Patient) -> list[Finding]:
+async def database(patient: DoctorContext) -> list[Finding]:
     """Whether the database is whole and of this version, and the search index fits it."""
     state = patient.state
     if not state.exists:
@@ -94,7 +94,7 @@ async def database(patient: Patient) -> list[Finding]:
     return [whole, index]
 
 
-async def last_backup(patient: Patient) -> list[Finding]:
+async def last_backup(patient: DoctorContext) -> list[Finding]:
     """How old the newest backup is, where install.sh has them made or where the person says."""
     if not patient.state.exists:
         return []
@@ -132,7 +132,7 @@ def _newest(folders: Iterable[Path]) -> Path | None:
     return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
-async def disk(patient: Patient) -> list[Finding]:
+async def disk(patient: DoctorContext) -> list[Finding]:
     """How much room the data directory has."""
     place = nearest(patient.settings.mneme_data_dir)
     free = shutil.disk_usage(place).free / 1e6
@@ -144,7 +144,7 @@ async def disk(patient: Patient) -> list[Finding]:
     return [ok("disk", text)]
 
 
-async def time_zone(patient: Patient) -> list[Finding]:
+async def time_zone(patient: DoctorContext) -> list[Finding]:
     """In which zone days and clock times are told."""
     settings = patient.settings
     target = os.environ.get("TZ", "").removeprefix(":")

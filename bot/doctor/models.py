@@ -25,7 +25,7 @@ from pipeline.models.request_body import Part
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.doctor.finding import Patient
+    from bot.doctor.finding import DoctorContext
     from config.models import ModelCatalogue
     from pipeline.models.probe import Probed
 
@@ -45,7 +45,7 @@ EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words mea
 GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
-async def models(patient: Patient) -> list[Finding]:
+async def models(patient: DoctorContext) -> list[Finding]:
     """Whether each model answers, by one probe, and what it can do."""
     settings, catalogue = patient.settings, load_catalogue()
     if not settings.has_endpoint:
@@ -64,7 +64,7 @@ async def models(patient: Patient) -> list[Finding]:
         return [await _hosted(patient, part, name, catalogue, store) for part, name in named.items()]
 
 
-async def embeddings(patient: Patient) -> list[Finding]:
+async def embeddings(patient: DoctorContext) -> list[Finding]:
     """Whether the embedding model answers, where there is one, and how much has been given vectors."""
     settings = patient.settings
     if settings.embedding_model is None:
@@ -83,7 +83,7 @@ async def embeddings(patient: Patient) -> list[Finding]:
         return [ok("embedder", f"{text}; {made.done:,} of {made.of:,} texts have their vectors")]
 
 
-async def lightrag(patient: Patient) -> list[Finding]:
+async def lightrag(patient: DoctorContext) -> list[Finding]:
     """Whether LightRAG answers, where there is one."""
     settings = patient.settings
     if settings.lightrag_url is None:
@@ -103,7 +103,7 @@ async def lightrag(patient: Patient) -> list[Finding]:
 
 
 @contextlib.asynccontextmanager
-async def _kept(patient: Patient) -> AsyncIterator[EndpointStore | None]:
+async def _kept(patient: DoctorContext) -> AsyncIterator[EndpointStore | None]:
     """Where what is found is kept for the bot: in a database that is as it should be, and in no other."""
     opened = None
     if patient.state.usable:
@@ -117,7 +117,7 @@ async def _kept(patient: Patient) -> AsyncIterator[EndpointStore | None]:
 
 
 async def _hosted(
-    patient: Patient, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
+    patient: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
 ) -> Finding:
     settings = patient.settings
     window = catalogue.window(name)
@@ -150,7 +150,7 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Fin
     return ok(part, text)
 
 
-def _embedded(patient: Patient, catalogue: ModelCatalogue) -> Finding:
+def _embedded(patient: DoctorContext, catalogue: ModelCatalogue) -> Finding:
     settings, own = patient.settings, patient.settings.own_weights
     try:
         if own is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from telegram import WebhookInfo
     from telegram.ext import ExtBot
 
-    from bot.doctor.finding import Patient
+    from bot.doctor.finding import DoctorContext
     from config.settings import Settings
     from memory.clock import Clock
 
@@ -64,7 +64,7 @@ class _Watch:
         return ok("clock", off)
 
 
-async def telegram(patient: Patient) -> list[Finding]:
+async def telegram(patient: DoctorContext) -> list[Finding]:
     """Whether Telegram knows the bot and sends it its messages."""
     if patient.settings.telegram_bot_token is None:
         return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]

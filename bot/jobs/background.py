@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.tasks import BackgroundTasks, Backoff, wait_at_most
-from config.texts import N_, _, speaking
-from memory.buttons import QuietLine
+from config.texts import N_, _, use_language
+from memory.buttons import Notice
 from memory.errors import MnemeError, Postponed
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Ended:
     """
 
     messages: int
-    learned: tuple[QuietLine, ...] = ()
+    learned: tuple[Notice, ...] = ()
     goes_on: bool = False
 
 
@@ -202,13 +202,13 @@ class BackgroundConsolidation:
         """Give a conversation up over which the program was killed again and again, and tell whose it is."""
         log.error("consolidation_given_up", conversation=conversation_id)
         await self._consolidation.leave(conversation_id)
-        with speaking(await self._languages.of_chat(owner)):
-            await self._notices.add(owner, QuietLine(_(_GIVEN_UP)))
+        with use_language(await self._languages.of_chat(owner)):
+            await self._notices.add(owner, Notice(_(_GIVEN_UP)))
 
     async def _announce(self, owner: str, done: Consolidated | None) -> None:
         if done is not None:
             # in the language of the chat that it is the memory of; of a shared one nobody chose any
-            with speaking(await self._languages.of_chat(owner)):
+            with use_language(await self._languages.of_chat(owner)):
                 await self._notices.add(owner, *done.notices)
 
 

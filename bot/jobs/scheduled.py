@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.tasks import PeriodicJobs
-from config.texts import N_, _, speaking
-from memory.buttons import QuietLine
+from config.texts import N_, _, use_language
+from memory.buttons import Notice
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from bot.languages import Languages
-    from memory.backup.soundness import Soundness
+    from memory.backup.integrity import IntegrityCheck
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.ledger.ledger import Ledger
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memory.service.jobs import JobLog
     from memory.service.notices import PendingNotices
     from memory.service.pruning import Pruning
-    from memory.store.traces import Traces
+    from memory.store.pending_erasures import PendingErasures
 
 log = structlog.get_logger(__name__)
 
@@ -116,10 +116,10 @@ class WeeklySchedule:
                     done = await self._weekly.run(owner) if may else None
                 if done is None:
                     log.error("weekly_consolidation_given_up", owner=owner)
-                with speaking(await self._languages.of_chat(owner)):
+                with use_language(await self._languages.of_chat(owner)):
                     summary = _(_GIVEN_UP) if done is None else done.summary
                     if summary:
-                        await self._notices.add(owner, QuietLine(summary))
+                        await self._notices.add(owner, Notice(summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)
@@ -179,10 +179,10 @@ class Reminding:
         await self._periodic.close()
 
 
-class Housekeeping:
+class Maintenance:
     """Removes old mail, entries whose undo has run out and traces of deletions; looks whether the database is whole."""
 
-    def __init__(self, pruning: Pruning, ledger: Ledger, soundness: Soundness, traces: Traces) -> None:
+    def __init__(self, pruning: Pruning, ledger: Ledger, soundness: IntegrityCheck, traces: PendingErasures) -> None:
         self._pruning = pruning
         self._ledger = ledger
         self._soundness = soundness

@@ -19,7 +19,7 @@ from bot.telegram.calls import SendFailed, chat_of, reason_of, send_chunk
 from bot.telegram.client import readable
 from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.rendering import render
-from config.texts import N_, SOURCE, _, known_language, speaking
+from config.texts import N_, SOURCE, _, known_language, use_language
 from memory.buttons import Button
 from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError, StoreError
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from bot.languages import Languages
     from bot.telegram.client import PollingBot
-    from bot.telegram.groups import Moves
+    from bot.telegram.groups import ChatMigrations
     from bot.telegram.outbox import OutboxSender
-    from bot.telegram.updates import Letter
+    from bot.telegram.updates import IncomingMessage
     from memory.custody.access import AccessList
     from pipeline.arrival import Arrival
 
@@ -132,14 +132,14 @@ class GroupUnknown(MnemeError):
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AccessSettings:
     """What the settings say. allowed: the users and groups that may come in; remembers: whether memory is on."""
 
     allowed: frozenset[int]
     remembers: bool
 
 
-class Door:
+class AccessControl:
     """Lets in whom it should, and turns away everybody else, each once."""
 
     def __init__(
@@ -147,8 +147,8 @@ class Door:
         bot: PollingBot,
         outbox: OutboxSender,
         access: AccessList,
-        house: House,
-        moves: Moves,
+        house: AccessSettings,
+        moves: ChatMigrations,
         languages: Languages,
     ) -> None:
         self._bot = bot
@@ -166,7 +166,7 @@ class Door:
         """Tell strangers nothing more."""
         await self.strangers.close()
 
-    async def admits(self, letter: Letter) -> bool:
+    async def is_allowed(self, letter: IncomingMessage) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
 
         A private chat has its person's number: a press there that is anybody else's is a stranger's.
@@ -189,7 +189,7 @@ class Door:
         """Whether a chat just gets another id: what is meant for it waits until it has."""
         return self._moves.is_on_the_way(chat_of(address))
 
-    def here(self, letter: Letter) -> Letter:
+    def here(self, letter: IncomingMessage) -> IncomingMessage:
         """A letter where its chat is now."""
         return self._moves.sent_on(letter)
 
@@ -215,7 +215,7 @@ class Door:
         """Whether the bot belongs to a user, who was not only let in."""
         return user in self._allowed or user in await self._access.owners()
 
-    async def turn_away(self, letter: Letter) -> None:
+    async def reject(self, letter: IncomingMessage) -> None:
         """Answer a stranger once, and a few wrong codes while there is one; with the right one the bot becomes theirs.
 
         What is told and logged is bounded, or strangers could fill the disk and use up what Telegram lets us send.
@@ -226,7 +226,7 @@ class Door:
         if name == "start" and code:
             if await self._access.claim(user, code):
                 log.info("bot_claimed", user=user)
-                with speaking(_tongue(letter.arrival.language)):
+                with use_language(_tongue(letter.arrival.language)):
                     await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
@@ -237,18 +237,18 @@ class Door:
         if letter.private and not code:
             self.strangers.tell(user, lambda: self._greet(letter))
 
-    async def _greet(self, letter: Letter) -> None:
+    async def _greet(self, letter: IncomingMessage) -> None:
         await self._tell(letter, _STRANGER)
         await self._ask_about(letter)
 
-    async def _ask_about(self, letter: Letter) -> None:
+    async def _ask_about(self, letter: IncomingMessage) -> None:
         """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
         owners, user = await self._owners(), letter.user_id
         if not owners or not await self._access.is_to_be_asked_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
-            with speaking(await self._languages.of_chat(address.owner)):
+            with use_language(await self._languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
             await self._outbox.answer(address.session_id, text, keyboard=(row,), unasked=True)
@@ -270,7 +270,7 @@ class Door:
         """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
-            with speaking(_tongue(by.language_code)):
+            with use_language(_tongue(by.language_code)):
                 text = introduction(self._bot.bot, remembers=self._remembers)
             await self._outbox.answer(address.session_id, text)
         elif by.id in self._allowed or await self._access.is_member(by.id):
@@ -305,15 +305,15 @@ class Door:
         """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
-            with speaking(await self._languages.of_chat(address.owner)):
+            with use_language(await self._languages.of_chat(address.owner)):
                 await self._outbox.answer(address.session_id, text(), unasked=True)
 
     async def _say_not_let_in(self, address: Address, by: User) -> None:
-        with speaking(_tongue(by.language_code)):
+        with use_language(_tongue(by.language_code)):
             await self._say(address, _(_NOT_LET_IN, group=address.chat_id))
 
-    async def _tell(self, letter: Letter, text: str) -> None:
-        with speaking(_tongue(letter.arrival.language)):
+    async def _tell(self, letter: IncomingMessage, text: str) -> None:
+        with use_language(_tongue(letter.arrival.language)):
             await self._say(letter.arrival.address, _(text, user_id=letter.user_id))
 
     async def _say(self, address: Address, text: str) -> None:

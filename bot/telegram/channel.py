@@ -15,7 +15,7 @@ from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, captioned, laid_out, render
-from config.texts import N_, SOURCE, _, speaking
+from config.texts import N_, SOURCE, _, use_language
 from memory.errors import StoreError
 from memory.log.turn_log import OutgoingReply
 from pipeline.arrival import given_up
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.telegram.access import Door
+    from bot.telegram.access import AccessControl
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
@@ -48,7 +48,7 @@ _BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answ
 class TelegramChannel:
     """Gives replies to the outbox, and shows meanwhile what goes on."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: Door) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: AccessControl) -> None:
         self._bot = bot
         self._door = door
         self._mailbox = mailbox
@@ -208,7 +208,7 @@ class TelegramChannel:
 
 
 def _broken_off(arrival: Arrival) -> Chunk:
-    with speaking(arrival.language or SOURCE):
+    with use_language(arrival.language or SOURCE):
         return render(_(_BROKEN_OFF))[0]
 
 

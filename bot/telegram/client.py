@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from memory.service.published import Published
+    from memory.service.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 
@@ -117,7 +117,7 @@ class TokenWatch:
     that was revoked. So only a token that never worked ends the program. tell: what the owner is told when it is over.
     """
 
-    def __init__(self, published: Published, token: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, published: MenuCache, token: str, now: Callable[[], float] = time.monotonic) -> None:
         self._published = published
         self._token = token
         self._now = now

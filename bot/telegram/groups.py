@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from telegram import ChatMember, Update, User
 
     from bot.sessions import SessionRunner
-    from bot.telegram.updates import Letter
-    from memory.service.moving import Moving
+    from bot.telegram.updates import IncomingMessage
+    from memory.service.chat_migration import ChatMigration
 
 _INTRODUCTION = N_(
     "Hello, I am {name}. I answer whoever mentions me (@{username}) or replies to one of my messages.\n\n"
@@ -68,10 +68,10 @@ def _is_in(member: ChatMember) -> bool:
     return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)
 
 
-class Moves:
+class ChatMigrations:
     """Knows which groups have another id now, and moves what is kept of them."""
 
-    def __init__(self, moving: Moving, runner: SessionRunner) -> None:
+    def __init__(self, moving: ChatMigration, runner: SessionRunner) -> None:
         self._moving = moving
         self._runner = runner
         self._present: dict[int, int] = {}
@@ -95,7 +95,7 @@ class Moves:
         """Whether a group is being moved from or to that id: what arrives meanwhile waits in the inbox."""
         return chat in self._on_the_way
 
-    def sent_on(self, letter: Letter) -> Letter:
+    def sent_on(self, letter: IncomingMessage) -> IncomingMessage:
         """A letter that was written under the former id of its chat, as one to the present one.
 
         Messages are counted anew there, so the number of this one means nothing any more.

@@ -13,8 +13,8 @@ import structlog
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
 from bot.tasks import BackgroundTasks, wait_at_most
-from bot.telegram.updates import Letters, as_new
-from config.texts import N_, _, speaking
+from bot.telegram.updates import UpdateParser, as_new
+from config.texts import N_, _, use_language
 from memory.buttons import Button
 from memory.errors import StoreError
 from memory.messages import Provenance
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.sessions import SessionRunner
-    from bot.telegram.access import Door
+    from bot.telegram.access import AccessControl
+    from bot.telegram.callbacks import CallbackHandler
     from bot.telegram.channel import TelegramChannel
-    from bot.telegram.presses import Presses
     from bot.telegram.receiving import Albums
-    from bot.telegram.updates import Letter
+    from bot.telegram.updates import IncomingMessage
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
     from memory.service.mailbox import InboxItem, Mailbox
@@ -63,12 +63,12 @@ class InboxWorker:
         self,
         channel: TelegramChannel,
         mailbox: Mailbox,
-        door: Door,
+        door: AccessControl,
         runner: SessionRunner,
         albums: Albums,
         speakers: Speakers,
-        letters: Letters,
-        presses: Presses,
+        letters: UpdateParser,
+        presses: CallbackHandler,
         arrived: asyncio.Event,
     ) -> None:
         self._channel = channel
@@ -101,7 +101,7 @@ class InboxWorker:
         while True:
             await wait_at_most(self._arrived, min(self._next_look, SWEEP_PAUSE))
             self._arrived.clear()
-            with self._runner.places.kept_clear():
+            with self._runner.places.prioritized():
                 await self._sweep()
 
     async def _sweep(self) -> None:
@@ -200,7 +200,7 @@ class InboxWorker:
         name = await self._speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
         return replace(arrival, speaker=name)
 
-    async def _for_sessions(self, item: InboxItem) -> Letter | None:
+    async def _for_sessions(self, item: InboxItem) -> IncomingMessage | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
         letter = self._letters.kept(item.payload)
         letter = self._door.here(letter) if letter is not None else None
@@ -208,7 +208,7 @@ class InboxWorker:
             del self._tries[item.id]
             return None
         # who was let in then may have been shut out since
-        if letter is None or not await self._door.admits(letter):
+        if letter is None or not await self._door.is_allowed(letter):
             await self._mailbox.done([item.id])
         elif item.attempts >= MOST_ATTEMPTS and _is_no_turn(letter):
             await self._give_up(item, letter)
@@ -220,16 +220,16 @@ class InboxWorker:
             return letter
         return None
 
-    async def _tell_nobody(self, item: InboxItem, letter: Letter) -> None:
+    async def _tell_nobody(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Say why who writes in the name of a group or a channel is not answered."""
         arrival = replace(letter.arrival, inbox_id=item.id)
         if letter.edited:
             await self._mailbox.done([item.id])
             return
-        with speaking(await self._runner.languages.of(arrival)):
+        with use_language(await self._runner.languages.of(arrival)):
             await self._channel.say(arrival, _(_NOBODY))
 
-    async def _take(self, item: InboxItem, letter: Letter, arrivals: dict[int, Arrival]) -> None:
+    async def _take(self, item: InboxItem, letter: IncomingMessage, arrivals: dict[int, Arrival]) -> None:
         """Put the arrival in a message beside the others, if it is to be handed over."""
         named = await self._named(letter.arrival)
         arrival = replace(named, inbox_id=item.id, held=item.held, attempts=item.attempts)
@@ -243,10 +243,10 @@ class InboxWorker:
         if handled is not None and handled.inbox_id is not None:
             arrivals[handled.inbox_id] = handled
 
-    async def _give_up(self, item: InboxItem, letter: Letter) -> None:
+    async def _give_up(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Leave an update that the program was killed over again and again, and tell its sender."""
         log.error("update_given_up", update=item.update_id, killed=item.attempts)
-        with speaking(await self._runner.languages.of(letter.arrival)):
+        with use_language(await self._runner.languages.of(letter.arrival)):
             await self._channel.give_up(replace(letter.arrival, inbox_id=item.id))
 
     async def _edited(
@@ -273,7 +273,7 @@ class InboxWorker:
         if _same_content(edit, read):
             await self._mailbox.done([item.id])  # a link that got its picture
         else:
-            with speaking(await self._runner.languages.of(edit)):
+            with use_language(await self._runner.languages.of(edit)):
                 # of what was deleted, as a private talk is, a button would keep the words
                 await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
         return None
@@ -305,6 +305,6 @@ def _same_message(arrival: Arrival, other: Arrival) -> bool:
     return arrival.address == other.address and arrival.message_id == other.message_id
 
 
-def _is_no_turn(letter: Letter) -> bool:
+def _is_no_turn(letter: IncomingMessage) -> bool:
     """Whether no turn is made of a letter, which would record that it was given up."""
     return letter.press is not None or letter.edited or bool(parse_command(letter.arrival.text)[0])

@@ -14,7 +14,7 @@ from telegram import (
 from telegram.error import TelegramError
 
 from bot.commands.command import Access
-from config.texts import LANGUAGES, N_, SOURCE, _, speaking
+from config.texts import LANGUAGES, N_, SOURCE, _, use_language
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from telegram import Bot, BotCommandScope
 
     from bot.commands.command import Command
-    from memory.service.published import Published
+    from memory.service.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ LONGEST_COMMAND = 256
 class Menu:
     """Tells Telegram what to show, where it was not told that before: some dozen calls once, and two at a start."""
 
-    def __init__(self, bot: Bot, published: Published, commands: Iterable[Command]) -> None:
+    def __init__(self, bot: Bot, published: MenuCache, commands: Iterable[Command]) -> None:
         self._bot = bot
         self._published = published
         # what comes with a number is under the message that it is about, and who may come in is asked by buttons
@@ -71,7 +71,7 @@ class Menu:
         ]
 
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
-        with speaking(language):
+        with use_language(language):
             entries = [(command.name, _(command.description)[:LONGEST_COMMAND]) for command in commands]
         what = self._key("commands", scope.type, language)
         if not await self._published.is_shown(what, entries):
@@ -105,7 +105,7 @@ class Menu:
 
 
 def _in(language: str, text: str) -> str:
-    with speaking(language):
+    with use_language(language):
         return _(text)
 
 

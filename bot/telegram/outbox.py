@@ -22,7 +22,7 @@ from bot.telegram.calls import (
 )
 from bot.telegram.client import readable
 from bot.telegram.rendering import Chunk, captioned, laid_out
-from config.texts import speaking
+from config.texts import use_language
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.turnstile import Turnstile
@@ -154,7 +154,7 @@ class OutboxSender:
         """Send a reply, or give it up; False where its group has another id and the reply waits there."""
         address = Address.of(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
-        with speaking(await self._languages.of_chat(address.owner)):
+        with use_language(await self._languages.of_chat(address.owner)):
             parts = await self._parts(item)
         for number in range(len(parts)):
             if number < len(sent):

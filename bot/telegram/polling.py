@@ -17,7 +17,7 @@ from memory.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.monitoring import Pulse
+    from bot.monitoring import Heartbeat
     from bot.telegram.client import PollingBot, TokenWatch
     from bot.telegram.updates import RawUpdate
 
@@ -46,7 +46,7 @@ class Poller:
         self,
         bot: PollingBot,
         receive: Callable[[Sequence[RawUpdate]], Awaitable[None]],
-        pulse: Pulse,
+        pulse: Heartbeat,
         token: TokenWatch,
     ) -> None:
         self._bot = bot

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.telegram.updates import LARGEST, Letters, sender_of
-from config.texts import N_, _, speaking
+from bot.telegram.updates import LARGEST, UpdateParser, sender_of
+from config.texts import N_, _, use_language
 from memory.service.mailbox import Received
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from telegram import Update
 
     from bot.sessions import SessionRunner
-    from bot.telegram.access import Door
+    from bot.telegram.access import AccessControl
+    from bot.telegram.callbacks import CallbackHandler
     from bot.telegram.channel import TelegramChannel
-    from bot.telegram.presses import Presses
-    from bot.telegram.updates import Letter, RawUpdate
+    from bot.telegram.updates import IncomingMessage, RawUpdate
     from memory.clock import Clock
     from memory.service.mailbox import Mailbox
     from pipeline.arrival import Arrival
@@ -114,11 +114,11 @@ class Receiver:
         bot_id: int,
         channel: TelegramChannel,
         mailbox: Mailbox,
-        door: Door,
+        door: AccessControl,
         runner: SessionRunner,
         albums: Albums,
-        letters: Letters,
-        presses: Presses,
+        letters: UpdateParser,
+        presses: CallbackHandler,
     ) -> None:
         self._bot_id = bot_id
         self._channel = channel
@@ -146,30 +146,30 @@ class Receiver:
             if received is not None:
                 accepted.append((update, received))
         try:
-            with self._runner.places.kept_clear():
+            with self._runner.places.prioritized():
                 await self._keep(accepted)
         finally:
             self.arrived.set()  # what can't be kept waits in memory
 
-    async def _admitted(self, update: RawUpdate, read: Update, alone: Letter | None) -> Received | None:
+    async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""
         letter = alone or self._of_album(read)
         letter = self._door.here(letter) if letter is not None else None
         if letter is None:
             await self._door.see_group(read)
             await self._hold_of_album(update, read)
-        elif await self._door.admits(letter):
+        elif await self._door.is_allowed(letter):
             arrival = letter.arrival
             session_id, new = arrival.address.session_id, self._new_message(letter)
             begins = letter.press is not None or self._runner.begins_at_once(arrival)
             return Received(update.id, session_id, update.payload, arrival.message_id, new, begins=begins)
         elif letter.press is not None:
-            self._presses.turn_away(letter)
+            self._presses.reject(letter)
         else:
-            await self._door.turn_away(letter)
+            await self._door.reject(letter)
         return None
 
-    def _new_message(self, letter: Letter) -> str | None:
+    def _new_message(self, letter: IncomingMessage) -> str | None:
         """The name of the message that a letter brings; another bot on the same data counts from one again."""
         number = letter.arrival.message_id
         if letter.edited or letter.press is not None or number is None:
@@ -187,7 +187,7 @@ class Receiver:
             for update in updates:
                 await self._keep([update])
 
-    async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, Letter | None]]:
+    async def _read_all(self, updates: Sequence[RawUpdate]) -> list[tuple[RawUpdate, Update, IncomingMessage | None]]:
         """Each update alone, with the letter in it; those that can't be read are set aside."""
         readable = []
         for update in updates:
@@ -207,10 +207,10 @@ class Receiver:
         letter = self._letters.if_meant(read)
         if letter is None or letter.private or letter.edited or letter.arrival.album is None:
             return
-        if await self._door.admits(letter):
+        if await self._door.is_allowed(letter):
             self._albums.hold(letter.arrival.album, update)
 
-    def _of_album(self, read: Update) -> Letter | None:
+    def _of_album(self, read: Update) -> IncomingMessage | None:
         """What belongs to an album that is meant for us: in a group the message that names the bot may come last."""
         message = read.message or read.edited_message
         if message is None or message.media_group_id not in self._albums:
@@ -230,12 +230,12 @@ class Receiver:
         sender = sender_of(update, self._channel)
         if sender is None:
             return
-        admitted = await self._door.admits(sender)
+        admitted = await self._door.is_allowed(sender)
         if sender.press is not None:  # nothing of it is lost: it is pressed again, or typed
             self._presses.refuse_unread(sender, admitted=admitted)
         elif sender.private and admitted:
             session_id = sender.arrival.address.session_id
-            with speaking(await self._runner.languages.of_chat(sender.arrival.address.owner)):
+            with use_language(await self._runner.languages.of_chat(sender.arrival.address.owner)):
                 sentence = _(_UNREADABLE, number=update.id)
             if update.id > LARGEST:  # no number that the database holds
                 await self._mailbox.answer(session_id, sentence)

@@ -16,20 +16,20 @@ from telegram.ext import AIORateLimiter, Defaults
 
 from bot.tasks import BackgroundTasks, Backoff
 from bot.telegram import CHANNEL
-from bot.telegram.access import Door, House
+from bot.telegram.access import AccessControl, AccessSettings
+from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import explained, reason_of
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
 from bot.telegram.files import TelegramFiles
-from bot.telegram.groups import Moves
+from bot.telegram.groups import ChatMigrations
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.polling import LONGEST_FLOOD, Poller
-from bot.telegram.presses import Presses
 from bot.telegram.receiving import Albums, Receiver
-from bot.telegram.updates import Letters
-from bot.telegram.webhook import Meant, Webhook
+from bot.telegram.updates import UpdateParser
+from bot.telegram.webhook import Webhook, WebhookConfig
 from config.errors import ConfigurationError
 from config.handles import connections
 from memory.capture.capture import captured
@@ -37,7 +37,7 @@ from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.service.mailbox import Mailbox
-from memory.service.published import Published
+from memory.service.menu_cache import MenuCache
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from telegram import User
 
     from bot.app import App
-    from bot.monitoring import Pulse
+    from bot.monitoring import Heartbeat
     from config.settings import Settings
 
     OnResponse = Callable[[httpx.Response], Awaitable[None]]
@@ -107,7 +107,7 @@ async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses a token that never worked."""
     bot = telegram_bot(app.settings)
     pulse = app.health.updates
-    published = Published(app.database, CHANNEL)
+    published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
     tasks = BackgroundTasks()
     tasks.start(_warm_up(app), "warming")
@@ -116,12 +116,12 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
-        house = House(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
-        moves = Moves(app.memory.moving, app.runner)
-        door = Door(bot, outbox, access, house, moves, app.runner.languages)
+        house = AccessSettings(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
+        moves = ChatMigrations(app.memory.moving, app.runner)
+        door = AccessControl(bot, outbox, access, house, moves, app.runner.languages)
         channel = TelegramChannel(bot, mailbox, outbox, door)
-        albums, presses = Albums(app.clock), Presses(bot, mailbox, door, app.runner)
-        letters = Letters(me, channel, app.runner.commands, albums)
+        albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner)
+        letters = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
         speakers = Speakers(app.database)
         inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
@@ -158,7 +158,7 @@ async def run_telegram(app: App) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _introduced(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> AsyncIterator[User]:
+async def _introduced(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> AsyncIterator[User]:
     """The bot's own account, as soon as Telegram can be reached."""
     try:
         await _until_known(bot, pulse, token)
@@ -167,7 +167,7 @@ async def _introduced(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> Async
         await bot.shutdown()
 
 
-async def _until_known(bot: PollingBot, pulse: Pulse, token: TokenWatch) -> None:
+async def _until_known(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> None:
     backoff = Backoff()
     while True:
         pulse.step(within=START_SECONDS)
@@ -198,7 +198,7 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) ->
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, app.health.updates, token)
-    config = Meant(str(url), secret.get_secret_value())
+    config = WebhookConfig(str(url), secret.get_secret_value())
     return Webhook(bot, receiver.receive, app.health.updates, app.pages, config, token)
 
 

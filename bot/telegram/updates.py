@@ -51,7 +51,7 @@ class Press:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class IncomingMessage:
     """A message of a person, as far as Mneme reads it, and what decides whether it may come in.
 
     name: how the person is called, as it may be shown to others.
@@ -126,7 +126,7 @@ def as_new(payload: str) -> str:
     return json.dumps(update, ensure_ascii=False)
 
 
-def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
+def sender_of(update: RawUpdate, channel: Channel) -> IncomingMessage | None:
     """An empty letter that tells whose an unreadable update is; None where not even that can be read.
 
     A press can be answered as soon as its number can be read; whose it is, or where, may then be unknown: 0.
@@ -138,19 +138,19 @@ def sender_of(update: RawUpdate, channel: Channel) -> Letter | None:
     try:
         chat, user = _within(message["chat"]["id"]), _within(message["from"]["id"])
         private = message["chat"]["type"] == ChatType.PRIVATE
-        return Letter(_unread(chat, channel), user, private, edited=False)
+        return IncomingMessage(_unread(chat, channel), user, private, edited=False)
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def _press_of(query: dict[str, Any], channel: Channel) -> Letter | None:
+def _press_of(query: dict[str, Any], channel: Channel) -> IncomingMessage | None:
     if not isinstance(query.get("id"), str):
         return None
     sender, message = query.get("from"), query.get("message")
     user, chat = _number(sender), _number(message.get("chat") if isinstance(message, dict) else None)
     language = sender.get("language_code") if isinstance(sender, dict) else None
     arrival = replace(_unread(chat, channel), language=language if isinstance(language, str) else None)
-    return Letter(arrival, user, private=user == chat, edited=False, press=Press(query["id"], ""))
+    return IncomingMessage(arrival, user, private=user == chat, edited=False, press=Press(query["id"], ""))
 
 
 def _unread(chat: int, channel: Channel) -> Arrival:
@@ -163,7 +163,7 @@ def _number(of: object) -> int:
     return number if isinstance(number, int) and abs(number) <= LARGEST else 0
 
 
-def letter_of(
+def parse_update(
     update: Update,
     me: User,
     channel: Channel,
@@ -171,7 +171,7 @@ def letter_of(
     albums: Container[str] = (),
     *,
     kept: bool = False,
-) -> Letter | None:
+) -> IncomingMessage | None:
     """The letter in an update; None for what is not meant for us: other kinds of update, talk among others.
 
     In a group only what mentions the bot, answers one of its messages or is a command counts, and an album of which
@@ -219,10 +219,10 @@ def letter_of(
     answers = str(replied.message_id) if replied is not None and _is_by(replied, me) else None
     name, edited = plain_name(message.from_user.full_name), update.message is None
     user = message.from_user.id
-    return Letter(arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous)
+    return IncomingMessage(arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous)
 
 
-def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
+def _pressed(query: CallbackQuery, channel: Channel) -> IncomingMessage | None:
     """The letter of who presses a button, still without what that says; it is about the message with the button."""
     message = query.message
     if message is None or query.data is None:  # a game, or a message that is not ours
@@ -244,7 +244,9 @@ def _pressed(query: CallbackQuery, channel: Channel) -> Letter | None:
     if isinstance(message, Message):  # and not one that is too old to be told of
         rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
         beside = tuple(str(button.callback_data) for row in rows for button in row)
-    return Letter(arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data, beside))
+    return IncomingMessage(
+        arrival, query.from_user.id, private, edited=False, press=Press(query.id, query.data, beside)
+    )
 
 
 def _quoted(message: Message, me: User) -> Passage | None:
@@ -326,7 +328,7 @@ def _is_us(bot: str | None, me: User) -> bool:
     return bot is not None and bot.lower() == (me.username or "").lower()
 
 
-class Letters:
+class UpdateParser:
     """Reads updates: when they come, and again when they are taken from the inbox."""
 
     def __init__(self, me: User, channel: Channel, commands: Container[str], albums: Container[str]) -> None:
@@ -336,19 +338,19 @@ class Letters:
         self._known = commands
         self._albums = albums
 
-    def read(self, update: RawUpdate) -> tuple[Update, Letter | None]:
+    def read(self, update: RawUpdate) -> tuple[Update, IncomingMessage | None]:
         """An update and the letter in it, if there is any. Raises whatever the library does where it can't read it."""
         read = read_update(update.payload, self._bot)
         return read, self.in_update(read)
 
-    def in_update(self, update: Update) -> Letter | None:
+    def in_update(self, update: Update) -> IncomingMessage | None:
         """The letter in an update, by what is known of albums now."""
-        return letter_of(update, self._me, self._channel, self._known, self._albums)
+        return parse_update(update, self._me, self._channel, self._known, self._albums)
 
-    def if_meant(self, update: Update) -> Letter | None:
+    def if_meant(self, update: Update) -> IncomingMessage | None:
         """The letter that an update would be if it were meant for us."""
-        return letter_of(update, self._me, self._channel, self._known, kept=True)
+        return parse_update(update, self._me, self._channel, self._known, kept=True)
 
-    def kept(self, payload: str) -> Letter | None:
+    def kept(self, payload: str) -> IncomingMessage | None:
         """The letter in an update that was found to be meant for us when it came."""
         return self.if_meant(read_update(payload, self._bot))

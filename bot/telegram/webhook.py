@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
-    from bot.monitoring import Pulse
+    from bot.monitoring import Heartbeat
     from bot.telegram.client import TokenWatch
     from bot.web.pages import Pages
 
@@ -40,7 +40,7 @@ LOOK_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class WebhookConfig:
     """The webhook that the settings mean. url: where Telegram sends to; secret: what it shows there."""
 
     url: str
@@ -57,9 +57,9 @@ class Webhook:
         self,
         bot: Bot,
         receive: Callable[[Sequence[RawUpdate]], Awaitable[None]],
-        pulse: Pulse,
+        pulse: Heartbeat,
         pages: Pages,
-        config: Meant,
+        config: WebhookConfig,
         token: TokenWatch,
     ) -> None:
         self._bot = bot

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from memory.log.census import census
+from memory.log.table_counts import table_counts
 
 if TYPE_CHECKING:
     from bot.monitoring import Health
-    from bot.sessions import Lanes
+    from bot.sessions import SessionQueues
     from memory.service.usage import TokenUse
     from memory.store.database import Database
     from pipeline.models.routing import Meter
@@ -60,12 +60,12 @@ class Metrics:
         """Count a line of the log that says what went wrong."""
         self._errors.labels(logger).inc()
 
-    async def page(self, database: Database, health: Health, lanes: Lanes) -> bytes:
+    async def page(self, database: Database, health: Health, lanes: SessionQueues) -> bytes:
         """Everything in the text format of Prometheus. Raises StoreError."""
         running, waiting = lanes.load()
         self._running.set(running)
         self._waiting.set(waiting)
-        result = await census(database)
+        result = await table_counts(database)
         self._inbox.set(result.inbox)
         self._outbox.set(result.outbox)
         self._memories.clear()

@@ -26,7 +26,7 @@ class Entrance:
     most_bytes: what is longer is not read. take: what is done with it, in the bot's own loop.
     """
 
-    admits: Callable[[Mapping[str, str]], bool]
+    is_allowed: Callable[[Mapping[str, str]], bool]
     most_bytes: int
     take: Callable[[bytes], Coroutine[object, object, Page]]
 

@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         entrance = self.server.pages.entrances.get(self._at())
         if entrance is None:
             self._refuse(Page(HTTPStatus.NOT_FOUND, b"nothing is taken here\n"))
-        elif not entrance.admits({name.lower(): value for name, value in self.headers.items()}):
+        elif not entrance.is_allowed({name.lower(): value for name, value in self.headers.items()}):
             self._refuse(Page(HTTPStatus.FORBIDDEN, b"you may not send anything here\n"))
         elif not self.server.room.acquire(blocking=False):
             self._refuse(Page(HTTPStatus.SERVICE_UNAVAILABLE, b"too much is sent at once\n"))

@@ -18,7 +18,7 @@ from memory.facts.transcript import typed
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.consolidation.consolidation_answer import ConsolidationAnswer
     from memory.consolidation.parts import Part
     from memory.facts.fact_store import FactStore
@@ -63,7 +63,7 @@ class Extractor:
         facts: FactStore,
         counter: TokenCounter,
         clock: Clock,
-        zone_of: ZoneOf,
+        zone_of: TimezoneLookup,
     ) -> None:
         self._counter = counter
         self._prompt = prompt

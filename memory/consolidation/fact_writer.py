@@ -11,7 +11,7 @@ from memory.consolidation.consolidation_prompt import speakers
 from memory.consolidation.outcome import Consolidated
 from memory.errors import MemoryRefused
 from memory.facts.checker import Forgetting
-from memory.facts.fact import Known
+from memory.facts.fact import KnownMemory
 from memory.ledger.page import appending, format_line, replacing
 from memory.messages import storable
 from memory.store.entry import Author, Operation
@@ -51,14 +51,14 @@ class FactWriter:
         """The text of MEMORY.md as it stands now."""
         return await self._ledger.page(owner)
 
-    async def known(self, owner: str, facts: Sequence[Fact], part: Part, memory: str) -> list[Known]:
+    async def known(self, owner: str, facts: Sequence[Fact], part: Part, memory: str) -> list[KnownMemory]:
         """What the facts may replace or repeat: memories, and the lines of MEMORY.md that no memory has written."""
         if not facts:
             return []
         entries = await self._facts.related(owner, facts, part.messages[0].id or 0)
         written = {known_memory.entry.line for known_memory in entries if known_memory.entry is not None}
         lines = [line for line in memory.splitlines() if line.startswith(("- ", "* ")) and line not in written]
-        return [*entries, *(Known(line) for line in lines)]
+        return [*entries, *(KnownMemory(line) for line in lines)]
 
     async def forgetting(self, owner: str, forget: Sequence[Forget]) -> list[Forgetting]:
         """What is to be forgotten, in the words that it is known in."""

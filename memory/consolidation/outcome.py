@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.texts import _, ngettext
-from memory.buttons import QuietLine, edit_button, right_or_wrong, undo_button
+from memory.buttons import Notice, edit_button, right_or_wrong, undo_button
 from memory.facts.fact import Doubt
 from memory.ledger.changes import MEMORY_FILE
 
@@ -59,18 +59,18 @@ class Consolidated:
         return [entry for entry in entries if entry.unconfirmed not in (None, Doubt.NOT_CHECKED)]
 
     @property
-    def notices(self) -> list[QuietLine]:
+    def notices(self) -> list[Notice]:
         """What was learned, in a line or two for the user, in the language that is spoken."""
         if self._sure or self.forgotten:
-            lines = [QuietLine(self._changed, self._undo_buttons)]
+            lines = [Notice(self._changed, self._undo_buttons)]
         elif self.memory_changed:
-            lines = [QuietLine(_("MEMORY.md was updated (/undo takes it back)."), self._undo_buttons)]
+            lines = [Notice(_("MEMORY.md was updated (/undo takes it back)."), self._undo_buttons)]
         else:
             lines = []
         if self.unsure:
             rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:UNSURE_SHOWN])
-            lines.append(QuietLine(self._doubted, rows))
-        return [*lines, *([QuietLine(self.warning)] if self.warning else [])]
+            lines.append(Notice(self._doubted, rows))
+        return [*lines, *([Notice(self.warning)] if self.warning else [])]
 
     @property
     def _changed(self) -> str:

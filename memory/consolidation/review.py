@@ -11,7 +11,7 @@ from memory.store.entry import Kind
 from memory.store.entry_rows import ENTRY_ROWS, entry_of
 
 if TYPE_CHECKING:
-    from memory.clock import ZoneOf
+    from memory.clock import TimezoneLookup
     from memory.consolidation.fact_writer import FactWriter
     from memory.facts.checker import FactChecker
     from memory.facts.fact import CheckedFact
@@ -32,7 +32,7 @@ class Review:
     """Looks at the facts of one owner at a time that are still to be looked at."""
 
     def __init__(
-        self, database: Database, facts: FactStore, checker: FactChecker, writer: FactWriter, zone_of: ZoneOf
+        self, database: Database, facts: FactStore, checker: FactChecker, writer: FactWriter, zone_of: TimezoneLookup
     ) -> None:
         self._database = database
         self._facts = facts

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from config.texts import _
 from memory.errors import MnemeError, StoreError
 from memory.store.erasure import ROWS, make_nobodys
-from memory.store.traces import leave_traces
+from memory.store.pending_erasures import record_erasure
 
 if TYPE_CHECKING:
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
-    from memory.store.traces import Forget, Traces
+    from memory.store.pending_erasures import Forget, PendingErasures
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Extent:
 class Forgetting:
     """Deletes what an owner has. Nothing of it can be brought back."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, traces: Traces) -> None:
+    def __init__(self, database: Database, files: MarkdownFiles, traces: PendingErasures) -> None:
         self._database = database
         self._files = files
         self._traces = traces
@@ -83,7 +83,7 @@ class Forgetting:
                 await connection.execute(statement, (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await make_nobodys(connection, owner)
-            await leave_traces(connection, indexed=True)
+            await record_erasure(connection, indexed=True)
         remaining: list[str] = []
         for forget in (self._traces.remove, *self._elsewhere):
             try:

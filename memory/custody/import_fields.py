@@ -20,7 +20,7 @@ from memory.log.sessions import SHARED_OWNER, Address, SessionState
 from memory.messages import Provenance, Role
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import ReminderState
-from memory.reminders.wish import LONGEST_TEXT
+from memory.reminders.request import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority
 from memory.store.erasure import ERASED
 from memory.text.naming import name_key

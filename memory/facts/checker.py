@@ -20,7 +20,7 @@ from memory.text.same_words import same_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.facts.fact import Known
+    from memory.facts.fact import KnownMemory
     from memory.facts.second_look import SecondLook, Verdict
     from memory.messages import Message
 
@@ -46,7 +46,7 @@ class FactChecker:
         self,
         facts: Sequence[Fact],
         excerpt: Excerpt,
-        memories: Sequence[Known],
+        memories: Sequence[KnownMemory],
         deadline: float,
         forgetting: Sequence[Forgetting] = (),
     ) -> tuple[list[CheckedFact], list[bool]]:
@@ -71,7 +71,7 @@ class FactChecker:
         return checked, [follows.get(at, False) for at in range(len(requests))]
 
 
-def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[Known]) -> CheckedFact:
+def _cited(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory]) -> CheckedFact:
     """A fact with what its citation alone tells; without a doubt or a refusal a look decides."""
     source, quote = None, None
     if fact.citation is not None and fact.citation.quote.strip():
@@ -114,7 +114,9 @@ def _claim(checked: CheckedFact) -> Claim:
     return Claim(f"{text}{since}{until}", fact.subject, checked.number, checked.quote)
 
 
-def _judged(checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, memories: Sequence[Known]) -> CheckedFact:
+def _judged(
+    checked: CheckedFact, verdict: Verdict | None, excerpt: Excerpt, memories: Sequence[KnownMemory]
+) -> CheckedFact:
     """A fact as a look has it. What is a sentence of the user's, word for word, needs none."""
     if verdict is None:
         return checked if is_own_sentence(checked) else replace(checked, doubt=Doubt.NOT_CHECKED)

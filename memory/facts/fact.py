@@ -71,7 +71,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMemory:
     """A memory that a new fact may replace or say again. entry None: a line of MEMORY.md that a person wrote."""
 
     text: str
@@ -94,5 +94,5 @@ class CheckedFact:
     number: int | None = None
     quote: str | None = None
     is_past: bool = False
-    replaces: Sequence[Known] = field(default=())
-    repeats: Sequence[Known] = field(default=())
+    replaces: Sequence[KnownMemory] = field(default=())
+    repeats: Sequence[KnownMemory] = field(default=())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import MemoryRefused
-from memory.facts.fact import Known
+from memory.facts.fact import KnownMemory
 from memory.ledger.proposals import Proposal
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Entry, NewEntry, Operation
@@ -67,7 +67,7 @@ class FactStore:
         )
         return [(entry.subject or "", entry) for entry in map(entry_of, rows)]
 
-    async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[Known]:
+    async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
         """The memories that hold and that `facts` may replace or repeat.
 
         Those of their subjects, those that share words with them, and what was captured since the first message.
@@ -83,7 +83,7 @@ class FactStore:
             f" AND {CURRENT} AND e.deleted_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?",
             (json.dumps(alike), json.dumps(subjects), Author.CAPTURE, first_message, owner, MOST_KNOWN),
         )
-        return [Known(entry.content, entry.subject, entry) for entry in map(entry_of, rows)]
+        return [KnownMemory(entry.content, entry.subject, entry) for entry in map(entry_of, rows)]
 
     async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
         """Store facts in one change of their own; see `learn_in`."""
@@ -204,7 +204,7 @@ class _Learning:
         )
         return next((e for e in map(entry_of, rows) if same_words(e.content, self._content)), None)
 
-    async def _holding(self, memories: Iterable[Known]) -> list[Entry]:
+    async def _holding(self, memories: Iterable[KnownMemory]) -> list[Entry]:
         """The entries of what is known that still hold as the change leaves them."""
         return [
             memory.entry

@@ -26,7 +26,7 @@ from memory.messages import Completion, Role
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memory.facts.fact import Excerpt, Known
+    from memory.facts.fact import Excerpt, KnownMemory
     from memory.messages import Message
 
 log = structlog.get_logger(__name__)
@@ -124,7 +124,7 @@ class SecondLook:
         self._rests_until = 0.0
 
     async def look(
-        self, claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Known], deadline: float
+        self, claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory], deadline: float
     ) -> dict[int, Verdict]:
         """The verdicts by the claims' places; those are missing that there is no answer for. Raises Postponed.
 
@@ -140,7 +140,7 @@ class SecondLook:
         return parse_verdicts(completion.text, len(claims), len(memories))
 
 
-def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Known]) -> str:
+def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory]) -> str:
     """What the model is asked."""
     visible: dict[int, Message] = {}
     listed = []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from memory.clock import ZoneOf
+    from memory.clock import TimezoneLookup
 log = structlog.get_logger(__name__)
 
 GROWTH_LIMIT = 4
@@ -37,7 +37,7 @@ GROWTH_LIMIT = 4
 class MarkdownFiles:
     """The folder `<root>/<owner>/` of each owner. Every method is blocking work done off the event loop."""
 
-    def __init__(self, root: Path, zone_of: ZoneOf, *, recent_days: int, max_memory_size: int) -> None:
+    def __init__(self, root: Path, zone_of: TimezoneLookup, *, recent_days: int, max_memory_size: int) -> None:
         self._root = root
         self._zone_of = zone_of
         self._recent_days = recent_days

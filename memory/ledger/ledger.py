@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.ledger.changes import Recorded, Unwritten
     from memory.ledger.page import LongTermFile
     from memory.store.database import Database
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Ledger:
     """Changes the memory of all owners, one change at a time."""
 
-    def __init__(self, database: Database, files: LongTermFile, clock: Clock, zone_of: ZoneOf) -> None:
+    def __init__(self, database: Database, files: LongTermFile, clock: Clock, zone_of: TimezoneLookup) -> None:
         self._database = database
         self._files = files
         self._changes = ChangeLog(clock)

@@ -15,7 +15,7 @@ from memory.log.sessions import message_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memory.clock import ZoneOf
+    from memory.clock import TimezoneLookup
     from memory.files.markdown import MarkdownFiles
     from memory.files.notes import Memory
     from memory.store.database import Database
@@ -32,7 +32,7 @@ WHERE o.name = ? AND (t.note = 'due' OR t.note = 'written' AND t.outcome = 'retr
 class DailyNotes:
     """Writes the daily notes of all owners. The log is the truth: a note that can't be written now is made up for."""
 
-    def __init__(self, database: Database, files: MarkdownFiles, zone_of: ZoneOf) -> None:
+    def __init__(self, database: Database, files: MarkdownFiles, zone_of: TimezoneLookup) -> None:
         self._database = database
         self._files = files
         self._zone_of = zone_of

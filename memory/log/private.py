@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.store.traces import leave_traces
+from memory.store.pending_erasures import record_erasure
 
 if TYPE_CHECKING:
     from memory.store.database import Database
-    from memory.store.traces import Traces
+    from memory.store.pending_erasures import PendingErasures
 
 _OF_SESSION = "conversation_id IN (SELECT id FROM conversations WHERE session_id = :session)"
 _SETTLED = "session_id = :session AND private AND state <> 'waiting'"
@@ -36,7 +36,7 @@ _DELETIONS = (
 class PrivateTalks:
     """Begins and ends the private talks of sessions."""
 
-    def __init__(self, database: Database, traces: Traces) -> None:
+    def __init__(self, database: Database, traces: PendingErasures) -> None:
         self._database = database
         self._traces = traces
 
@@ -58,7 +58,7 @@ class PrivateTalks:
             gone = frozenset(int(row[0]) for row in held)
             for deletion in _DELETIONS:
                 await connection.execute(deletion, of_it)
-            await leave_traces(connection, indexed=False)
+            await record_erasure(connection, indexed=False)
         return gone
 
     async def scrub(self) -> None:

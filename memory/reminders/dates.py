@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
-from config.texts import _, speaking
+from config.texts import _, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
 from memory.reminders.recurrence import Repeat, Rule
 from memory.reminders.reminders import Offer
-from memory.reminders.wish import LONGEST_TEXT, Wish
+from memory.reminders.request import LONGEST_TEXT, ReminderRequest
 from memory.reminders.wording import day_of
 from memory.store.entry_rows import LIVE
 
@@ -84,7 +84,7 @@ class _Near:
     owner: str
     session_id: str
     ends: date | None
-    wish: Wish
+    wish: ReminderRequest
 
     @property
     def why(self) -> str:
@@ -124,7 +124,7 @@ class NearDates:
 
     async def _offer(self, near: _Near) -> None:
         language = await self._language_of(Address.of(near.session_id).owner)
-        with speaking(language):
+        with use_language(language):
             offer = Offer(near.why, language, trusted=True, entry_id=near.entry_id)
         with contextlib.suppress(MemoryRefused):  # too many are offered already
             await self._reminders.offer(near.owner, near.session_id, near.wish, offer)
@@ -139,7 +139,7 @@ class NearDates:
                 first = datetime.combine(ends - timedelta(days=days), HOUR)
                 at = first.replace(tzinfo=zone).astimezone(UTC)
                 if at > now:
-                    wish = Wish(text, Rule(Repeat.ONCE, first, zone), at)
+                    wish = ReminderRequest(text, Rule(Repeat.ONCE, first, zone), at)
                     return _Near(row["id"], row["owner"], row["session_id"], ends, wish)
             return None
         day = yearly_day(text)
@@ -153,5 +153,5 @@ class NearDates:
         at_next = rule.after(now)
         if at_next is None or at_next - now > NEAR:
             return None
-        wish = Wish(text, rule, at_next)
+        wish = ReminderRequest(text, rule, at_next)
         return _Near(row["id"], row["owner"], row["session_id"], None, wish)

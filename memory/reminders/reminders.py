@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from config.texts import N_, SOURCE, _, ngettext, speaking
-from memory.buttons import Button, QuietLine
-from memory.clock import Clock, ZoneOf, now_text, to_text
+from config.texts import N_, SOURCE, _, ngettext, use_language
+from memory.buttons import Button, Notice
+from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, reminder_of
-from memory.reminders.wish import read_wish
+from memory.reminders.request import read_wish
 from memory.reminders.wording import day_and_hour
 from memory.store.effects import keep_causes
 from memory.store.entry_rows import owner_number
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.reminders.wish import Wish
+    from memory.reminders.request import ReminderRequest
     from memory.store.database import Database
 
 MOST = 100
@@ -74,25 +74,29 @@ class Reminders:
     """
 
     def __init__(
-        self, database: Database, clock: Clock, zone_of: ZoneOf, introduces: Callable[[str], bool] = lambda _: False
+        self,
+        database: Database,
+        clock: Clock,
+        zone_of: TimezoneLookup,
+        introduces: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._database = database
         self._clock = clock
         self.zone_of = zone_of
         self._introduces = introduces
 
-    def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> Wish:
+    def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> ReminderRequest:
         """What a model asks for in a session. Raises MemoryRefused in a sentence that says what to write instead."""
         return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
-    async def set(self, owner: str, session_id: str, wish: Wish, language: str = SOURCE) -> Reminder:
+    async def set(self, owner: str, session_id: str, wish: ReminderRequest, language: str = SOURCE) -> Reminder:
         """Keep a reminder. Raises MemoryRefused where there are too many.
 
         With the first one the owner is told, in `language`, on which clock it is, where that is wanted.
         """
         return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
 
-    async def offer(self, owner: str, session_id: str, wish: Wish, offer: Offer) -> Reminder:
+    async def offer(self, owner: str, session_id: str, wish: ReminderRequest, offer: Offer) -> Reminder:
         """Keep a reminder that comes only once somebody says yes, and ask for that under the next reply."""
         return await self._add(owner, session_id, wish, ReminderState.OFFERED, offer)
 
@@ -100,7 +104,7 @@ class Reminders:
         self,
         owner: str,
         session_id: str,
-        wish: Wish,
+        wish: ReminderRequest,
         state: ReminderState,
         offer: Offer | None = None,
         *,
@@ -131,11 +135,11 @@ class Reminders:
             )
             added = int(cursor.lastrowid or 0)
             if offer is not None:
-                with speaking(offer.language):
+                with use_language(offer.language):
                     line = _asked(wish, offer, added)
                 await keep_notice(connection, number, line, now_text(self._clock))
             elif self._introduces(session_id) and await _is_first(connection, number):
-                with speaking(language):
+                with use_language(language):
                     clock_note = _on_whose_clock(rule.zone)
                 await keep_notice(connection, number, clock_note, now_text(self._clock))
             await keep_causes(connection, self._clock)
@@ -223,9 +227,9 @@ def snooze_length(text: str) -> timedelta:
     return length
 
 
-def _on_whose_clock(zone: ZoneInfo) -> QuietLine:
+def _on_whose_clock(zone: ZoneInfo) -> Notice:
     text = _("Hours here are those of {zone}: if yours are others, /timezone changes that.", zone=zone.key)
-    return QuietLine(text, ((Button(_("Another time zone"), "/timezone"),),))
+    return Notice(text, ((Button(_("Another time zone"), "/timezone"),),))
 
 
 async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
@@ -233,7 +237,7 @@ async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
     return bool(row[0] == 1)
 
 
-def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:
+def _asked(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
     """What is asked of the person, with the buttons to answer it."""
     hour = day_and_hour(wish.at, wish.rule.zone)
     if wish.rule.repeat is Repeat.ONCE:
@@ -254,7 +258,7 @@ def _asked(wish: Wish, offer: Offer, number: int) -> QuietLine:
             id=number,
         )
     yes = Button(_("Remind me"), f"/remind_{number}", wish.text)
-    return QuietLine(question, ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
+    return Notice(question, ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
 
 
 async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import date
     from zoneinfo import ZoneInfo
 
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.store.database import Database, Row
     from memory.store.decay import Decay
     from memory.store.entry import Entry
@@ -116,7 +116,7 @@ class Activated:
 class Activation:
     """Chooses what activates. It reads the store and asks no model."""
 
-    def __init__(self, database: Database, decay: Decay, clock: Clock, zone_of: ZoneOf) -> None:
+    def __init__(self, database: Database, decay: Decay, clock: Clock, zone_of: TimezoneLookup) -> None:
         self._database = database
         self._decay = decay
         self._clock = clock

@@ -21,7 +21,7 @@ from memory.text.words import asks_for_nothing, is_chatter, is_small_talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from memory.clock import ZoneOf
+    from memory.clock import TimezoneLookup
     from memory.log.sessions import Transcript
     from memory.search.ranking import Neighbourhood, Ranked
     from memory.search.search import Found, Hit, Search
@@ -93,7 +93,12 @@ class Recall:
     """Searches for a model's prompt and for people."""
 
     def __init__(
-        self, search: Search, database: Database, counter: TokenCounter, zone_of: ZoneOf, ranker: Ranker | None = None
+        self,
+        search: Search,
+        database: Database,
+        counter: TokenCounter,
+        zone_of: TimezoneLookup,
+        ranker: Ranker | None = None,
     ) -> None:
         self._search = search
         self._database = database
@@ -233,9 +238,9 @@ class Recall:
         only = Filter(kinds=kinds, archived=False, current=True)
         in_scope = await self._search.in_scope(owner, path, kinds, limit)
         words = " ".join(part for part in re.split(r"[\\/._-]+", path) if part)
-        speaking = await self._search.find(words, owner, only=only, limit=limit)
+        use_language = await self._search.find(words, owner, only=only, limit=limit)
         seen = {hit.id for hit in in_scope}
-        hits = [*in_scope, *(hit for hit in speaking if hit.id not in seen and not hit.scope)]
+        hits = [*in_scope, *(hit for hit in use_language if hit.id not in seen and not hit.scope)]
         around = await neighbourhood(self._database, [hit.id for hit in hits if hit.turn_id is not None])
         return list(itertools.islice(self._shown(owner, path, hits, around), limit))
 

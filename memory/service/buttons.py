@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 
-class Pressed(StrEnum):
+class ClaimResult(StrEnum):
     """What a press came to."""
 
     NOW = "now"
@@ -67,7 +67,7 @@ class Buttons:
         )
         return None if row is None else _pressed_button(row)
 
-    async def press(self, button: PressedButton, by: int) -> Pressed:
+    async def press(self, button: PressedButton, by: int) -> ClaimResult:
         """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox.
 
         The same press counts as often as it comes, since one that was interrupted is taken up again.
@@ -76,7 +76,7 @@ class Buttons:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
                 rows = await connection.execute_fetchall(query, (button.id,))
-                return Pressed.NOW if list(rows) else Pressed.TOO_LATE
+                return ClaimResult.NOW if list(rows) else ClaimResult.TOO_LATE
             await connection.execute(
                 f"UPDATE buttons AS b SET pressed_by = :by WHERE outbox_id = :reply AND {PRESSABLE} AND (:all OR line ="
                 " (SELECT line FROM buttons WHERE id = :id))"
@@ -85,8 +85,8 @@ class Buttons:
             )
             (row,) = await connection.execute_fetchall("SELECT pressed_by FROM buttons WHERE id = ?", (button.id,))
         if row[0] is None:
-            return Pressed.TOO_LATE
-        return Pressed.NOW if row[0] == by else Pressed.BEFORE
+            return ClaimResult.TOO_LATE
+        return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
     async def left(self, reply: int) -> PlacedKeyboard:
         """The buttons under a reply that can still be pressed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.buttons import QuietLine
+from memory.buttons import Notice
 from memory.clock import Clock, now_text
 from memory.store.entry_rows import owner_number
 from memory.store.notice_rows import keep_notice, keyboard_of
@@ -24,7 +24,7 @@ class PendingNotice:
     """One line. It is gone when the turn that tells it is committed."""
 
     id: int
-    line: QuietLine
+    line: Notice
 
 
 class PendingNotices:
@@ -37,7 +37,7 @@ class PendingNotices:
         self._clock = clock
         self.tells = notices_enabled
 
-    async def add(self, owner: str, *lines: QuietLine) -> None:
+    async def add(self, owner: str, *lines: Notice) -> None:
         """Tell the lines with the next reply in any chat of an owner who wants to be told."""
         if not lines or not self.tells(owner):
             return
@@ -54,4 +54,4 @@ class PendingNotices:
             " ORDER BY n.id LIMIT ?",
             (owner, MOST_TOLD),
         )
-        return [PendingNotice(row["id"], QuietLine(row["text"], keyboard_of(row["buttons"]))) for row in rows]
+        return [PendingNotice(row["id"], Notice(row["text"], keyboard_of(row["buttons"]))) for row in rows]

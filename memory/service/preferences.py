@@ -111,7 +111,7 @@ class PreferenceStore:
 
 
 class Zones:
-    """Tells on whose wall clock a chat lives: the one that was chosen there, else the installation's. A `ZoneOf`.
+    """Tells on whose wall clock a chat lives: the one that was chosen there, else the installation's.
 
     What chats have chosen was read before (`PreferenceStore.load`). Where all have one memory, that has no chat.
     """
@@ -136,7 +136,7 @@ class Zones:
             return self._default
 
 
-class NoticesOf:
+class NoticeSettings:
     """Tells what a chat is told that it did not ask for: what was chosen there, else what the settings say."""
 
     def __init__(self, preferences: PreferenceStore, default: Notices) -> None:

@@ -11,10 +11,10 @@ from memory.buttons import Button
 if TYPE_CHECKING:
     import aiosqlite
 
-    from memory.buttons import Keyboard, QuietLine
+    from memory.buttons import Keyboard, Notice
 
 
-async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: QuietLine, now: str) -> None:
+async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice, now: str) -> None:
     """Tell a line, with its buttons, with the next reply in any chat of an owner."""
     await connection.execute(
         "INSERT INTO notices (owner_id, text, buttons, at) VALUES (?, ?, ?, ?)",

@@ -71,7 +71,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class Attachment:
     """A file that an arrival brought."""
 
     media: Media
@@ -80,11 +80,11 @@ class Brought:
     @property
     def unread(self) -> Message:
         """What stands for it until it is read, and for good where the turn is stopped before that."""
-        return _message(self.said, [_One(self.media, "")], f"[{self.media.shown}; not read yet]")
+        return _message(self.said, [_AttachmentResult(self.media, "")], f"[{self.media.shown}; not read yet]")
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _AttachmentResult:
     """One file as it was read: what the model is told of it, and what it is shown."""
 
     media: Media
@@ -118,11 +118,11 @@ class MediaReader:
         self._budget = budget
         self._documents = DocumentReader()
 
-    async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Brought]:
+    async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
         """What arrivals brought, known by their numbers from now on and not read yet."""
-        return [Brought(media, arrival) for arrival in arrivals for media in await self._media_of(session, arrival)]
+        return [Attachment(media, arrival) for arrival in arrivals for media in await self._media_of(session, arrival)]
 
-    async def read(self, owner: str, results: Sequence[Brought], model: ChatModel, visible: int = 0) -> Read:
+    async def read(self, owner: str, results: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
         """Read for `model` what was found in arrivals that belong together: one message or the messages of an album.
 
         visible: how many pictures the turn shows already.
@@ -132,7 +132,7 @@ class MediaReader:
         read, room = Read(), max(0, min(MOST_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
         own = asyncio.Semaphore(SIDE_BY_SIDE)
         ones = await asyncio.gather(*(self._one(attachments.media, model, budget, own) for attachments in results))
-        pictures: list[tuple[_One, Arrival]] = []
+        pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for item, arrival in zip(ones, (attachments.said for attachments in results), strict=True):
             if item.refused is None:
                 read.understood += item.image is None or len(pictures) < room
@@ -182,7 +182,7 @@ class MediaReader:
         ]
         return [*(media for media in again if media is not None), *new]
 
-    async def _one(self, media: Media, model: ChatModel, budget: Budget, own: asyncio.Semaphore) -> _One:
+    async def _one(self, media: Media, model: ChatModel, budget: Budget, own: asyncio.Semaphore) -> _AttachmentResult:
         try:
             async with own, asyncio.timeout(SECONDS):
                 return await self._look_at(media, model, budget)
@@ -195,9 +195,9 @@ class MediaReader:
                 SECONDS,
                 name=media.name,
             )
-        return _One(media, f"{media.shown}; it could not be read", refused=why)
+        return _AttachmentResult(media, f"{media.shown}; it could not be read", refused=why)
 
-    async def _look_at(self, media: Media, model: ChatModel, budget: Budget) -> _One:
+    async def _look_at(self, media: Media, model: ChatModel, budget: Budget) -> _AttachmentResult:
         kind = media.file.kind
         if kind is MediaKind.OTHER:
             raise MediaUnreadable(
@@ -208,15 +208,15 @@ class MediaReader:
         if media.about is not None:
             return await self._told(media, budget)
         if kind is MediaKind.PHOTO:
-            return _One(media, media.shown, await self.image(media, model))
+            return _AttachmentResult(media, media.shown, await self.image(media, model))
         content = await self._sources.fetch(media)
         if image_type(content) is not None:
             await _require_sight(model, media)
-            return _One(media, media.shown, image_of(media, content))
+            return _AttachmentResult(media, media.shown, image_of(media, content))
         document = await self._documents.read(media.name, content)
         return await self._told(await self._store.learn(media, document.about, document.parts), budget)
 
-    async def _told(self, media: Media, budget: Budget) -> _One:
+    async def _told(self, media: Media, budget: Budget) -> _AttachmentResult:
         """A text that was read or heard, whole where it is short, else its beginning and how to read on."""
         parts = await self._store.parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
@@ -224,15 +224,15 @@ class MediaReader:
         has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
         if len(parts) == 1 or not has_tool or budget.text(whole) <= min(SHORT_TOKENS, budget.message):
             whole = budget.cut(whole, budget.message)
-            return _One(media, f"{head}]\n{whole}\n[end of {media.file.kind} {media.id}")
-        return _One(
+            return _AttachmentResult(media, f"{head}]\n{whole}\n[end of {media.file.kind} {media.id}")
+        return _AttachmentResult(
             media,
             f"{head}, in {len(parts)} parts from {parts[0].label} to {parts[-1].label}; it is too long to be shown "
             f"whole: find what is asked for with document_search, and read it with {READ_TOOL}. It begins:]\n"
             f"{whole[:BEGINNING]}\n[... {media.file.kind} {media.id} goes on",
         )
 
-    async def _heard(self, media: Media, budget: Budget) -> _One:
+    async def _heard(self, media: Media, budget: Budget) -> _AttachmentResult:
         parts = await self._store.parts(media)
         if not parts:
             if not self._hears.hears:
@@ -248,7 +248,7 @@ class MediaReader:
             media = await self._store.learn(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._told(media, budget)
-        return _One(media, "".join(part.text for part in parts), heard=True)
+        return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
 
 
 async def _require_sight(model: ChatModel, media: Media) -> None:
@@ -256,7 +256,7 @@ async def _require_sight(model: ChatModel, media: Media) -> None:
         raise MediaUnreadable(blind(model.name, media.name))
 
 
-def _message(arrival: Arrival, ones: Sequence[_One], text: str) -> Message:
+def _message(arrival: Arrival, ones: Sequence[_AttachmentResult], text: str) -> Message:
     """What a model is told of some files. What is in a file is not the user's words, but for what the user spoke."""
     files = [item.media.file for item in ones]
     spoken = all(item.is_own_voice for item in ones)

@@ -33,7 +33,7 @@ from pipeline.prompt.prompts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.clock import Clock, ZoneOf
+    from memory.clock import Clock, TimezoneLookup
     from memory.log.daily_notes import DailyNotes
     from memory.log.sessions import Session, Transcript
     from memory.search.activation import Activated, Activation, Pool
@@ -106,7 +106,7 @@ class PromptBuilder:
         sources: PromptSources,
         budget: BudgetOf,
         clock: Clock,
-        zone_of: ZoneOf,
+        zone_of: TimezoneLookup,
     ) -> None:
         self._style = style
         self._sources = sources

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _
-from memory.buttons import QuietLine, edit_button, undo_button
+from memory.buttons import Notice, edit_button, undo_button
 from memory.capture.capture import captured, requested, restated
 from memory.capture.classifier import CaptureKind
 from memory.errors import MemoryRefused
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memory.capture.capture import Captured
-    from memory.clock import ZoneOf
+    from memory.clock import TimezoneLookup
     from memory.facts.checker import FactChecker
     from memory.facts.fact_store import FactStore, Learned
     from memory.files.long_term import LongTermMemory
@@ -76,7 +76,7 @@ class AutoCapture:
         facts: FactStore,
         checker: FactChecker,
         sessions: SessionService,
-        zone_of: ZoneOf,
+        zone_of: TimezoneLookup,
         *,
         enabled: bool,
         tells: Callable[[str], bool],
@@ -98,7 +98,7 @@ class AutoCapture:
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
         if turn.session.private:
             if any(requested(message.content) is not None for message in typed):
-                turn.notices.append(QuietLine(_(_NOT_KEPT)))
+                turn.notices.append(Notice(_(_NOT_KEPT)))
             return
         notices_enabled = self._tells(turn.session.id)
         for message in typed:
@@ -183,7 +183,7 @@ class AutoCapture:
         return checked if checked.doubt is None else CheckedFact(fact)
 
 
-def _notices(outcome: _Kept, *, tells: bool) -> list[QuietLine]:
+def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
     """What is said of it: one line for all that one undo takes back, and one for each refusal.
 
     tells: whether of what nobody asked for, too.
@@ -193,14 +193,14 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[QuietLine]:
         *([outcome.note_refused] if outcome.note_refused is not None else []),
         *(outcome.refusals if tells else []),
     ]
-    lines = [QuietLine(_("Not noted: {why}", why=why)) for why in refusals]
+    lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     edits = [edit_button(learned.entry.id, learned.entry.content) for learned in news]
     undo = undo_button(outcome.change, "") if outcome.change is not None else None
     if len(news) + (outcome.note is not None) > 1:
         contents = "; ".join([*([outcome.note] if outcome.note is not None else []), *map(_content, news)])
         text = _("Noted: {contents} (/undo takes it all back)", contents=contents)
         rows = (((undo,),) if undo is not None else ()) + tuple((edit,) for edit in edits)
-        return [QuietLine(text, rows), *lines]
+        return [Notice(text, rows), *lines]
     if outcome.note is not None:
         text, about = _("Noted in MEMORY.md: {content} (/undo takes it back)", content=outcome.note), outcome.note
     elif news:
@@ -208,7 +208,7 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[QuietLine]:
     else:
         return lines
     row = ((undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
-    return [QuietLine(text, row), *lines]
+    return [Notice(text, row), *lines]
 
 
 def _said(learned: Learned) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from config.texts import ngettext
-from memory.buttons import QuietLine
+from memory.buttons import Notice
 
 if TYPE_CHECKING:
     from memory.log.compaction import Compacted, CompactionService
@@ -43,7 +43,7 @@ class AutoCompaction:
         turn.transcript = await self._sessions.transcript(turn.session.id)
         await self._on_compacted(done)
         if not done.summarized:
-            turn.notices.append(QuietLine(_without_summary(done)))
+            turn.notices.append(Notice(_without_summary(done)))
 
 
 def _without_summary(done: Compacted) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory.buttons import QuietLine
+from memory.buttons import Notice
 from memory.messages import Message, Role, in_one, worst
 from pipeline.prompt.prompt_builder import with_summary_of_others, with_volatile
 from pipeline.prompt.prompts import unfenced
@@ -49,7 +49,7 @@ class ContextBuilding:
         spoken = with_summary_of_others(spoken, visible, budget)
         turn.found = Message(Role.TOOL, volatile.text.text, turn.started_at, provenance=volatile.text.provenance.kept)
         turn.context = [stable.message, *with_volatile(spoken, volatile)]
-        turn.notices += [QuietLine(stable.unreadable)] if stable.unreadable else []
+        turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
         turn.activated = (*stable.baseline, *volatile.activated)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import _
-from memory.buttons import QuietLine
+from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role
 from memory.service.jobs import MOST_ATTEMPTS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.arrival import Arrival
-    from pipeline.media.reading import Brought, MediaReader
+    from pipeline.media.reading import Attachment, MediaReader
     from pipeline.models.routing import ModelChoice
     from pipeline.turn import Turn
 
@@ -83,7 +83,7 @@ class InputSanitizing:
             await turn.resources.enter_async_context(self._suspects)
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         turn.model, gone = await self._models.for_turn(turn.session.address.owner)
-        turn.notices += [QuietLine(gone)] if gone is not None else []
+        turn.notices += [Notice(gone)] if gone is not None else []
         understood, refused = sum(len(group.texts) for group in groups_read), list[str]()
         for group in groups_read:
             if group.brought:
@@ -91,12 +91,12 @@ class InputSanitizing:
                 read = await self._media.read(turn.session.owner, group.brought, turn.talking, image_count)
                 group.material = [replace(m, content=clean(m.content)) for m in read.messages]
                 turn.user_messages = _in_order(groups_read)
-                turn.notices += map(QuietLine, read.heard)
+                turn.notices += map(Notice, read.heard)
                 understood += read.understood
                 refused += read.refused
         if not understood:
             raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
-        turn.notices += map(QuietLine, dict.fromkeys(refused))
+        turn.notices += map(Notice, dict.fromkeys(refused))
 
     async def _said(self, turn: Turn, together: list[Arrival]) -> _Said:
         attachments = (
@@ -114,7 +114,7 @@ class InputSanitizing:
 class _Said:
     """What arrivals that belong together brought, what is told of that, and what was said of it."""
 
-    brought: list[Brought]
+    brought: list[Attachment]
     material: list[Message]
     texts: list[Message]
 

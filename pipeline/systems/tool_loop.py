@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import _, ngettext
-from memory.buttons import QuietLine
+from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role, ToolCall
 from memory.search.search import Filter
@@ -68,7 +68,7 @@ class ToolLoop:
 
     name = "ToolLoop"
 
-    def __init__(self, toolbox: Toolbox, limits: TurnLimits, recall_only: RecallOnly | None, clock: Clock) -> None:
+    def __init__(self, toolbox: Toolbox, limits: TurnLimits, recall_only: NoModelFallback | None, clock: Clock) -> None:
         self._toolbox = toolbox
         self._limits = limits
         self._recall_only = recall_only
@@ -100,7 +100,7 @@ class ToolLoop:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
                 if answer.unseen:
-                    turn.notices.append(QuietLine(await _why_unseen(turn.talking)))
+                    turn.notices.append(Notice(await _why_unseen(turn.talking)))
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
@@ -240,7 +240,7 @@ async def _shown(showing: Awaitable[None]) -> None:
         log.exception("show_failed")
 
 
-class RecallOnly:
+class NoModelFallback:
     """What is said when no model answers: what memory holds about the question, and how to get a model.
 
     This is no model: what it says is the failed turn's sentence, so it enters no transcript, no note and no prompt.

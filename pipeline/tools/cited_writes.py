@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from config.texts import _, speaking
-from memory.buttons import QuietLine, right_or_wrong
+from config.texts import _, use_language
+from memory.buttons import Notice, right_or_wrong
 from memory.facts.checker import Forgetting
 from memory.facts.citation import MOST_BORROWED, foreign_words, typed_source
 from memory.facts.fact import CheckedFact, Citation, Doubt, Excerpt, Fact
@@ -20,9 +20,9 @@ from memory.store.entry import Author, Kind, NewEntry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memory.clock import ZoneOf
+    from memory.clock import TimezoneLookup
     from memory.facts.checker import FactChecker
-    from memory.facts.fact import Known
+    from memory.facts.fact import KnownMemory
     from memory.ledger.entries import EntryStore
     from memory.ledger.proposals import Proposal
     from pipeline.tools.toolbox import ToolContext
@@ -51,7 +51,7 @@ class Cited:
 class CitedWrites:
     """Holds what tools write against what they cite, and keeps the rest until a person confirms it."""
 
-    def __init__(self, checker: FactChecker, entries: EntryStore, zone_of: ZoneOf) -> None:
+    def __init__(self, checker: FactChecker, entries: EntryStore, zone_of: TimezoneLookup) -> None:
         self._checker = checker
         self._entries = entries
         self._zone_of = zone_of
@@ -66,7 +66,7 @@ class CitedWrites:
         return Cited(quote, context.messages[at].id, trusted)
 
     async def check(
-        self, context: ToolContext, text: str, quote: str, memories: Sequence[Known] = (), kind: Kind = Kind.FACT
+        self, context: ToolContext, text: str, quote: str, memories: Sequence[KnownMemory] = (), kind: Kind = Kind.FACT
     ) -> CheckedFact:
         """What is to stand in prompts unasked, with the verdict of a second look."""
         citation = Citation(None, quote)
@@ -89,9 +89,9 @@ class CitedWrites:
         context.note_written(entry)
         if doubt is Doubt.NOT_CHECKED:
             return f"kept as {entry.name}, not confirmed yet: it is checked later, and holds from then on"
-        with speaking(context.language):
+        with use_language(context.language):
             question = _("Not sure: {facts} - /memory unsure", facts=entry.content)
-            context.notices.append(QuietLine(question, (right_or_wrong(entry.id, entry.content),)))
+            context.notices.append(Notice(question, (right_or_wrong(entry.id, entry.content),)))
         return (
             f"kept as {entry.name}, not confirmed ({doubt}): the user is asked under your answer. To have it hold at "
             "once, call again with the words of theirs that say it or ask for it"

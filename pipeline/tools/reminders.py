@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from config.texts import N_, _, speaking
+from config.texts import N_, _, use_language
 from memory.messages import Passage, Provenance
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Offer
@@ -53,7 +53,7 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         """Remind the user at an hour, once or again and again. Tell them the day and hour that this answers."""
         wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
         if not is_asked_for(context, quote):
-            with speaking(context.language):
+            with use_language(context.language):
                 offer = Offer(_(_WHY[context.provenance]), context.language)
             offered = await reminders.offer(context.owner, context.session_id, wish, offer)
             return (

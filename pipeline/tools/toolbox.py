@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
-from config.texts import SOURCE, speaking, spoken
+from config.texts import SOURCE, spoken, use_language
 from memory.errors import MnemeError
 from memory.messages import Passage, worst
 from pipeline.models.model import ToolSpec
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from types import CodeType
 
-    from memory.buttons import QuietLine
+    from memory.buttons import Notice
     from memory.messages import Message, Provenance, ToolCall
     from memory.store.effects import Effects
     from memory.store.entry import Entry
@@ -69,7 +69,7 @@ class ToolContext:
     messages: tuple[Message, ...] = ()
     written: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
-    notices: list[QuietLine] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
     inbox_ids: tuple[int, ...] = ()
     private: bool = False
     model: ChatModel | None = None
@@ -183,7 +183,7 @@ class Toolbox:
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
                 "stands; look at it, and call again only if something is missing."
             )
-        with self._effects.caused_by(causes), speaking(SOURCE):
+        with self._effects.caused_by(causes), use_language(SOURCE):
             result = await tool.run(context, call.arguments)
         return result if isinstance(result, Passage) else Passage(result)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memory.facts.fact import Doubt, Known
+from memory.facts.fact import Doubt, KnownMemory
 from memory.learning.learning import workflow_text
 from memory.ledger.proposals import Action, Proposal
 from memory.search.activation import format_record
@@ -42,7 +42,7 @@ def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> 
     ) -> str:
         """Remember a fact, preference or rule that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
-        memories = [Known(former.content, former.subject, former)] if former is not None else []
+        memories = [KnownMemory(former.content, former.subject, former)] if former is not None else []
         checked = await writes.check(context, fact, quote, memories, Kind(kind))
         message_id = checked.message.id if checked.message is not None else None
         new = NewEntry(

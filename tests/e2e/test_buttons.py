@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.buttons import Button, QuietLine, rows_of
+from memory.buttons import Button, Notice, rows_of
 from memory.custody.access import ASKED_PER_HOUR, AccessList
 from memory.service.notices import PendingNotices
 from memory.store.entry import Kind, NewEntry
@@ -227,7 +227,7 @@ async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Se
             (Button("Right", f"/confirm_{number}", about), Button("Wrong", f"/forget_{number}", about))
             for number, about in zip(ids, ("the cat", "the move"), strict=True)
         )
-        await PendingNotices(app.database, app.clock).add(f"telegram:{ANN}", QuietLine("Not sure: two things", rows))
+        await PendingNotices(app.database, app.clock).add(f"telegram:{ANN}", Notice("Not sure: two things", rows))
         telegram.user_says("hello", chat_id=ANN)
         await said(telegram, "Not sure: two things")
         assert unsettled(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]
@@ -326,7 +326,7 @@ async def test_a_press_that_telegram_no_longer_waits_for_is_carried_out(serve: S
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_where_several_rows_stand_each_says_what_it_is_about(count: int) -> None:
-    lines = [QuietLine("noted", ((Button("Undo", f"/undo_{n}", "a long story " * n),),)) for n in range(1, count + 1)]
+    lines = [Notice("noted", ((Button("Undo", f"/undo_{n}", "a long story " * n),),)) for n in range(1, count + 1)]
     shown = [row[0].label for row in rows_of(lines)]
     expected = ["Undo: a long story", "Undo: a long story a long stor…", "Undo: a long story a long stor…"]
     assert shown == (expected if count > 1 else ["Undo"])

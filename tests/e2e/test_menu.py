@@ -9,7 +9,7 @@ import pytest
 
 from bot.commands.command import Access
 from bot.telegram.menu import DESCRIPTION, LONGEST_COMMAND, SHORT_DESCRIPTION
-from config.texts import LANGUAGES, _, speaking
+from config.texts import LANGUAGES, _, use_language
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -36,7 +36,7 @@ async def test_the_menu_is_the_command_table_for_each_audience_and_language(
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
         for language in LANGUAGES:
             code = "" if language == "en" else language
-            with speaking(language):
+            with use_language(language):
                 private = {c.command: c.description for c in telegram.commands_for(PRIVATE, code)}
                 assert private == {
                     name: _(c.description)
@@ -84,7 +84,7 @@ async def test_a_bot_says_what_it_is_in_each_language_and_its_owners_own_words_s
     async with serve(menu=True):
         await telegram.wait_for(lambda: telegram.calls_to("getMyShortDescription"))
     assert telegram.about["description"] == DESCRIPTION
-    with speaking("de"):
+    with use_language("de"):
         assert telegram.about_in("de") == {"description": _(DESCRIPTION)}
     assert telegram.about["short_description"] == "Ann's own"
 
@@ -106,7 +106,7 @@ async def test_what_the_owner_writes_later_takes_the_place_of_ours_in_all_langua
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_telegram_takes_what_is_said_in_each_language(app: App, language: str) -> None:
-    with speaking(language):
+    with use_language(language):
         assert len(_(DESCRIPTION)) <= 512
         assert len(_(SHORT_DESCRIPTION)) <= 120
         for command in app.runner.commands.values():

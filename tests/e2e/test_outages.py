@@ -15,7 +15,7 @@ from bot.telegram.calls import LONGEST_FLOOD, explained
 from bot.telegram.client import FOR_GOOD, TOLD_FROM, TokenWatch
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
-from memory.service.published import Published
+from memory.service.menu_cache import MenuCache
 from tests.support.serving import ANN, texts
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ async def test_another_token_than_the_one_that_worked_is_refused_at_once(
 def watch(database: Database) -> tuple[TokenWatch, Stopwatch, list[timedelta]]:
     """A watch over a token, its clock, and what the owner was told."""
     stopwatch, told = Stopwatch(), list[timedelta]()
-    made = TokenWatch(Published(database, "telegram"), "1:x", stopwatch)
+    made = TokenWatch(MenuCache(database, "telegram"), "1:x", stopwatch)
 
     async def tell(duration: timedelta) -> None:
         told.append(duration)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from memory.backup import soundness
+from memory.backup import integrity
 from memory.backup.inspection import LOOSE, damaged_tables, inspect_database
 from memory.errors import StoreError
 from memory.store.database import Database
@@ -59,7 +59,7 @@ async def test_an_index_whose_words_are_damaged_is_made_anew_at_the_start(start:
 async def test_a_large_database_is_looked_at_beside_the_turns(
     start: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(soundness, "SMALL", 0)
+    monkeypatch.setattr(integrity, "SMALL", 0)
     spoil(await lived(start, tmp_path), "notices")
     with capture_logs() as logs:
         async with start() as app, asyncio.timeout(20):

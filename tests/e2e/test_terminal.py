@@ -16,7 +16,7 @@ from rich.markdown import Markdown
 
 import bot
 from bot.console.terminal_channel import MarkdownStream
-from config.texts import _, speaking
+from config.texts import _, use_language
 from memory.reminders.recurrence import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
@@ -119,7 +119,7 @@ async def test_the_tab_key_offers_commands_with_what_they_do_in_the_language_tha
                 opened.types("/language uk\r")
                 await opened.until(lambda: any("Українська" in line for line in opened.lines))
                 await opened.until(lambda: opened.lines[-1:] == [">"])
-            with speaking(language):
+            with use_language(language):
                 offered = f"/retry {_('Answer the last message again')}"
             opened.types("/re\t")
             await opened.until(partial(_is_offered, opened, offered))

@@ -16,7 +16,7 @@ from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store import erasure
 from memory.store.entry import Author, NewEntry
-from memory.store.traces import Traces
+from memory.store.pending_erasures import PendingErasures
 from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ async def holding(database: Database, text: str) -> int:
 async def test_nothing_of_the_owner_stays_and_all_of_the_others(
     store: Store, files: MarkdownFiles, database: Database
 ) -> None:
-    forgetting = Forgetting(database, files, Traces(database))
+    forgetting = Forgetting(database, files, PendingErasures(database))
     before = await holding(database, TEXT)
     assert await forgetting.forget_all(MINE) == Extent(messages=2, entries=2, files=2)
     assert await holding(database, TEXT) == before // 2
@@ -99,7 +99,7 @@ async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_bef
 
     assert "mneme.db.format-3" in traces()
     assert len(traces()) > 1
-    await Forgetting(database, files, Traces(database)).forget_all(MINE)
+    await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert traces() == []
     assert len(await Search(database).find("lighthouse", THEIRS)) == 3
     assert await holding(database, TEXT) > 0
@@ -110,7 +110,7 @@ async def test_27_what_another_reader_keeps_in_the_write_ahead_log_is_said_and_g
 ) -> None:
     async with database.transaction() as connection:
         await connection.execute("PRAGMA busy_timeout = 100")
-    forgetting = Forgetting(database, files, Traces(database))
+    forgetting = Forgetting(database, files, PendingErasures(database))
 
     def kept() -> bool:
         return any(TEXT.encode() in path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
@@ -137,10 +137,10 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
     def kept() -> bool:
         return any(TEXT.encode() in path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
 
-    await Forgetting(database, files, Traces(database)).forget_all(THEIRS)
+    await Forgetting(database, files, PendingErasures(database)).forget_all(THEIRS)
     monkeypatch.setattr(database, "scrub", kill)
     with pytest.raises(Killed):
-        await Forgetting(database, files, Traces(database)).forget_all(MINE)
+        await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert kept()
     async with start():
         assert not kept()
@@ -154,7 +154,7 @@ async def test_others_write_between_the_slices_and_the_index_stays_right(
     for number in range(60):
         await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
     messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"
-    forgetting = asyncio.create_task(Forgetting(database, files, Traces(database)).forget_all(MINE))
+    forgetting = asyncio.create_task(Forgetting(database, files, PendingErasures(database)).forget_all(MINE))
     while await database.value("SELECT 1 FROM owners WHERE name = ?", (MINE,)):
         pass
     left = [await database.value(messages)]
@@ -185,11 +185,11 @@ async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_a
     with monkeypatch.context() as patched:
         patched.setattr(erasure, "_without_messages", kill)
         with pytest.raises(Killed):
-            await Forgetting(database, files, Traces(database)).forget_all(MINE)
+            await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert await holding(database, TEXT) > 0
     assert await Search(database).find("lighthouse", MINE) == []
     assert await store.entries.list(MINE) == []
-    assert await Forgetting(database, files, Traces(database)).extent(MINE) == Extent(0, 0, 2)
+    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 2)
     before = await holding(database, TEXT)
     async with start():
         assert await holding(database, TEXT) < before
@@ -202,7 +202,7 @@ async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
     async def stays() -> None:
         raise StoreError("the moon still knows it.")
 
-    forgetting = Forgetting(database, files, Traces(database))
+    forgetting = Forgetting(database, files, PendingErasures(database))
     forgetting.also(stays)
     with pytest.raises(StoreError, match="all entries are forgotten, but not all else: the moon still knows it"):
         await forgetting.forget_all(MINE)
@@ -210,7 +210,7 @@ async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
 
 
 async def test_life_goes_on_afterwards(store: Store, files: MarkdownFiles, database: Database) -> None:
-    await Forgetting(database, files, Traces(database)).forget_all(MINE)
+    await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     await store.exchange(await store.session("1"), "a new lighthouse", "yes")
     await store.entries.add(MINE, NewEntry("a new one", name="kept"))
     assert len(await Search(database).find("lighthouse", MINE)) == 2
@@ -219,14 +219,14 @@ async def test_life_goes_on_afterwards(store: Store, files: MarkdownFiles, datab
 
 async def test_a_reply_that_waits_is_still_delivered(store: Store, files: MarkdownFiles, database: Database) -> None:
     await store.turn(await store.session("1"), user("x"), reply=OutgoingReply("telegram", "is on its way"))
-    await Forgetting(database, files, Traces(database)).forget_all(MINE)
+    await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert [row["text"] for row in await database.rows("SELECT text FROM outbox WHERE session_id = ?", (MINE,))] == [
         "is on its way"
     ]
 
 
 async def test_forgetting_nothing_is_fine(files: MarkdownFiles, database: Database) -> None:
-    assert await Forgetting(database, files, Traces(database)).forget_all("telegram:9") == Extent(0, 0, 0)
+    assert await Forgetting(database, files, PendingErasures(database)).forget_all("telegram:9") == Extent(0, 0, 0)
 
 
 async def test_files_that_can_not_be_deleted_are_said(
@@ -237,5 +237,5 @@ async def test_files_that_can_not_be_deleted_are_said(
 
     monkeypatch.setattr("shutil.rmtree", refuse)  # a mode would not stop a test that runs as root
     with pytest.raises(StoreError, match=r"telegram:1 can't be deleted \(Permission denied\): delete it by hand"):
-        await Forgetting(database, files, Traces(database)).forget_all(MINE)
+        await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert await Search(database).find("lighthouse", MINE) == []

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.jobs.scheduled import Housekeeping
-from memory.backup.soundness import Soundness
+from bot.jobs.scheduled import Maintenance
+from memory.backup.integrity import IntegrityCheck
 from memory.search.search import Search
 from memory.service.mailbox import InboxItem, Mailbox, Received
 from memory.service.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
-from memory.store.traces import Traces
+from memory.store.pending_erasures import PendingErasures
 from tests.support.talk import ledger_over
 
 if TYPE_CHECKING:
@@ -192,11 +192,11 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
         await mailbox.done(item.id for item in await kept(mailbox, *updates(2)))
         clock.forward(days=31)
         pruning = Noticed(app.database, clock)
-        keeping = Housekeeping(
+        keeping = Maintenance(
             pruning,
             ledger_over(app.database, clock),
-            Soundness(app.database, Search(app.database)),
-            Traces(app.database),
+            IntegrityCheck(app.database, Search(app.database)),
+            PendingErasures(app.database),
         )
         keeping.start()
         async with asyncio.timeout(20):

@@ -10,10 +10,10 @@ from memory.errors import StoreError
 from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
 from memory.search.search import Search
-from memory.service.moving import Moving
+from memory.service.chat_migration import ChatMigration
 from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry
-from memory.store.traces import Traces
+from memory.store.pending_erasures import PendingErasures
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ OLD, NEW = Address("telegram", "-5"), Address("telegram", "-1005")
 
 
 @pytest.fixture
-def moving(database: Database, files: MarkdownFiles, clock: FakeClock) -> Moving:
-    return Moving(database, files, PreferenceStore(database), clock)
+def moving(database: Database, files: MarkdownFiles, clock: FakeClock) -> ChatMigration:
+    return ChatMigration(database, files, PreferenceStore(database), clock)
 
 
 async def test_what_is_written_under_the_former_id_afterwards_is_found_under_the_new_one(
-    moving: Moving, database: Database, clock: FakeClock
+    moving: ChatMigration, database: Database, clock: FakeClock
 ) -> None:
     store = Store.over(database, clock)
     await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
@@ -44,7 +44,9 @@ async def test_what_is_written_under_the_former_id_afterwards_is_found_under_the
     assert not await Search(database).find("thursdays", OLD.owner)
 
 
-async def test_a_move_that_is_made_again_changes_nothing(moving: Moving, database: Database, clock: FakeClock) -> None:
+async def test_a_move_that_is_made_again_changes_nothing(
+    moving: ChatMigration, database: Database, clock: FakeClock
+) -> None:
     store = Store.over(database, clock)
     await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
     assert [await moving.move(OLD, NEW) for _ in range(3)] == [True] * 3
@@ -54,9 +56,9 @@ async def test_a_move_that_is_made_again_changes_nothing(moving: Moving, databas
 
 @pytest.mark.parametrize("made_private", [OLD, NEW], ids=["the former", "the new one"])
 async def test_a_private_talk_goes_on_there_and_is_deleted_whole_at_its_end(
-    moving: Moving, database: Database, clock: FakeClock, made_private: Address
+    moving: ChatMigration, database: Database, clock: FakeClock, made_private: Address
 ) -> None:
-    store, talks = Store.over(database, clock), PrivateTalks(database, Traces(database))
+    store, talks = Store.over(database, clock), PrivateTalks(database, PendingErasures(database))
     former, _ = [await store.sessions.get_or_create(address) for address in (OLD, NEW)]
     await store.exchange(former, "The fence is green", "Nice.")
     await talks.begin(made_private.session_id)
@@ -73,7 +75,7 @@ async def test_a_private_talk_goes_on_there_and_is_deleted_whole_at_its_end(
 
 
 async def test_files_that_stand_under_the_new_id_already_are_put_behind_the_former_ones(
-    moving: Moving, files: MarkdownFiles
+    moving: ChatMigration, files: MarkdownFiles
 ) -> None:
     for address, text in ((OLD, "- former\n"), (NEW, "- present\n")):
         files.folder(address.owner).mkdir(parents=True)
@@ -86,7 +88,7 @@ async def test_files_that_stand_under_the_new_id_already_are_put_behind_the_form
 
 
 async def test_files_that_can_not_be_moved_leave_everything_where_it_was(
-    moving: Moving, files: MarkdownFiles, database: Database, clock: FakeClock
+    moving: ChatMigration, files: MarkdownFiles, database: Database, clock: FakeClock
 ) -> None:
     store = Store.over(database, clock)
     await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))

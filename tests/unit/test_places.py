@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from pipeline.places import Places
+from pipeline.turn_limiter import TurnLimiter
 
 
 async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
-    places, inside, most, ended = Places(3), 0, 0, 0
+    places, inside, most, ended = TurnLimiter(3), 0, 0, 0
 
     async def prepare() -> None:
         nonlocal inside, most, ended
@@ -24,7 +24,7 @@ async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
 
 
 async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -> None:
-    places, outside = Places(1, longest=0.01), asyncio.Event()
+    places, outside = TurnLimiter(1, longest=0.01), asyncio.Event()
 
     async def prepare(*, slowly: bool) -> str:
         async with places.one():
@@ -47,7 +47,7 @@ async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -
 
 
 async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
-    places = Places(1)
+    places = TurnLimiter(1)
     async with places.one():
         waiting = asyncio.create_task(places.one().__aenter__())
         await asyncio.sleep(0)
@@ -58,15 +58,15 @@ async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
 
 
 async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
-    places, events = Places(2, longest=60), list[str]()
+    places, events = TurnLimiter(2, longest=60), list[str]()
 
     async def prepare() -> None:
         async with places.one():
             events.append("prepared")
 
-    with places.kept_clear():
+    with places.prioritized():
         turns = [asyncio.create_task(prepare()) for _ in range(5)]
-        with places.kept_clear():  # of several who go before, the last to end lets them in
+        with places.prioritized():  # of several who go before, the last to end lets them in
             await _many_rounds()
             events.append("stopped")
         await _many_rounds()
@@ -77,14 +77,14 @@ async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
 
 
 async def test_nobody_waits_for_long_for_what_goes_before() -> None:
-    places = Places(1, longest=0.01)
-    with places.kept_clear():
+    places = TurnLimiter(1, longest=0.01)
+    with places.prioritized():
         async with asyncio.timeout(10), places.one():
             pass
 
 
 async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
-    places, events = Places(1, longest=0), list[str]()
+    places, events = TurnLimiter(1, longest=0), list[str]()
 
     async def prepare() -> None:
         async with places.one():
@@ -100,8 +100,8 @@ async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
 
 
 async def test_who_is_stopped_while_nobody_is_let_in_takes_no_place() -> None:
-    places = Places(1, longest=60)
-    with places.closed(), places.kept_clear():
+    places = TurnLimiter(1, longest=60)
+    with places.closed(), places.prioritized():
         waiting = asyncio.create_task(places.one().__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()

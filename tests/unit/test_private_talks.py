@@ -20,8 +20,8 @@ from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.service.mailbox import Mailbox, Received
 from memory.store.database import Database
 from memory.store.index import rebuild
+from memory.store.pending_erasures import PendingErasures
 from memory.store.snapshots import copy_database
-from memory.store.traces import Traces
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
 
@@ -46,7 +46,7 @@ class Lives:
         self.database = database
         self.clock = clock
         self.store = Store.over(database, clock)
-        self.traces = Traces(database)
+        self.traces = PendingErasures(database)
         self.talks = PrivateTalks(database, self.traces)
         self.mailbox = Mailbox(database, "telegram", clock)
         self.media = MediaStore(database, clock)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.reminders.recurrence import Repeat, Rule
-from memory.reminders.wish import FURTHEST, LONGEST_TEXT, read_wish
+from memory.reminders.request import FURTHEST, LONGEST_TEXT, read_wish
 from memory.reminders.wording import day_and_hour, span
 
 KYIV = ZoneInfo("Europe/Kyiv")

@@ -25,7 +25,7 @@ from memory.messages import Message, Role
 from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
-from memory.store.traces import Traces
+from memory.store.pending_erasures import PendingErasures
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
@@ -360,7 +360,7 @@ async def test_what_is_forgotten_leaves_the_index(store: Store, search: Search, 
     await store.exchange(await store.session(), "a zebra", "yes")
     await store.exchange(await store.session("2"), "another zebra", "no")
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
-    await Forgetting(store.database, files, Traces(store.database)).forget_all(OWNER)
+    await Forgetting(store.database, files, PendingErasures(store.database)).forget_all(OWNER)
     assert await found(search, "zebra", None) == ["another zebra", "no"]
     await check(store.database)
 

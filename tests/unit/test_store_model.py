@@ -71,7 +71,7 @@ class Past:
 
 
 @dataclass
-class Shelf:
+class OpenMemory:
     """What one owner has in the model: entries by number, and what that was before each change."""
 
     entries: dict[int, Held] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.search = Search(self.database)
         self.learning = Learning(self.database, self.search, self.ledger)
         self.reinforcement = Reinforcement(self.database)
-        self.shelves = {owner: Shelf() for owner in OWNERS}
+        self.shelves = {owner: OpenMemory() for owner in OWNERS}
         self.numbers = 0
 
     def wait(self, work: Awaitable[T]) -> T:

@@ -12,7 +12,7 @@ import pytest
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
-from config.texts import LANGUAGES, LOCALES, N_, SOURCE, _, known_language, ngettext, number, speaking, spoken
+from config.texts import LANGUAGES, LOCALES, N_, SOURCE, _, known_language, ngettext, number, spoken, use_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,26 +80,26 @@ def test_translations_have_the_same_values_and_what_is_typed_stays(language: str
 
 def test_a_language_is_spoken_for_as_long_as_asked() -> None:
     assert spoken() == SOURCE
-    with speaking("de"):
+    with use_language("de"):
         assert _("Stopped.") == "Angehalten."
-        with speaking("en"):
+        with use_language("en"):
             assert _("Stopped.") == "Stopped."
         assert spoken() == "de"
     assert _("Stopped.") == N_("Stopped.") == "Stopped."
 
 
 def test_numbers_have_their_forms() -> None:
-    with speaking("ru"):
+    with use_language("ru"):
         forms = [ngettext("{n} message", "{n} messages", n) for n in (1, 3, 5, 21, 12)]
     assert forms == ["1 сообщение", "3 сообщения", "5 сообщений", "21 сообщение", "12 сообщений"]
     assert ngettext("{n} message", "{n} messages", 1200) == "1,200 messages"
-    with speaking("de"):
+    with use_language("de"):
         assert number(1234567) == "1.234.567"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_nobody_translated_is_english_and_the_empty_text_is_empty(language: str) -> None:
-    with speaking(language):
+    with use_language(language):
         assert _("Nobody says this, {name}.", name="Ann") == "Nobody says this, Ann."
         assert _("") == ""
 
@@ -145,7 +145,7 @@ FOR_MODELS = (
     "memory/learning/learning.py",
     "memory/learning/procedures.py",
     "memory/ledger/change.py",
-    "memory/reminders/wish.py",
+    "memory/reminders/request.py",
 )
 """What refuses things to tools alone, in English."""
 

@@ -32,7 +32,7 @@ _IDS_ARE_VOID = {
 }
 
 
-class Moving:
+class ChatMigration:
     """Moves what is kept of a chat. An owner's number stays, so nothing that is remembered is written anew."""
 
     def __init__(self, database: Database, files: MarkdownFiles, preferences: PreferenceStore, clock: Clock) -> None:

@@ -22,7 +22,7 @@ FURTHEST = timedelta(days=20 * 366)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReminderRequest:
     """A reminder that can be set. at: when it comes first, in UTC."""
 
     text: str
@@ -30,7 +30,7 @@ class Wish:
     at: datetime
 
 
-def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> Wish:
+def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:
     """The wish for a reminder. Raises MemoryRefused in a sentence that says what to write instead.
 
     when: an ISO date and time; without an offset it is on the clock of `zone`. days: names of days, for a weekly one.
@@ -45,7 +45,7 @@ def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime,
         raise MemoryRefused(
             f"{day_and_hour(at, zone)} is past, it is {_now(now, zone)}: give a time that is still to come."
         )
-    return Wish(usable_text(text), rule, comes)
+    return ReminderRequest(usable_text(text), rule, comes)
 
 
 def usable_text(text: str) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class TableCounts:
     """Numbers of an installation at one moment. memories: live entries by their kind."""
 
     inbox: int
@@ -20,10 +20,10 @@ class Census:
     memories: dict[str, int]
 
 
-async def census(database: Database) -> Census:
+async def table_counts(database: Database) -> TableCounts:
     """Count."""
     kinds = await database.rows(f"SELECT kind, count(*) AS number FROM entries e WHERE {LIVE} GROUP BY kind")
-    return Census(
+    return TableCounts(
         inbox=await database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"),
         outbox=await database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'"),
         memories={row["kind"]: row["number"] for row in kinds},

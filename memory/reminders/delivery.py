@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from config.texts import speaking
+from config.texts import use_language
 from memory.clock import Clock, now_text, to_text
 from memory.log.sessions import Address
 from memory.reminders.reminder import REMINDER_ROWS, due_of, reminder_of
@@ -33,7 +33,7 @@ _DUE = (
 )
 
 
-class Telling:
+class ReminderDelivery:
     """Tells what is due, each chat in its language: through an outbox where a channel has one."""
 
     def __init__(self, database: Database, language_of: LanguageOf, clock: Clock) -> None:
@@ -59,7 +59,7 @@ class Telling:
                 if row["session_id"] not in served:
                     continue
                 due = due_of(reminder_of(row), now)
-                with speaking(served[row["session_id"]]):
+                with use_language(served[row["session_id"]]):
                     text, keyboard = message(due, now), buttons(due.reminder)
                 cursor = await connection.execute(
                     "INSERT INTO outbox (channel, session_id, text, created_at) VALUES (?, ?, ?, ?)",
@@ -75,7 +75,7 @@ class Telling:
         now = self._clock()
         rows = await self._database.rows(_DUE, {"now": to_text(now), "place": session_id})
         dues = [due_of(reminder_of(row), now) for row in rows if row["session_id"] == session_id]
-        with speaking(await self._language(session_id)):
+        with use_language(await self._language(session_id)):
             return [(due, message(due, now)) for due in dues]
 
     async def shown(self, due: Due) -> None:

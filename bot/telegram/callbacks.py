@@ -12,17 +12,17 @@ from bot.commands.command import Access, parse_command
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import GroupUnknown
 from bot.telegram.calls import chat_of, markup_of
-from config.texts import N_, SOURCE, _, known_language, speaking
+from config.texts import N_, SOURCE, _, known_language, use_language
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.service.buttons import Pressed
+from memory.service.buttons import ClaimResult
 
 if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.sessions import SessionRunner
-    from bot.telegram.access import Door
-    from bot.telegram.updates import Letter
+    from bot.telegram.access import AccessControl
+    from bot.telegram.updates import IncomingMessage
     from memory.buttons import PlacedKeyboard
     from memory.service.buttons import PressedButton
     from memory.service.mailbox import InboxItem, Mailbox
@@ -40,10 +40,10 @@ _NOT_LET_IN = N_("This bot is private.")
 _UNREAD = N_("I could not read that press: send the command instead, /help shows them all.")
 
 
-class Presses:
+class CallbackHandler:
     """Takes presses of buttons to the sessions. Each is answered to Telegram, which shows that it is awaited."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, door: Door, runner: SessionRunner) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, door: AccessControl, runner: SessionRunner) -> None:
         self._bot = bot
         self._buttons = mailbox.buttons
         self._mailbox = mailbox
@@ -54,29 +54,29 @@ class Presses:
         self._in_hand: set[int] = set()
         self._shown: dict[tuple[str, str | None], tuple[str, ...]] = {}
 
-    def take(self, item: InboxItem, letter: Letter) -> None:
+    def take(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Take a press from the inbox. What goes wrong leaves it there, to be taken again."""
         self._in_hand.add(item.id)
         task = self._tasks.start(self._take_in_their_language(item, letter), "press")
         task.add_done_callback(lambda _: self._in_hand.discard(item.id))
 
-    def turn_away(self, letter: Letter) -> None:
+    def reject(self, letter: IncomingMessage) -> None:
         """Answer the press of somebody who may not come in, as strangers are; nothing of it is kept."""
         self._door.strangers.tell(letter.user_id, lambda: self._answer_in_their_language(letter, _NOT_LET_IN))
 
-    def refuse_unread(self, letter: Letter, *, admitted: bool) -> None:
+    def refuse_unread(self, letter: IncomingMessage, *, admitted: bool) -> None:
         """Answer a press that can't be read, which would be shown as awaited for long; nothing of it is kept."""
         if admitted:
             self._tasks.start(self._answer_in_their_language(letter, _UNREAD), "press")
         else:
-            self.turn_away(letter)
+            self.reject(letter)
 
-    async def _answer_in_their_language(self, letter: Letter, text: str) -> None:
+    async def _answer_in_their_language(self, letter: IncomingMessage, text: str) -> None:
         """Answer a press that is not taken, in the language that its sender's program is set to."""
-        with speaking(known_language(letter.arrival.language) or SOURCE):
+        with use_language(known_language(letter.arrival.language) or SOURCE):
             await self._answer(letter, _(text))
 
-    async def answering(self, item: InboxItem, letter: Letter, arrival: Arrival) -> Arrival:
+    async def answering(self, item: InboxItem, letter: IncomingMessage, arrival: Arrival) -> Arrival:
         """An arrival that answers a question of ours by a reply, as what it says with that; any other as it is.
 
         Only typed words answer one, in a group only those of who was asked. An edit says what its message meant.
@@ -87,7 +87,7 @@ class Presses:
         pressed_button = await self._buttons.asked(arrival.address.session_id, letter.quoted_reply, arrival.message_id)
         if pressed_button is None or (not letter.private and pressed_button.asker != arrival.speaker_id):
             return arrival
-        if not letter.edited and await self._buttons.press(pressed_button, item.id) is not Pressed.NOW:
+        if not letter.edited and await self._buttons.press(pressed_button, item.id) is not ClaimResult.NOW:
             return arrival
         return replace(arrival, text=f"{pressed_button.said} {arrival.text}", quoted=None)
 
@@ -99,11 +99,11 @@ class Presses:
         """End at once."""
         await self._tasks.close()
 
-    async def _take_in_their_language(self, item: InboxItem, letter: Letter) -> None:
-        with speaking(await self._runner.languages.of(letter.arrival)):
+    async def _take_in_their_language(self, item: InboxItem, letter: IncomingMessage) -> None:
+        with use_language(await self._runner.languages.of(letter.arrival)):
             await self._take(item, letter)
 
-    async def _take(self, item: InboxItem, letter: Letter) -> None:
+    async def _take(self, item: InboxItem, letter: IncomingMessage) -> None:
         button = await self._button(letter)
         if button is None:
             await self._refuse(item, letter, _(_GONE))
@@ -127,27 +127,27 @@ class Presses:
             await self._refuse(item, letter, _(_NOT_YOURS))
             return
         pressed = await self._buttons.press(button, item.id)
-        if pressed is Pressed.NOW:
+        if pressed is ClaimResult.NOW:
             await self._runner.submit(arrival)
             await self._answer(letter)
         else:
-            await self._refuse(item, letter, _(_BEFORE if pressed is Pressed.BEFORE else _TOO_LATE))
+            await self._refuse(item, letter, _(_BEFORE if pressed is ClaimResult.BEFORE else _TOO_LATE))
         # what is in place is shown with the answer, and what may be pressed again stays
-        if pressed is Pressed.TOO_LATE or not (button.in_place or button.again):
+        if pressed is ClaimResult.TOO_LATE or not (button.in_place or button.again):
             await self._show(letter, await self._buttons.left(button.reply))
 
-    async def _button(self, letter: Letter) -> PressedButton | None:
+    async def _button(self, letter: IncomingMessage) -> PressedButton | None:
         """The button that was pressed, if it stands in that chat: a client may send whatever it likes."""
         assert letter.press is not None, "only presses come here"  # noqa: S101  # states what the inbox sees to
         button = await self._buttons.find(letter.press.button)
         here = chat_of(letter.arrival.address)
         return button if button is not None and chat_of(Address.of(button.session_id)) == here else None
 
-    async def _refuse(self, item: InboxItem, letter: Letter, why: str) -> None:
+    async def _refuse(self, item: InboxItem, letter: IncomingMessage, why: str) -> None:
         await self._mailbox.done([item.id])
         await self._answer(letter, why)
 
-    async def _answer(self, letter: Letter, text: str | None = None) -> None:
+    async def _answer(self, letter: IncomingMessage, text: str | None = None) -> None:
         """Tell Telegram that the press has arrived; `text` is shown to who pressed, and to nobody else."""
         assert letter.press is not None, "only presses come here"  # noqa: S101  # the same
         try:
@@ -155,7 +155,7 @@ class Presses:
         except TelegramError as error:  # such as for a press before a downtime: it waits for no answer any more
             log.info("press_not_answered", reason=str(error))
 
-    async def _show(self, letter: Letter, keyboard: PlacedKeyboard) -> None:
+    async def _show(self, letter: IncomingMessage, keyboard: PlacedKeyboard) -> None:
         """Have the message show the buttons that are left. What is still shown for want of that is used up anyway."""
         ids = tuple(button.id for row in keyboard for button in row)
         message = letter.arrival.address.chat_id, letter.arrival.message_id

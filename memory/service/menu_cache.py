@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from memory.store.database import Database
 
 
-class Published:
+class MenuCache:
     """Fingerprints of what one channel shows by itself, such as a menu, by what it is."""
 
     def __init__(self, database: Database, channel: str) -> None:

@@ -18,7 +18,7 @@ CALM = 0.01
 """Seconds in which the event loop gets round to everything that can go on, when it has not too much to do."""
 
 
-class Places:
+class TurnLimiter:
     """Places for what keeps the processor and the database busy. Who waits for a model needs none.
 
     Of five hundred turns that are prepared at once none is ready before the last, and every step of whatever comes
@@ -34,7 +34,7 @@ class Places:
         self._ready = _Gate()
         self.longest = longest
 
-    def kept_clear(self) -> AbstractContextManager[None]:
+    def prioritized(self) -> AbstractContextManager[None]:
         """Have what is done in the block go before whoever has no place yet.
 
         A /stop takes a dozen steps of the database, and at each would wait for the steps of the turns that are

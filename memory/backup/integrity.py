@@ -29,7 +29,7 @@ _TOLD_EACH = 0.1
 """The share of the index after which the log tells how far it is."""
 
 
-class Soundness:
+class IntegrityCheck:
     """Examines the database, and makes anew what is damaged and derived from the rest: indexes, vectors."""
 
     def __init__(self, database: Database, search: Search) -> None:

@@ -21,12 +21,12 @@ Forget = Callable[[], Awaitable[None]]
 """Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
 
 
-async def leave_traces(connection: aiosqlite.Connection, *, indexed: bool) -> None:
+async def record_erasure(connection: aiosqlite.Connection, *, indexed: bool) -> None:
     """Have the file scrubbed of what a transaction deletes. indexed: it stood in the search index as well."""
     await connection.execute("INSERT INTO traces (indexed) VALUES (?)", (indexed,))
 
 
-class Traces:
+class PendingErasures:
     """Removes what deletions have left, in the database's files and in other places that read what was said."""
 
     def __init__(self, database: Database) -> None:
