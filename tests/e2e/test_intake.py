@@ -120,8 +120,9 @@ async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothin
 
 
 async def test_the_half_of_an_answer_that_a_killed_run_left_in_a_group_becomes_the_answer(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
+    serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("bot.telegram.preview.EDIT_PAUSE", 0.25)
     model.script(Holds(LONG), Says("Here it is."))
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")

@@ -276,17 +276,15 @@ async def test_no_budget_is_ever_exceeded(kinds: list[tuple[Kind, str, int]], bu
             await database.close()
 
 
-async def test_the_ranking_is_as_good_on_the_labelled_cases_as_it_was(database: Database) -> None:
-    """Floors a little under what `python -m benchmarks.activation` prints; whoever ranks better raises them."""
-    cases = load_cases()
-    assert len(cases) >= 60
+async def test_cases_that_the_ranking_was_not_tuned_on_are_ranked_well(database: Database) -> None:
+    """Floors a little under what `python -m benchmarks.activation` prints."""
+    cases = [case for case in load_cases() if case.half == "holdout"]
+    assert len(cases) >= 30
     await store_cases(database, cases)
-    activation = Activating.over(database, lambda: NOW)
-    for half, first, ndcg, kept in (("tune", 0.67, 0.82, 0.92), ("holdout", 0.63, 0.74, 0.84)):
-        got = await figures(activation, [case for case in cases if case.half == half])
-        assert got.first >= first, str(got)
-        assert got.ndcg >= ndcg, str(got)
-        assert got.kept >= kept, str(got)
+    got = await figures(Activating.over(database, lambda: NOW), cases)
+    assert got.first >= 0.63, str(got)
+    assert got.ndcg >= 0.74, str(got)
+    assert got.kept >= 0.84, str(got)
 
 
 def test_what_was_captured_is_shown_whole() -> None:
