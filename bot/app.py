@@ -29,6 +29,7 @@ from bot.web.pages import Pages
 from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
+from memory.access import AccessList
 from memory.backup.integrity import IntegrityCheck
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
@@ -37,7 +38,6 @@ from memory.consolidation.due import DueConversations
 from memory.consolidation.extractor import Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.consolidation.review import Review
-from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook

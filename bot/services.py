@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.consolidation.weekly import WeeklyConsolidation
-from memory.custody.forgetting import Forgetting
-from memory.custody.importing import Importer
-from memory.custody.portable import Portable
-from memory.custody.undo import Undo
 from memory.facts.fact_store import FactStore
 from memory.files.history import HistoryFiles
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
+from memory.forgetting import Forgetting
 from memory.learning.learning import Learning, Procedures
 from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
@@ -24,6 +21,9 @@ from memory.log.daily_notes import DailyNotes
 from memory.log.private import PrivateTalks
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
+from memory.mail.chat_migration import ChatMigration
+from memory.mail.notices import PendingNotices
+from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery
@@ -34,15 +34,15 @@ from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.vectors import Embedding, Vectors
-from memory.service.chat_migration import ChatMigration
 from memory.service.endpoints import EndpointStore
 from memory.service.jobs import JobLog
-from memory.service.notices import PendingNotices
 from memory.service.preferences import Notices, NoticeSettings, PreferenceStore, Zones
-from memory.service.pruning import Pruning
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.pending_erasures import PendingErasures
 from memory.store.reinforcement import Reinforcement
+from memory.transfer.exporting import Portable
+from memory.transfer.importing import Importer
+from memory.undo import Undo
 
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from bot.doctor.finding import Finding
+    from memory.access import AccessList
     from memory.backup.archive import Manifest
-    from memory.custody.access import AccessList
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
@@ -76,7 +76,7 @@ def _counted(manifest: Manifest) -> str:
 async def _access() -> AsyncIterator[AccessList]:
     # late: help must not wait for the store
     from bot.telegram import CHANNEL
-    from memory.custody.access import AccessList
+    from memory.access import AccessList
     from memory.store.database import Database
 
     database = await Database.open(settings_with_logging(quiet=True).mneme_data_dir / DATABASE_NAME)

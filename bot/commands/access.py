@@ -9,7 +9,7 @@ from bot.commands.command import Access, CommandCall, WrongArgument, command
 from config.texts import N_, _
 
 if TYPE_CHECKING:
-    from memory.custody.access import AccessList
+    from memory.access import AccessList
 
 
 class AccessCommands:

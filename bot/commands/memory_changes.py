@@ -9,19 +9,19 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.commands.memory_browser import also_called, in_line, quoted_name
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, edit_button, undo_button
-from memory.custody.export_files import TooLarge
 from memory.messages import Document
 from memory.store.entry import NewEntry
+from memory.transfer.export_files import TooLarge
 
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
-    from memory.custody.forgetting import Extent, Forgetting
-    from memory.custody.portable import Portable
-    from memory.custody.undo import Undo
+    from memory.forgetting import Extent, Forgetting
     from memory.learning.learning import Learning
     from memory.ledger.entries import EntryStore
     from memory.ledger.outcomes import Undone
     from memory.store.entry import Entry
+    from memory.transfer.exporting import Portable
+    from memory.undo import Undo
 
 ALL = "all"
 CONFIRMATION = "confirm"

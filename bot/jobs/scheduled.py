@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.ledger.ledger import Ledger
+    from memory.mail.notices import PendingNotices
+    from memory.mail.pruning import Pruning
     from memory.reminders.dates import NearDates
     from memory.service.jobs import JobLog
-    from memory.service.notices import PendingNotices
-    from memory.service.pruning import Pruning
     from memory.store.pending_erasures import PendingErasures
 
 log = structlog.get_logger(__name__)

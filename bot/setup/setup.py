@@ -20,8 +20,8 @@ from bot.cli.start import DATABASE_NAME
 from bot.setup.questions import ask_secret, say, write_settings
 from bot.setup.setup_model import set_up_model
 from config.settings import Settings, load_settings, settings_file
+from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
-from memory.custody.access import CODE_LIFETIME, AccessList
 from memory.errors import MnemeError
 from memory.store.database import Database
 

@@ -20,8 +20,8 @@ from bot.telegram.client import readable
 from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.rendering import render
 from config.texts import N_, SOURCE, _, known_language, use_language
+from memory.access import CODE_ATTEMPTS, Tally
 from memory.buttons import Button
-from memory.custody.access import CODE_ATTEMPTS, Tally
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.telegram.groups import ChatMigrations
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import IncomingMessage
-    from memory.custody.access import AccessList
+    from memory.access import AccessList
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
+    from memory.mail.mailbox import Mailbox
     from memory.messages import Document
-    from memory.service.mailbox import Mailbox
     from pipeline.arrival import Arrival, ReplyChannel
 
 log = structlog.get_logger(__name__)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.sessions import SessionRunner
     from bot.telegram.updates import IncomingMessage
-    from memory.service.chat_migration import ChatMigration
+    from memory.mail.chat_migration import ChatMigration
 
 _INTRODUCTION = N_(
     "Hello, I am {name}. I answer whoever mentions me (@{username}) or replies to one of my messages.\n\n"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.telegram.updates import IncomingMessage
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
-    from memory.service.mailbox import InboxItem, Mailbox
+    from memory.mail.mailbox import InboxItem, Mailbox
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from bot.languages import Languages
     from bot.telegram.rendering import Part
     from memory.buttons import Keyboard
+    from memory.mail.mailbox import Mailbox, OutboxItem
     from memory.messages import Document
-    from memory.service.mailbox import Mailbox, OutboxItem
 
     Follow = Callable[[int, int], Awaitable[bool]]
 

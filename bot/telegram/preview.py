@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.telegram.rendering import Chunk
-    from memory.service.mailbox import Mailbox
+    from memory.mail.mailbox import Mailbox
     from pipeline.arrival import Arrival
 
     Keep = Callable[[str], Awaitable[None]]

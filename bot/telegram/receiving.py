@@ -11,7 +11,7 @@ import structlog
 
 from bot.telegram.updates import LARGEST, UpdateParser, sender_of
 from config.texts import N_, _, use_language
-from memory.service.mailbox import Received
+from memory.mail.mailbox import Received
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.telegram.channel import TelegramChannel
     from bot.telegram.updates import IncomingMessage, RawUpdate
     from memory.clock import Clock
-    from memory.service.mailbox import Mailbox
+    from memory.mail.mailbox import Mailbox
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)

@@ -32,11 +32,11 @@ from bot.telegram.updates import UpdateParser
 from bot.telegram.webhook import Webhook, WebhookConfig
 from config.errors import ConfigurationError
 from config.handles import connections
+from memory.access import AccessList
 from memory.capture.capture import captured
-from memory.custody.access import AccessList
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
-from memory.service.mailbox import Mailbox
+from memory.mail.mailbox import Mailbox
 from memory.service.menu_cache import MenuCache
 from pipeline.tls import tls_context
 

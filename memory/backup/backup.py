@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from memory.backup.archive import DATABASE, FILES, Manifest, extract, member_of, read_manifest, write_archive
 from memory.clock import Clock, now_text
-from memory.custody.portable import TABLES
 from memory.errors import StoreError
 from memory.files.markdown import locked
 from memory.store.snapshots import copy_database, counted, format_of, require_sound, sync
+from memory.transfer.exporting import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from memory.backup.archive import DATABASE, FILES, extract, read_manifest
 from memory.backup.data_lock import only_runner
-from memory.custody.portable import TABLES
 from memory.errors import StoreError
 from memory.store.schema import unreadable
 from memory.store.snapshots import close_up, counted, format_of, require_sound, sync
+from memory.transfer.exporting import TABLES
 
 if TYPE_CHECKING:
     from memory.backup.archive import Manifest

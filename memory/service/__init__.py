@@ -1,1 +1,1 @@
-"""What the running service keeps for itself: inbox and outbox, jobs, notices, usage, what endpoints take."""
+"""What the running service keeps for itself: preferences of chats, jobs, usage, what endpoints take, menus."""

@@ -20,10 +20,10 @@ from bot.cli.main import cli
 from memory.backup.backup import Backup
 from memory.backup.data_lock import only_runner
 from memory.backup.restore import Restore
-from memory.custody.portable import Portable
 from memory.errors import StoreError
 from memory.store.database import Database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
+from memory.transfer.exporting import Portable
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory.access import ASKED_PER_HOUR, AccessList
 from memory.buttons import Button, Notice, rows_of
-from memory.custody.access import ASKED_PER_HOUR, AccessList
-from memory.service.notices import PendingNotices
+from memory.mail.notices import PendingNotices
 from memory.store.entry import Kind, NewEntry
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts, toasts

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from bot.cli.start import DATABASE_NAME
 from bot.commands import memory_changes as export_command
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
-from memory.custody.importing import Importer
 from memory.store.database import Database
+from memory.transfer.importing import Importer
 from tests.support.fakes import Person
 from tests.support.servers.model import Says
 from tests.support.serving import ANN, GROUP, STRANGER, texts

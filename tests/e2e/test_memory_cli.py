@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.cli.main import main
-from memory.custody.access import AccessList
+from memory.access import AccessList
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support.fakes import FakeClock

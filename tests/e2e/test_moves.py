@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.custody.access import AccessList
+from memory.access import AccessList
 from memory.log.sessions import Address
 from tests.support.reminding import is_set, memory_of
 from tests.support.servers.model import Holds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.clock import system_clock
-from memory.service.pruning import Pruning
+from memory.mail.pruning import Pruning
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import memory_of

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.telegram.updates import RawUpdate
-from memory.service.mailbox import Mailbox
+from memory.mail.mailbox import Mailbox
 from tests.support.serving import ANN, GROUP, texts
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.jobs import scheduled
-from memory.custody.importing import Importer
-from memory.custody.portable import Portable
 from memory.store.database import Database
 from memory.store.index import rebuild
+from memory.transfer.exporting import Portable
+from memory.transfer.importing import Importer
 from tests.support.fakes import Person
 from tests.support.servers.model import Calls, Fails, Holds, Says
 from tests.support.servers.telegram_files import document

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.log.sessions import Address
-from memory.service.mailbox import Mailbox
-from memory.service.pruning import Pruning
+from memory.mail.mailbox import Mailbox
+from memory.mail.pruning import Pruning
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import everybody, is_set, memory_of, reminders_in
 from tests.support.servers.model import Calls, Says

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory.mail.pruning import Pruning
 from memory.messages import Provenance
-from memory.service.pruning import Pruning
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import CHAT, is_set
 from tests.support.servers.model import Calls, Says

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from config.logs import configure_logging, redact
 from config.secret_words import LANGUAGES, Language
 from config.secrets import secret_in, without_secrets
-from memory.custody.portable import Portable
 from memory.errors import StoreError
+from memory.transfer.exporting import Portable
 from tests.support.fakes import Person
 from tests.support.servers.model import Fails, Says, Streams
 from tests.support.servers.web import Answer, WebServer

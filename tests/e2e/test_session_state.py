@@ -9,7 +9,7 @@ from telegram.ext import ExtBot
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address, SessionState
-from memory.service.mailbox import Mailbox
+from memory.mail.mailbox import Mailbox
 from tests.support.fakes import Person
 from tests.support.servers.model import Holds
 from tests.support.servers.telegram import BotApiServer

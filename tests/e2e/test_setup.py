@@ -17,8 +17,8 @@ from bot.setup.questions import whole_url, write_settings
 from bot.setup.setup import claim_link, qr_code
 from bot.setup.setup_model import set_up_model
 from config.settings import load_settings
+from memory.access import AccessList
 from memory.clock import system_clock
-from memory.custody.access import AccessList
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from tests.support.servers.model import Fails, ModelServer, Refuses

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from bot.telegram.channel import TYPING_DELAY
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
-from memory.custody.access import AccessList
+from memory.access import AccessList
 from tests.support.servers.model import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, texts
 

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from bot.telegram.access import MINUTE, MOST_A_MINUTE, MOST_WAITING, Strangers
 from config.errors import ConfigurationError
-from memory.custody.access import CODE_ATTEMPTS, AccessList
-from memory.custody.portable import Portable
+from memory.access import CODE_ATTEMPTS, AccessList
+from memory.transfer.exporting import Portable
 from tests.support.attacks import INJECTED, OBEYS
 from tests.support.servers.model import Calls, Says
 

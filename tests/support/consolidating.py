@@ -12,7 +12,6 @@ from memory.consolidation.due import DueConversations
 from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
 from memory.consolidation.review import Review
-from memory.custody.undo import Undo
 from memory.facts.checker import FactChecker
 from memory.facts.fact_store import FactStore
 from memory.facts.second_look import PromptFn, SecondLook
@@ -20,10 +19,11 @@ from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
 from memory.ledger.ledger import Ledger
+from memory.mail.notices import PendingNotices
 from memory.messages import Completion
 from memory.search.search import Search
-from memory.service.notices import PendingNotices
 from memory.text.tokens import TokenCounter
+from memory.undo import Undo
 from tests.support.agreement import agreement
 from tests.support.talk import Store, in_utc
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.changes import ChangeLog
+from memory.undo import Undo
 from tests.support.talk import Store, in_utc
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.custody.access import CODE_ATTEMPTS, MOST_COUNTED, AccessList, NoMember, Tally
+from memory.access import CODE_ATTEMPTS, MOST_COUNTED, AccessList, NoMember, Tally
 
 if TYPE_CHECKING:
     from memory.store.database import Database

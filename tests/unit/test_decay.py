@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from bot.services import decay_of
 from config.settings import Settings
 from memory.clock import from_text, to_text
-from memory.custody.importing import Importer
-from memory.custody.portable import Portable
 from memory.search.activation import use_half_life
 from memory.store.database import Database
 from memory.store.decay import MOST_REINFORCED, TYPE_WEIGHTS, Decay, decayed_score
 from memory.store.entry import NewEntry
+from memory.transfer.exporting import Portable
+from memory.transfer.importing import Importer
 from tests.support.fakes import Person
 from tests.support.talk import NOON, Store
 

@@ -20,8 +20,8 @@ from tests.support.servers.model import Says
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
-    from memory.custody.undo import Undo
     from memory.store.database import Database
+    from memory.undo import Undo
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer

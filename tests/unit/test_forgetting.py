@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.custody.forgetting import Extent, Forgetting
-from memory.custody.undo import Undo
 from memory.errors import StoreError
 from memory.files.long_term import LongTermMemory
+from memory.forgetting import Extent, Forgetting
 from memory.ledger.changes import ChangeLog
 from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store import erasure
 from memory.store.entry import Author, NewEntry
 from memory.store.pending_erasures import PendingErasures
+from memory.undo import Undo
 from tests.support.talk import Store, assistant, ledger_over, user
 
 if TYPE_CHECKING:

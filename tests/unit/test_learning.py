@@ -8,23 +8,23 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.custody.importing import Importer
-from memory.custody.portable import Portable
 from memory.errors import MemoryRefused
 from memory.learning.learning import Learning
 from memory.search.search import Search
 from memory.store.decay import MOST_REINFORCED
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
+from memory.transfer.exporting import Portable
+from memory.transfer.importing import Importer
 from tests.support.talk import Store, ledger_over
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
-    from memory.custody.undo import Undo
     from memory.store.database import Database
     from memory.store.entry import Entry
+    from memory.undo import Undo
     from tests.support.fakes import FakeClock, Person
 
 ANN, BEN = "telegram:1", "telegram:2"

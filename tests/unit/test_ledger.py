@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.app import App
-    from memory.custody.undo import Undo
     from memory.ledger.ledger import Ledger
+    from memory.undo import Undo
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer

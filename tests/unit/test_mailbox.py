@@ -10,9 +10,9 @@ import pytest
 
 from bot.jobs.scheduled import Maintenance
 from memory.backup.integrity import IntegrityCheck
+from memory.mail.mailbox import InboxItem, Mailbox, Received
+from memory.mail.pruning import Pruning
 from memory.search.search import Search
-from memory.service.mailbox import InboxItem, Mailbox, Received
-from memory.service.pruning import Pruning
 from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
 from memory.store.pending_erasures import PendingErasures

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory.custody.importing import Importer
-from memory.custody.portable import Portable
 from memory.errors import StoreError
 from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
 from memory.store.database import Database
 from memory.store.index import rebuild
+from memory.transfer.exporting import Portable
+from memory.transfer.importing import Importer
 from tests.support.talk import Store
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from memory.errors import StoreError
 from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
+from memory.mail.chat_migration import ChatMigration
 from memory.search.search import Search
-from memory.service.chat_migration import ChatMigration
 from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry
 from memory.store.pending_erasures import PendingErasures

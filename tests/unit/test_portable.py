@@ -16,12 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.custody import export_files
-from memory.custody.export_files import TooLarge
-from memory.custody.import_fields import FIELDS, LEFT_OUT
-from memory.custody.importing import Importer
-from memory.custody.portable import TABLES, Portable
-from memory.custody.undo import Undo
 from memory.errors import StoreError
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
@@ -32,6 +26,12 @@ from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
+from memory.transfer import export_files
+from memory.transfer.export_files import TooLarge
+from memory.transfer.exporting import TABLES, Portable
+from memory.transfer.import_fields import FIELDS, LEFT_OUT
+from memory.transfer.importing import Importer
+from memory.undo import Undo
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, ledger_over, result, user
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.custody.forgetting import Forgetting
 from memory.files.markdown import MarkdownFiles
+from memory.forgetting import Forgetting
 from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome, OutgoingReply
+from memory.mail.mailbox import Mailbox, Received
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
-from memory.service.mailbox import Mailbox, Received
 from memory.store.database import Database
 from memory.store.index import rebuild
 from memory.store.pending_erasures import PendingErasures

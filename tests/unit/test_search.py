@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.custody.forgetting import Forgetting
-from memory.custody.undo import Undo
 from memory.files.markdown import MarkdownFiles
+from memory.forgetting import Forgetting
 from memory.ledger.changes import ChangeLog
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
@@ -28,6 +27,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.store.pending_erasures import PendingErasures
 from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
+from memory.undo import Undo
 from tests.support.fakes import FakeClock
 from tests.support.talk import ECHO, Store, assistant, calls, in_utc, result, user
 

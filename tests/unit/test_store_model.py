@@ -17,7 +17,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memory.custody.undo import Undo
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.learning.learning import Learning
@@ -30,6 +29,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, NewEntry, Operation
 from memory.store.reinforcement import Reinforcement
 from memory.text.naming import free_name, name_key
+from memory.undo import Undo
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
 

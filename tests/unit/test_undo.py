@@ -20,9 +20,9 @@ from tests.support.talk import Store, ledger_over, what
 
 if TYPE_CHECKING:
     from bot.app import App
-    from memory.custody.undo import Undo
     from memory.files.markdown import MarkdownFiles
     from memory.store.database import Database
+    from memory.undo import Undo
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer

@@ -10,12 +10,12 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory.custody.export_files import copy_files, rows_in, source_of
-from memory.custody.import_fields import FIELDS, LEFT_OUT, TOGETHER, checked
-from memory.custody.portable import BATCH, CONTENTS, make_private
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
+from memory.transfer.export_files import copy_files, rows_in, source_of
+from memory.transfer.exporting import BATCH, CONTENTS, make_private
+from memory.transfer.import_fields import FIELDS, LEFT_OUT, TOGETHER, checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.custody.export_files import Source
     from memory.store.database import Database
+    from memory.transfer.export_files import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from config.secrets import without_secrets
-from memory.custody.export_files import FolderTarget, ZipTarget
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
+from memory.transfer.export_files import FolderTarget, ZipTarget
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.custody.export_files import Target
     from memory.store.database import Database
+    from memory.transfer.export_files import Target
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
 _OF_CONVERSATION = f"conversation_id IN (SELECT id FROM conversations WHERE {_OF_OWNER})"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import SessionState
+from memory.mail.buttons import Buttons
 from memory.messages import Document, Provenance
-from memory.service.buttons import Buttons
 from memory.service.preferences import chat_of
 from memory.store.button_rows import ASKED, PLACED, place_buttons, placed
 

@@ -1,1 +1,0 @@
-"""Undoing, forgetting, taking along, and who is let in."""

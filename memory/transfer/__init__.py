@@ -1,0 +1,1 @@
+"""Taking memory along: export and import."""
