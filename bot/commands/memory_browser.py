@@ -112,12 +112,12 @@ class MemoryQueries:
             hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
         if not hits:
             return _(NOTHING_FOUND) + hint
-        pages, visible = _pages(len(hits)), hits[(page - 1) * PAGE : page * PAGE]
+        pages, page_hits = _pages(len(hits)), hits[(page - 1) * PAGE : page * PAGE]
         head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
         if page < pages:
             head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
-        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in visible]
-        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, visible))
+        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in page_hits]
+        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, page_hits))
 
     async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)

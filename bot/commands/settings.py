@@ -84,8 +84,8 @@ class SettingsCommands:
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
         # only /new ends a private talk
-        visible = [way for way in settings if not (way[0] == "private" and call.session.private)]
-        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in visible]
+        offered = [way for way in settings if not (way[0] == "private" and call.session.private)]
+        ways = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
         return Answer("\n".join([_("What holds in this chat:"), *lines]), in_rows(ways, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:

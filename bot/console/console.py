@@ -115,9 +115,9 @@ class ConsoleChannel:
 
 def _saved(document: Document) -> str:
     """Write a file, readable for its owner only and in nobody's place; the sentence that says where it is."""
-    requested = Path.cwd() / document.name
-    others = (requested.with_stem(f"{requested.stem}-{number}") for number in itertools.count(2))
-    for path in itertools.chain([requested], others):
+    target = Path.cwd() / document.name
+    others = (target.with_stem(f"{target.stem}-{number}") for number in itertools.count(2))
+    for path in itertools.chain([target], others):
         try:
             path.touch(mode=0o600, exist_ok=False)
             path.write_bytes(document.content)

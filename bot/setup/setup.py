@@ -55,8 +55,8 @@ def run_setup() -> None:
 def _telegram(env_file: Path) -> str | None:
     """Have a token that Telegram accepts; the bot's name. None without one: then there is the console."""
     settings = load_settings(env_file)
-    stored = settings.telegram_bot_token.get_secret_value() if settings.telegram_bot_token else ""
-    token = stored
+    token_before = settings.telegram_bot_token.get_secret_value() if settings.telegram_bot_token else ""
+    token = token_before
     while True:
         if not token:
             token = ask_secret("Telegram bot token from @BotFather (not shown; empty: only the console)")
@@ -72,7 +72,7 @@ def _telegram(env_file: Path) -> str | None:
             say(str(error))
             token = ""
         else:
-            if token != stored:
+            if token != token_before:
                 write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
             say(f"Telegram knows the bot as @{name}.")
             return name

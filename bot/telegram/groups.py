@@ -80,8 +80,8 @@ class ChatMigrations:
 
     async def start(self) -> None:
         """Learn of the moves of earlier runs."""
-        existing = await self._moving.known(CHANNEL)
-        self._present = {int(former): int(present) for former, present in existing.items()}
+        moves = await self._moving.known(CHANNEL)
+        self._present = {int(former): int(present) for former, present in moves.items()}
 
     def former_of(self, chat: int) -> set[int]:
         """The ids that a chat had before."""

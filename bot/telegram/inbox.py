@@ -117,8 +117,8 @@ class InboxWorker:
         except Exception:
             log.exception("inbox_unreadable")
             return
-        existing = in_hand.union(item.id for item in waiting)
-        self._tries = {inbox_id: tries for inbox_id, tries in self._tries.items() if inbox_id in existing}
+        in_work = in_hand.union(item.id for item in waiting)
+        self._tries = {inbox_id: tries for inbox_id, tries in self._tries.items() if inbox_id in in_work}
         free = [item for item in waiting if self._may_be_taken(item)]
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):

@@ -66,16 +66,16 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
 
 def first_sentence(text: str) -> str:
     """The beginning of `text` up to the end of its first sentence; a list and its items are one."""
-    visible = text[:LONGEST_LOOKED_AT]
-    masked = _masked(visible)
+    beginning = text[:LONGEST_LOOKED_AT]
+    masked = _masked(beginning)
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
         in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before[-14:])
         is_open = before.rstrip().endswith(_OPEN_ENDS) if mark[0] == "\n" else mark[0] in ";；"
         is_short = mark == "." and _is_abbreviated(before[-_NEIGHBOURHOOD:], after[:_NEIGHBOURHOOD])
         if before.strip() and not (in_list or is_open or is_short):
-            return visible[: boundary.end()]
-    return visible
+            return beginning[: boundary.end()]
+    return beginning
 
 
 def clauses(text: str) -> list[tuple[int, int]]:

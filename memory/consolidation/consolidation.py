@@ -234,12 +234,12 @@ class ConsolidationService:
         memories = await writer.known(job.owner, facts, part, extraction.memory)
         forgetting = await writer.forgetting(job.owner, answer.forget)
         excerpt = Excerpt(part.messages, zone, part.before)
-        checked, requested = await self._steps.checker.check(facts, excerpt, memories, deadline, forgetting)
+        checked, may_forget = await self._steps.checker.check(facts, excerpt, memories, deadline, forgetting)
         if answer.history_entry is not None:
             stamp = f"[{self._clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
             await self._history.append(job.owner, self._clock(), entry, part.key)
-        forget = [item for item, is_wanted in zip(answer.forget, requested, strict=True) if is_wanted]
+        forget = [item for item, is_wanted in zip(answer.forget, may_forget, strict=True) if is_wanted]
         written = await writer.write(job.owner, part, Checked(checked, forget), continues)
         log.info("consolidated", messages=len(part.messages), facts=len(written.learned))
         return written + Consolidated(len(part.messages))

@@ -91,8 +91,8 @@ def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = (
     shared = _telling(text) & foreign if foreign else foreign
     if not shared:
         return shared
-    existing = (*(message.content for message in messages if not is_foreign(message)), *own)
-    return shared - _telling("\n".join(existing))
+    own_texts = (*(message.content for message in messages if not is_foreign(message)), *own)
+    return shared - _telling("\n".join(own_texts))
 
 
 def _telling(text: str) -> frozenset[str]:

@@ -224,12 +224,12 @@ def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
     if number is not None:
         last = number + 1 if messages[number - 1].role is Role.ASSISTANT else number
         near = range(max(1, number - BEFORE), min(last, len(messages)) + 1)
-    visible = ((at, messages[at - 1]) for at in near)
+    near_messages = ((at, messages[at - 1]) for at in near)
     return {
         at: message
         if number is None
         else replace(message, content=_shorter(message.content, quote if at == number else ""))
-        for at, message in visible
+        for at, message in near_messages
         if not is_foreign(message) and message.role is not Role.TOOL
     }
 

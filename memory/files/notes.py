@@ -78,13 +78,13 @@ def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) 
     remaining = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
 
     def unseen(day: date | None, notes: str) -> str:
-        retained = []
+        lines_left = []
         for line in notes.splitlines():
             if remaining[day, line] > 0:
                 remaining[day, line] -= 1
             else:
-                retained.append(line)
-        return "\n".join(retained)
+                lines_left.append(line)
+        return "\n".join(lines_left)
 
     recent = tuple((day, unseen(day, notes)) for day, notes in memory.recent)
     return Memory(memory.long_term, unseen(None, memory.today), recent)

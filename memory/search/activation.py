@@ -293,8 +293,8 @@ def _said_once(candidates: Iterable[Candidate], already_in_prompt: AlreadyInProm
     """The candidates that say what is not shown already; of several with the same words the one that counts most."""
     best: dict[tuple[str, str | None], Candidate] = {}
     for candidate in candidates:
-        existing = best.get(_said(candidate))
-        if existing is None or _weight(candidate) > _weight(existing):
+        same_said = best.get(_said(candidate))
+        if same_said is None or _weight(candidate) > _weight(same_said):
             best[_said(candidate)] = candidate
     return [
         candidate

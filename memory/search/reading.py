@@ -297,7 +297,7 @@ class MemoryReader:
         room -= self._counter.text(texts[message]) + 1
         # what follows tells more than what went before; a side ends where a message does not fit
         sides = {"after": iter(after[:AROUND]), "before": iter(before[:AROUND])}
-        visible = {"after": 0, "before": 0}
+        counts = {"after": 0, "before": 0}
         while sides:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
@@ -308,11 +308,11 @@ class MemoryReader:
                     continue
                 room -= cost
                 texts[row["id"]] = text
-                visible[side] += 1
+                counts[side] += 1
         lines = [texts[number] for number in sorted(texts)]
-        lines[:0] = [_rest("before", min(texts))] if len(before) > visible["before"] else []
-        lines += [_rest("after", max(texts))] if len(after) > visible["after"] else []
-        read = [item, *before[: visible["before"]], *after[: visible["after"]]]
+        lines[:0] = [_rest("before", min(texts))] if len(before) > counts["before"] else []
+        lines += [_rest("after", max(texts))] if len(after) > counts["after"] else []
+        read = [item, *before[: counts["before"]], *after[: counts["after"]]]
         return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
 
 
@@ -333,8 +333,8 @@ def _mention(mention: Mention, hit: Hit, query_terms: QueryTerms, formatter: Hit
 def _said(row: Row, formatter: HitFormatter, most: int | None = None) -> str:
     text = " ".join(row["content"].split())
     text = text if most is None or len(text) <= most else f"{text[:most]}…"
-    wording = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
-    return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {wording}"
+    text_of_row = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
+    return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {text_of_row}"
 
 
 def _rest(side: str, number: int) -> str:

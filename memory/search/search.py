@@ -311,15 +311,15 @@ class Search:
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"
         rest = f"hits {once} ({sources(limits, messages)}), best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
-        requested = sum(limit for _, limit in limits if limit is not None)
+        total = sum(limit for _, limit in limits if limit is not None)
         bounded = all(limit is not None for _, limit in limits)
         rows: list[Row] = []
         if share >= _MOST and bounded:  # many rows match
-            first = requested * _FIRST
+            first = total * _FIRST
             rows = await self._database.rows(
                 f"WITH found AS MATERIALIZED ({_BEST_FOUND}), {rest}", parameters | {"first": first}
             )
-            if len(rows) == requested or (rows and rows[0]["looked_at"] < first):
+            if len(rows) == total or (rows and rows[0]["looked_at"] < first):
                 return rows
         return await self._database.rows(f"WITH found AS MATERIALIZED ({_FOUND}), {rest}", parameters)
 

@@ -239,8 +239,8 @@ class QueryComparison:
             each = np.vstack((self._scaled[:, places], self._nearby(places))).astype(float)
             average = Similarity(*each.mean(axis=1).tolist())
             keys = self._known.keys[places].tolist()
-            existing = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
-            of = {key_of(hit): average for hit in hits} | existing
+            by_key = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
+            of = {key_of(hit): average for hit in hits} | by_key
         by_chance = math.sqrt(2 * math.log(max(2, len(self._known.keys))))
         return Similarities(results, of, float(self._scaled[1].max()) - by_chance)
 

@@ -322,9 +322,9 @@ def _is_snapshot(change: Row, state: object) -> bool:
         return False
     row = state["row"]
     same = row.get("id") == change.get("entry_id") and row.get("owner_id") == change.get("owner_id")
-    existing = same and row.keys() <= _ENTRY.keys() and row.keys() >= {"content", "deleted_at", "archived_at"}
+    has_its_fields = same and row.keys() <= _ENTRY.keys() and row.keys() >= {"content", "deleted_at", "archived_at"}
     named = _list_of(lambda item: isinstance(item, list) and len(item) == 2 and _NAME(item[0]) and item[1] in (0, 1))
-    return existing and all(_fits(_ENTRY[name], value) for name, value in row.items()) and named(state["names"])
+    return has_its_fields and all(_fits(_ENTRY[name], value) for name, value in row.items()) and named(state["names"])
 
 
 def _reminder_as_taken(row: Row) -> Row:
