@@ -36,6 +36,16 @@ hypothesis.settings.load_profile("mneme")
 aiosqlite.core.Thread = partial(Thread, daemon=True)  # type: ignore[attr-defined, assignment]  # no choice is offered
 
 
+def log_plainly() -> None:
+    """Log as structlog does by itself, but for the pictures of tracebacks, which take longer than what failed."""
+    structlog.reset_defaults()
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+
+
+log_plainly()
+
+
 @pytest.hookimpl(optionalhook=True)  # so that the tests run without xdist, too
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: most tests wait, for a disk or for each other's programs."""
@@ -69,7 +79,7 @@ def own_logging() -> Iterator[None]:
     root.handlers, root.level = before
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
-    structlog.reset_defaults()
+    log_plainly()
 
 
 @pytest.fixture
@@ -90,13 +100,18 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def copied(blank: Path, folder: Path) -> Path:
+    """Where the blank database is now, if the folder was not there."""
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        shutil.copy(blank, folder)
+    return folder / blank.name
+
+
 @pytest.fixture
 async def database(tmp_path: Path, blank: Path, clock: FakeClock) -> AsyncIterator[Database]:
     """A fresh database."""
-    path = tmp_path / "data" / blank.name
-    path.parent.mkdir(mode=0o700)
-    shutil.copy(blank, path)
-    opened = await Database.open(path, clock=clock)
+    opened = await Database.open(copied(blank, tmp_path / "data"), clock=clock)
     yield opened
     await opened.close()
 
@@ -115,11 +130,12 @@ class OpenApp(Protocol):
 
 
 @pytest.fixture
-def start(model: ModelServer, clock: FakeClock) -> OpenApp:
+def start(model: ModelServer, clock: FakeClock, tmp_path: Path, blank: Path) -> OpenApp:
     """Opens an App; window: the model's, in tokens; other keyword arguments are settings by their names."""
 
     @contextlib.asynccontextmanager
     async def opened(window: int | None = None, **settings: object) -> AsyncIterator[App]:
+        copied(blank, tmp_path / "data")
         values = {"openai_base_url": model.url, "llm_model": "scripted", "llm_timeout": 20} | settings
         catalogue = load_catalogue()
         if window is not None:
