@@ -19,6 +19,7 @@ from memory.buttons import Button
 from memory.errors import StoreError
 from memory.messages import Provenance
 from memory.service.jobs import MOST_ATTEMPTS
+from pipeline.models.client import load_sdk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,6 +125,8 @@ class InboxWorker:
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
         self._keep_back(by_session, {item.id: item.received_at for item in free})
+        if by_session:
+            await load_sdk()  # now and not in a turn: what is killed while it loads counts as no attempt at the message
         try:
             await self._runner.expect([arrivals[-1] for arrivals in by_session.values()])
         except Exception:
