@@ -63,23 +63,25 @@ class PeriodicJobs:
             except Exception:  # such as a full disk
                 log.exception("background_task_failed", task=name)
 
-        async def run() -> None:
-            # not awaited itself: APScheduler would log as an error that it was cancelled at the end
-            await asyncio.wait([self._running.start(tried(), name)])
+        running: asyncio.Task[None] | None = None
+
+        async def begin() -> None:
+            # a task of ours: APScheduler would warn of a run that outlasts the pause, and not wait for it at the end
+            nonlocal running
+            if running is None or running.done():
+                running = self._running.start(tried(), name)
 
         scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
         first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
-        scheduler.add_job(run, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
+        scheduler.add_job(begin, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
         if not scheduler.running:
             scheduler.start()
 
     async def close(self) -> None:
         """End at once, and wait until what ran has ended."""
         if self._scheduler is not None and self._scheduler.running:
-            self._scheduler.pause()
-        await self._running.close()
-        if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
+        await self._running.close()
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> None:

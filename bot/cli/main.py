@@ -15,7 +15,7 @@ from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate
 from bot.cli.start import settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
-from config.handles import ask_for_handles
+from config.process import ask_for_handles
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:

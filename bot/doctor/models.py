@@ -11,7 +11,7 @@ from bot.app import check_together, lightrag_of
 from bot.doctor.finding import Finding, failed, failed_as_said, ok, warning
 from bot.models import awake, endpoint_of, meaning_models
 from config.errors import ConfigurationError
-from config.models import CatalogueError, load_catalogue, own_model
+from config.models import CatalogueError, LocalModel, load_catalogue, own_model
 from memory.errors import StoreError
 from memory.search.vectors import Vectors
 from memory.service.endpoints import EndpointStore
@@ -153,16 +153,14 @@ def _judged(part: str, name: str, probed: Probed, configured: int | None) -> Fin
 def _embedded(patient: DoctorContext, catalogue: ModelCatalogue) -> Finding:
     settings, own = patient.settings, patient.settings.own_weights
     try:
-        if own is not None:
-            own_model(own)
-        local = catalogue.local(None if own is not None else settings.llm_model)
+        local = own_model(own) if own is not None else catalogue.local(settings.llm_model)
     except CatalogueError as error:
         return failed("model", str(error).rstrip("."), CATALOGUED)
     try:
         check_engine()
     except EmbeddedModelError as error:
         return failed_as_said("model", error)
-    if own is not None:
+    if not isinstance(local, LocalModel):
         return ok("model", f"The embedded model is {own}; its engine loads")
     if not is_present(local, settings.models_dir):
         return failed("model", f"The weights of {local.name} are not whole in {settings.models_dir}", FETCH)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 from functools import cache
 from typing import TYPE_CHECKING
@@ -31,7 +30,7 @@ from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.updates import UpdateParser
 from bot.telegram.webhook import Webhook, WebhookConfig
 from config.errors import ConfigurationError
-from config.handles import connections
+from config.process import connections, loading_for_good
 from memory.access import AccessList
 from memory.capture.capture import captured
 from memory.errors import StoreError
@@ -228,15 +227,6 @@ async def warm_up() -> None:
 
 @cache
 def _load() -> None:
-    """Load it, once in a process.
-
-    What is loaded stays for good, and there is much of it. So it is not looked through for garbage, neither while it
-    grows, which takes a fifth of the time, nor ever after: each full look would stop the event loop for a tenth of a
-    second.
-    """
-    gc.disable()
-    try:
+    """Once in a process."""
+    with loading_for_good():
         captured(_GREETING)
-        gc.freeze()
-    finally:
-        gc.enable()

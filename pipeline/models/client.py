@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import math
 import sys
 from typing import TYPE_CHECKING
 
+from config.process import loading_for_good
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -25,21 +25,16 @@ CONNECTING = 5.0
 async def load_sdk() -> None:
     """Import the SDK, in a thread: it takes a second of a small machine, and chats go on meanwhile.
 
-    It waits for the first call, since it takes 13 MB that a bot to which nobody speaks has no use for.
+    It is called when there is something to ask, since it takes 13 MB that a bot to which nobody speaks has no use for.
     """
-    if "openai" not in sys.modules:
+    # its client comes after all that takes long: while a thread imports it, the module stands there without
+    if not hasattr(sys.modules.get("openai"), "AsyncOpenAI"):
         await asyncio.to_thread(_import_sdk)
 
 
 def _import_sdk() -> None:
-    # what is loaded stays for good: it is not looked through for garbage, neither while it grows nor ever after
-    gc.disable()
-    try:
+    with loading_for_good():
         import openai  # noqa: F401  # for those that use it
-
-        gc.freeze()
-    finally:
-        gc.enable()
 
 
 def client_of(

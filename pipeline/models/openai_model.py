@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from config.handles import connections
+from config.process import connections
 from config.texts import _, ngettext
 from memory.text.tokens import TokenCounter
 from pipeline.models.answer_stream import AnswerStream, with_written_calls

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.telegram.preview import Pace
-from config.handles import connections
+from config.process import connections
 from tests.support.servers.model import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import texts
