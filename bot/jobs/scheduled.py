@@ -128,7 +128,7 @@ class WeeklySchedule:
 class DateOffers:
     """Looks once a day, however often the program is started, for dates that a reminder may be offered for.
 
-    wanted: whether a session is offered anything.
+    is_wanted: whether a session is offered anything.
     """
 
     def __init__(self, near: NearDates, jobs: JobLog, is_wanted: Callable[[str], bool], clock: Clock) -> None:

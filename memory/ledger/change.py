@@ -90,7 +90,7 @@ class Change:
         return await holder(self.read, self.owner_id, name)
 
     async def free_name(self, target: str) -> str:
-        """`target`, or the first of `wanted-2`, `wanted-3` ... that nothing has."""
+        """`target`, or the first of `target-2`, `target-3` ... that nothing has."""
         return await free_name_for(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:

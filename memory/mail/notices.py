@@ -28,7 +28,7 @@ class PendingNotice:
 
 
 class PendingNotices:
-    """What is to be told unasked; it survives a restart. tells: whether an owner wants to be."""
+    """What is to be told unasked; it survives a restart. notices_enabled: whether an owner wants to be."""
 
     def __init__(
         self, database: Database, clock: Clock, notices_enabled: Callable[[str], bool] = lambda _: True

@@ -218,7 +218,7 @@ async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: 
 
 
 async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
-    """`target`, or the first of `wanted-2`, `wanted-3` ... that is not taken."""
+    """`target`, or the first of `target-2`, `target-3` ... that is not taken."""
     key = name_key(target)
     rows = await connection.execute_fetchall(
         "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?", (owner_id, key, key + "\uffff")

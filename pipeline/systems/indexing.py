@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Indexing:
-    """Adds answered exchanges to LightRAG, private ones excepted. said: is called when there is a new one."""
+    """Adds answered exchanges to LightRAG, private ones excepted. on_change: is called when there is a new one."""
 
     name = "Indexing"
 
