@@ -267,7 +267,7 @@ def _assemble(
         meaning,
         ActivityReport(lanes, clock),
     )
-    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.private_talks)
+    conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.database.private)
     looking = MemoryQueries(
         memory.entries,
         memory.activation_log,

@@ -18,7 +18,6 @@ from memory.ledger.changes import ChangeLog
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.log.daily_notes import DailyNotes
-from memory.log.private import PrivateTalks
 from memory.log.sessions import SessionService
 from memory.log.turn_log import TurnLog
 from memory.mail.chat_migration import ChatMigration
@@ -79,7 +78,6 @@ class MemoryServices:
     undo: Undo
     forgetting: Forgetting
     traces: PendingErasures
-    private_talks: PrivateTalks
     portable: Portable
     importer: Importer
     notices: PendingNotices
@@ -154,7 +152,6 @@ def memory_services(
         undo=Undo(database, ChangeLog(clock), files),
         forgetting=forgetting,
         traces=traces,
-        private_talks=PrivateTalks(database, traces),
         portable=Portable(database, settings.mneme_data_dir / "memory"),
         importer=Importer(database, settings.mneme_data_dir / "memory"),
         notices=PendingNotices(database, clock, notices_of.tells),

@@ -83,7 +83,7 @@ class Forgetting:
                 await connection.execute(statement, (owner,))
             await connection.execute("UPDATE sessions SET activated = NULL WHERE owner = ?", (owner,))
             await make_nobodys(connection, owner)
-            await record_erasure(connection, indexed=True)
+            await record_erasure(connection)
         remaining: list[str] = []
         for forget in (self._traces.remove, *self._elsewhere):
             try:

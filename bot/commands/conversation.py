@@ -8,16 +8,15 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Run
 from bot.commands.settings import all_settings
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, rows_of
-from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.commands.status import Status
     from bot.jobs.background import BackgroundConsolidation
     from bot.sessions import SessionQueues
     from memory.log.compaction import CompactionService
-    from memory.log.private import PrivateTalks
     from memory.log.sessions import Session
     from memory.log.turn_log import TurnLog
+    from memory.store.private import PrivateTalks
 
 STOP = "stop"
 PRIVATE = "private"
@@ -71,19 +70,11 @@ class ConversationCommands:
         return Answer(f"{text}\n\n_{learned}_", rows_of(ended.learned))
 
     async def _end_private(self, session: Session) -> str:
-        """Delete a private talk for good; what to say of it."""
+        """End a private talk; what to say of it."""
         held_back = await self._private_talks.end(session.id)
         self._lanes.drop_held(session.id, held_back)
-        try:
-            await self._private_talks.scrub()
-        except StoreError as error:
-            return _(
-                "The private talk is over and deleted, but traces of it stay in a file for now: {reason} I go on "
-                "trying. A new conversation begins, and what is said in it is kept.",
-                reason=error,
-            )
         return _(
-            "The private talk is over, and all that was said in it is deleted. A new conversation begins, and what is "
+            "The private talk is over, and all that was said in it is gone. A new conversation begins, and what is "
             "said in it is kept."
         )
 
@@ -91,12 +82,12 @@ class ConversationCommands:
     async def private(self, call: CommandCall) -> CommandResult:
         """/private"""
         if call.session.private:
-            return _("This talk is private already: nothing of it is kept, and /new ends and deletes it.")
+            return _("This talk is private already: nothing of it is kept, and /new ends it.")
         await self._private_talks.begin(call.session.id)
         text = _(
             "This talk is private from here on. I go by what I know already, but learn and note nothing of what is "
-            "said now, and set no reminders; /new ends it and deletes all of it here. What Telegram and the model's "
-            "provider keep is not in my hands."
+            "said now, and set no reminders. It is held in memory only: with /new or a restart of the bot all of it is "
+            "gone here. What Telegram and the model's provider keep is not in my hands."
         )
         return Answer(text, ((Button(_("End and delete it"), "/new"),), (all_settings(),)))
 

@@ -17,8 +17,10 @@ from bot.telegram.updates import UpdateParser, as_new
 from config.texts import N_, _, use_language
 from memory.buttons import Button
 from memory.errors import StoreError
+from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.service.jobs import MOST_ATTEMPTS
+from pipeline.arrival import Arrival
 from pipeline.models.client import load_sdk
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from memory.buttons import Keyboard
     from memory.log.speakers import Speakers
     from memory.mail.mailbox import InboxItem, Mailbox
-    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +47,7 @@ _NOBODY = N_(
     "You write in the name of a group or a channel, so I can't know who you are: write to me as yourself. An "
     'administrator of a group can do so with "Remain anonymous" switched off.'
 )
+_LOST = N_("I was restarted while I worked on this, and of a private talk nothing is kept: send it again.")
 _TOO_LATE = N_("I had read that message before you edited it: send it anew if I should answer it as it is now.")
 
 
@@ -205,6 +207,9 @@ class InboxWorker:
 
     async def _for_sessions(self, item: InboxItem) -> IncomingMessage | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
+        if item.is_lost:
+            await self._tell_lost(item)
+            return None
         letter = self._letters.kept(item.payload)
         letter = self._door.here(letter) if letter is not None else None
         if letter is not None and self._door.is_on_the_way(letter.arrival.address):
@@ -222,6 +227,19 @@ class InboxWorker:
         else:
             return letter
         return None
+
+    async def _tell_lost(self, item: InboxItem) -> None:
+        """Say that a restart has lost what was sent in a private talk, so that nobody waits for an answer."""
+        arrival = Arrival(
+            address=Address.of(item.session_id),
+            text="",
+            provenance=Provenance.TYPED,
+            received_at=item.received_at,
+            channel=self._channel,
+            inbox_id=item.id,
+        )
+        with use_language(await self._runner.languages.of_chat(arrival.address.owner)):
+            await self._channel.say(arrival, _(_LOST))
 
     async def _tell_nobody(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Say why who writes in the name of a group or a channel is not answered."""
@@ -277,7 +295,7 @@ class InboxWorker:
             await self._mailbox.done([item.id])  # a link that got its picture
         else:
             with use_language(await self._runner.languages.of(edit)):
-                # of what was deleted, as a private talk is, a button would keep the words
+                # of what is gone, as a private talk is, a button would keep the words
                 await self._channel.say(edit, _(_TOO_LATE), _to_answer(edit) if read is not None else ())
         return None
 

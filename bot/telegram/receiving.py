@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.commands.command import parse_command
+from bot.commands.conversation import PRIVATE
 from bot.telegram.updates import LARGEST, UpdateParser, sender_of
 from config.texts import N_, _, use_language
 from memory.mail.mailbox import Received
@@ -162,7 +164,9 @@ class Receiver:
             arrival = letter.arrival
             session_id, new = arrival.address.session_id, self._new_message(letter)
             begins = letter.press is not None or self._runner.begins_at_once(arrival)
-            return Received(update.id, session_id, update.payload, arrival.message_id, new, begins=begins)
+            makes_private = parse_command(arrival.text)[0] == PRIVATE
+            payload, message_id = update.payload, arrival.message_id
+            return Received(update.id, session_id, payload, message_id, new, begins=begins, makes_private=makes_private)
         elif letter.press is not None:
             self._presses.reject(letter)
         else:

@@ -34,6 +34,7 @@ _SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
 """Where numbers stand in an update that can't be read; in what people write there are no such quotation marks."""
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
+_KEPT_OF_OURS = {"message_id", "message_thread_id", "from", "chat", "date", "reply_markup"}
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 """A command at the beginning of a text, for us or for the bot that it names."""
 
@@ -84,7 +85,7 @@ class RawUpdate:
             raise ValueError("no update without a number")
         try:
             # half of a surrogate pair is good JSON, and nothing that the store or a model takes
-            return cls(number, storable(json.dumps(update, ensure_ascii=False)))
+            return cls(number, storable(json.dumps(_without_words_of_ours(update), ensure_ascii=False)))
         except (ValueError, RecursionError, MemoryError):
             message = update["message"] if isinstance(update.get("message"), dict) else {}
             return cls(number, _outline(number, _number(message.get("chat")), _number(message.get("from"))))
@@ -97,6 +98,15 @@ class RawUpdate:
             for match in (_UPDATE_ID.search(body), _CHAT_ID.search(body), _SENDER_ID.search(body))
         )
         return cls(number, _outline(number, chat, sender)) if number else None
+
+
+def _without_words_of_ours(update: dict[str, Any]) -> dict[str, Any]:
+    """An update without the message that a pressed button stands under: it may be of a private talk."""
+    query = update.get("callback_query")
+    if not isinstance(query, dict) or not isinstance(message := query.get("message"), dict):
+        return update
+    kept = {key: value for key, value in message.items() if key in _KEPT_OF_OURS}
+    return update | {"callback_query": query | {"message": kept}}
 
 
 def _outline(number: int, chat: int, sender: int) -> str:

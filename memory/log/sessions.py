@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 _TRANSCRIPT = """
-SELECT c.id AS conversation, m.*,
+SELECT c.id AS conversation, k.first_kept_message_id, m.*,
     -- the summary is long: once is enough
     CASE WHEN row_number() OVER (ORDER BY m.id) = 1 THEN coalesce(k.summary, e.content) END AS summary,
     coalesce(k.trusted, e.trusted) AS trusted
@@ -78,7 +78,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The running conversation of one chat. private: what is said in it now is kept until /new only."""
+    """The running conversation of one chat. private: what is said in it now is held in memory only, until /new."""
 
     id: str
     address: Address
@@ -94,13 +94,26 @@ class Session:
 class Transcript:
     """What the model sees of a conversation: the newest summary, then the messages since its marker.
 
-    summary_provenance: the worst of what was summarised.
+    summary_provenance: the worst of what was summarised. first_kept: the number of the first message that the summary
+    does not stand for.
     """
 
     conversation_id: int | None
     summary: str | None
     messages: list[Message]
     summary_provenance: Provenance = Provenance.TYPED
+    first_kept: int = 0
+
+    def after(self, earlier: Transcript) -> Transcript:
+        """This conversation as it goes on with an earlier one: a summary of it stands for what it has read of both."""
+        messages = [message for message in earlier.messages if (message.id or 0) >= self.first_kept]
+        summarised = self if self.summary is not None else earlier
+        return replace(
+            self,
+            summary=summarised.summary,
+            summary_provenance=summarised.summary_provenance,
+            messages=messages + self.messages,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,29 +224,42 @@ class SessionService:
     async def summarise(self, conversation_id: int, first_kept: int, summary: str, *, trusted: bool) -> None:
         """Have a summary stand for what came before a message, without an archive: a private talk keeps none."""
         marker = Marker("", 0, self._clock(), first_kept, summary, trusted)
-        async with self._database.transaction() as connection:
+        async with self._database.private.database_with(conversation_id).transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
 
     async def message_count(self, session_id: str) -> int:
         """How many messages the current conversation's log holds, compacted ones included."""
-        count = await self._database.value(
-            "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
-            " JOIN turns t ON t.id = m.turn_id"
-            " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried'",
-            (session_id,),
-        )
-        return int(count)
+        counts = [
+            await database.value(
+                "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+                " JOIN turns t ON t.id = m.turn_id"
+                " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried'",
+                (session_id,),
+            )
+            for database in self._database.private.databases()
+        ]
+        return sum(counts)
 
     async def transcript(self, session_id: str) -> Transcript:
-        """The current conversation as the model sees it, replayed from the newest marker on."""
-        rows = await self._database.rows(_TRANSCRIPT, (session_id,))
-        if not rows:
-            return Transcript(None, None, [])
-        first = rows[0]
-        messages = [message_of(row) for row in rows if row["id"] is not None]
-        foreign = first["summary"] is not None and not first["trusted"]
-        provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
-        return Transcript(first["conversation"], first["summary"], messages, provenance)
+        """The current conversation as the model sees it, replayed from the newest marker on.
+
+        A private talk goes on with what was said before it.
+        """
+        kept = await _transcript(self._database, session_id)
+        held_in = await self._database.private.database_of(session_id)
+        return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
+
+
+async def _transcript(database: Database, session_id: str) -> Transcript:
+    rows = await database.rows(_TRANSCRIPT, (session_id,))
+    if not rows:
+        return Transcript(None, None, [])
+    first = rows[0]
+    messages = [message_of(row) for row in rows if row["id"] is not None]
+    foreign = first["summary"] is not None and not first["trusted"]
+    provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
+    first_kept = first["first_kept_message_id"] or 0
+    return Transcript(first["conversation"], first["summary"], messages, provenance, first_kept)
 
 
 async def insert_marker(connection: aiosqlite.Connection, conversation_id: int, marker: Marker) -> None:

@@ -18,6 +18,7 @@ from memory.search.activation import recorded
 from memory.store.button_rows import place_buttons
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
+from memory.store.private import EMPTY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -121,11 +122,20 @@ class TurnLog:
         """Write nothing of what is owed: it was forgotten."""
         self._owed.clear()
 
+    async def lost_private_talk(self, session_id: str) -> bool:
+        """Whether a restart has lost what was said before in a private talk; True once."""
+        return await self._database.private.was_interrupted(session_id)
+
     async def commit(self, turn: FinishedTurn) -> int:
         """Write a finished turn whole or not at all; its id."""
         now = now_text(self._clock)
         # who has said /stop waits for this before anything else
-        async with self._database.transaction(first=turn.outcome is Outcome.STOPPED) as connection:
+        is_urgent = turn.outcome is Outcome.STOPPED
+        database = await self._database.private.database_of(turn.session_id)
+        if database is not self._database:  # the file learns that the mail is answered, and nothing else
+            async with self._database.transaction(first=is_urgent) as connection:
+                await self._settle_mail(connection, turn, payload=EMPTY)
+        async with database.transaction(first=is_urgent) as connection:
             conversation_id = await open_conversation(connection, turn.session_id, now)
             async with touching_conversation(connection, conversation_id, turn.replaces_turn):
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)
@@ -137,40 +147,50 @@ class TurnLog:
                 await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
             if turn.written_entries:
                 await cite(connection, turn.written_entries, turn_id)
-            await self._settle_mail(connection, turn, turn_id)
+            if database is self._database:
+                await self._settle_mail(connection, turn)
+            await self._put_reply(connection, turn, turn_id)
         return turn_id
 
-    async def _settle_mail(self, connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int) -> None:
-        await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", [(i,) for i in turn.inbox_ids])
+    async def _settle_mail(
+        self, connection: aiosqlite.Connection, turn: FinishedTurn, payload: str | None = None
+    ) -> None:
+        """What a turn answers is done, and what showed the beginning of its answer becomes the answer."""
+        await connection.executemany(
+            "UPDATE inbox SET state = 'done', payload = coalesce(?, payload) WHERE id = ?",
+            [(payload, i) for i in turn.inbox_ids],
+        )
+        if turn.reply is not None and turn.reply.preview_id is not None:
+            await connection.execute(
+                "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)
+            )
+
+    async def _put_reply(self, connection: aiosqlite.Connection, turn: FinishedTurn, turn_id: int) -> None:
         reply = turn.reply
         if reply is None:
             return
         text, now = storable(reply.text), self._clock()
         cursor = await connection.execute(
-            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, private)"
-            " SELECT ?, ?, id, ?, ?, ?, ?, private FROM turns WHERE id = ?",
-            (reply.channel, turn.session_id, text, reply.reply_to, reply.preview_id, to_text(now), turn_id),
+            "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (reply.channel, turn.session_id, turn_id, text, reply.reply_to, reply.preview_id, to_text(now)),
         )
         if reply.keyboard:
             await place_buttons(
                 connection, cursor.lastrowid, reply.keyboard, asker=reply.asker, now=now, turn_id=turn_id
             )
-        if reply.preview_id is not None:
-            await connection.execute(
-                "DELETE FROM previews WHERE channel = ? AND session_id = ?", (reply.channel, turn.session_id)
-            )
 
     async def last(self, session_id: str) -> LastTurn | None:
         """The newest turn of the current conversation with the user's messages in it; in private none from before."""
-        row = await self._database.row(
+        database = await self._database.private.database_of(session_id)
+        row = await database.row(
             "SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id"
-            " JOIN sessions s ON s.id = c.session_id AND s.private = t.private"
             " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried' ORDER BY t.id DESC LIMIT 1",
             (session_id,),
         )
         if row is None:
             return None
-        rows = await self._database.rows(
+        rows = await database.rows(
             "SELECT * FROM messages WHERE turn_id = ? AND role = ? ORDER BY id", (row["id"], Role.USER)
         )
         return LastTurn(row["id"], Outcome(row["outcome"]), [message_of(r) for r in rows])

@@ -46,33 +46,37 @@ class Buttons:
 
     async def find(self, button_id: str) -> PressedButton | None:
         """The button of that id; None for one that was never there, or that is gone with its reply."""
-        row = await self._database.row(
+        return await self._first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.id = ? AND NOT b.by_reply AND o.channel = ?",
             (button_id, self._channel),
         )
-        return _pressed_button(row) if row is not None else None
 
     async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
         """The question that a message answers by a reply to the one of `reply_to`, both by the channel's ids.
 
         None where there is none, or where another message has answered it.
         """
-        row = await self._database.row(
+        return await self._first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"
             " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) AND (b.pressed_by IS NULL"
             " OR EXISTS (SELECT 1 FROM inbox i WHERE i.id = b.pressed_by AND i.message_id = ?))",
             (self._channel, session_id, reply_to, message_id),
         )
-        return None if row is None else _pressed_button(row)
+
+    async def _first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
+        for database in self._database.private.databases():
+            if (row := await database.row(query, parameters)) is not None:
+                return _pressed_button(row)
+        return None
 
     async def press(self, button: PressedButton, by: int) -> ClaimResult:
         """Use up the button's row, or all rows where it works in place. by: the press, by its number in the inbox.
 
         The same press counts as often as it comes, since one that was interrupted is taken up again.
         """
-        async with self._database.transaction() as connection:
+        async with self._database.private.database_with(button.reply).transaction() as connection:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
                 rows = await connection.execute_fetchall(query, (button.id,))
@@ -90,7 +94,8 @@ class Buttons:
 
     async def left(self, reply: int) -> PlacedKeyboard:
         """The buttons under a reply that can still be pressed."""
-        value = await self._database.value(f"SELECT {PLACED} FROM outbox o WHERE o.id = ?", (reply,))
+        database = self._database.private.database_with(reply)
+        value = await database.value(f"SELECT {PLACED} FROM outbox o WHERE o.id = ?", (reply,))
         return placed(value) if value is not None else ()
 
 

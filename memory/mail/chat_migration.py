@@ -73,6 +73,7 @@ class ChatMigration:
             # last: a move that is repeated since this could not be committed finds them there
             await self._files.move(former.owner, present.owner)
         self._preferences.forget(former.owner, present.owner)
+        await self._database.private.reload()
         return True
 
 

@@ -15,9 +15,10 @@ from memory.mail.buttons import Buttons
 from memory.messages import Document, Provenance
 from memory.service.preferences import chat_of
 from memory.store.button_rows import ASKED, PLACED, place_buttons, placed
+from memory.store.private import EMPTY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from memory.buttons import Keyboard, PlacedKeyboard
@@ -38,7 +39,8 @@ class Received:
     """An update to keep. `payload` is its JSON text; message_id: the channel's id of the message that it is about.
 
     new_message: what no other message is called, where it brings one and is not about one that is known, as an edit is.
-    begins: work on it begins as soon as it is kept, so that this attempt is counted with it.
+    begins: work on it begins as soon as it is kept, so that this attempt is counted with it. makes_private: what comes
+    after it is said in private.
     """
 
     update_id: int
@@ -47,6 +49,7 @@ class Received:
     message_id: str | None = None
     new_message: str | None = None
     begins: bool = False
+    makes_private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class InboxItem:
     """An update that waits for its turn. held: it waits for the user's next message (/stop).
 
     received_at: when it was kept here. attempts: how many runs of the program ended, and not in order, while it was
-    worked on.
+    worked on. is_lost: it was sent in a private talk, and a restart has lost what it said.
     """
 
     id: int
@@ -64,6 +67,7 @@ class InboxItem:
     held: bool
     received_at: datetime
     attempts: int = 0
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class Mailbox:
         self._run = secrets.token_hex(8)
         self._unkept: dict[int, _Unkept] = {}
         self._keeping = asyncio.Lock()
+        self._expected_private: set[str] = set()
         self.buttons = Buttons(database, channel)
 
     async def receive(self, updates: Iterable[Received]) -> None:
@@ -127,11 +132,49 @@ class Mailbox:
             return
         now = self._clock()
         try:
-            async with self._database.transaction(first=True) as connection:
-                await connection.executemany(_INSERT, [self._row(None, update, now) for update in new])
+            await self._write([(None, update, now) for update in new])
         except StoreError:
             await self._hold_in_memory(new)
             raise
+
+    async def _write(
+        self, received: Sequence[tuple[int | None, Received, datetime]], states: Sequence[tuple[str, int]] = ()
+    ) -> None:
+        """Write updates down, each with its number where it has one; of what is said in private the file has no word.
+
+        states: other states than that of an update that has just come, by number.
+        """
+        private = [update.update_id for _, update, _ in received if await self._is_private(update)]
+        async with self._database.transaction(first=True) as connection:
+            await connection.executemany(_INSERT, [self._row(*item, private) for item in received])
+            await connection.executemany("UPDATE inbox SET state = ? WHERE id = ?", states)
+        if private:
+            ids = await self._ids_of(private)
+            rows = [self._row(ids[u.update_id], u, at) for _, u, at in received if u.update_id in ids]
+            memory = await self._database.private.memory()
+            async with memory.transaction() as connection:
+                await connection.executemany(_INSERT, rows)
+
+    async def _is_private(self, update: Received) -> bool:
+        session_id = update.session_id
+        if update.makes_private:
+            self._expected_private.add(session_id)
+        if session_id in self._expected_private:
+            return True
+        if await self._database.private.database_of(session_id) is not self._database:
+            return True
+        # an edit of what was said in a private talk that is over
+        query = "SELECT 1 FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND payload = ?"
+        about = (self._channel, session_id, update.message_id, EMPTY)
+        is_edit = update.new_message is None and update.message_id is not None
+        return is_edit and await self._database.value(query, about) is not None
+
+    async def _ids_of(self, update_ids: Iterable[int]) -> dict[int, int]:
+        rows = await self._database.rows(
+            "SELECT id, update_id FROM inbox WHERE channel = ? AND update_id IN (SELECT value FROM json_each(?))",
+            (self._channel, json.dumps(list(update_ids))),
+        )
+        return {row["update_id"]: row["id"] for row in rows}
 
     async def keep(self) -> None:
         """Write down what waits in memory. Raises StoreError where that can't be yet."""
@@ -139,16 +182,10 @@ class Mailbox:
             written = [(unkept, unkept.state) for unkept in self._unkept.values()]
             if not written:
                 return
-            async with self._database.transaction(first=True) as connection:
-                await connection.executemany(
-                    _INSERT,
-                    [self._row(unkept.item.id, unkept.update, unkept.item.received_at) for unkept, _ in written],
-                )
-                # by themselves: triggers see by a change of the state what was said in private
-                await connection.executemany(
-                    "UPDATE inbox SET state = ? WHERE id = ?",
-                    [(state, unkept.item.id) for unkept, state in written if state != "queued"],
-                )
+            await self._write(
+                [(unkept.item.id, unkept.update, unkept.item.received_at) for unkept, _ in written],
+                [(state, unkept.item.id) for unkept, state in written if state != "queued"],
+            )
             for unkept, _ in written:
                 del self._unkept[unkept.update.update_id]
         for unkept, state in written:
@@ -157,21 +194,21 @@ class Mailbox:
 
     async def _hold_in_memory(self, updates: Iterable[Received]) -> None:
         new = [update for update in updates if update.update_id not in self._unkept]
-        rows = await self._database.rows(
-            "SELECT update_id FROM inbox WHERE channel = ? AND update_id IN (SELECT value FROM json_each(?))",
-            (self._channel, json.dumps([update.update_id for update in new])),
-        )
+        known = await self._ids_of(update.update_id for update in new)
         last = int(await self._database.value("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'") or 0)
         last = max([last, *(unkept.item.id for unkept in self._unkept.values())])
-        before = {row["update_id"] for row in rows} | self._unkept.keys()
+        before = known.keys() | self._unkept.keys()
         for number, update in enumerate((unkept for unkept in new if unkept.update_id not in before), last + 1):
             item = InboxItem(
                 number, update.update_id, update.session_id, update.payload, held=False, received_at=self._clock()
             )
             self._unkept[update.update_id] = _Unkept(update, item)
 
-    def _row(self, item_id: int | None, update: Received, received_at: datetime) -> tuple[object, ...]:
-        values = (item_id, self._channel, update.update_id, update.session_id, update.payload, update.message_id)
+    def _row(
+        self, item_id: int | None, update: Received, received_at: datetime, private: Collection[int] = ()
+    ) -> tuple[object, ...]:
+        payload = EMPTY if update.update_id in private else update.payload
+        values = (item_id, self._channel, update.update_id, update.session_id, payload, update.message_id)
         attempt = (1, self._run) if update.begins else (0, None)
         return (*values, update.new_message, to_text(received_at), *attempt)
 
@@ -192,15 +229,17 @@ class Mailbox:
             " AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
             (self._channel, json.dumps(list(but))),
         )
+        payloads = await self._private_payloads(row["id"] for row in rows if row["payload"] == EMPTY)
         inbox_items = [
             InboxItem(
                 r["id"],
                 r["update_id"],
                 r["session_id"],
-                r["payload"],
+                payloads.get(r["id"], r["payload"]),
                 held=r["state"] == "held",
                 received_at=from_text(r["received_at"]),
                 attempts=r["attempts"] - (r["run"] == self._run),
+                is_lost=r["payload"] == EMPTY and r["id"] not in payloads,
             )
             for r in rows
         ]
@@ -231,18 +270,31 @@ class Mailbox:
 
     async def said_before(self, item: InboxItem, message_id: str) -> str | None:
         """The payload of the newest other update about the message that `item` edits; None when there is none."""
-        value = await self._database.value(
-            "SELECT payload FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND id < ?"
+        row = await self._database.row(
+            "SELECT id, payload FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND id < ?"
             " ORDER BY id DESC LIMIT 1",
             (self._channel, item.session_id, message_id, item.id),
         )
-        return None if value is None else str(value)
+        if row is None:
+            return None
+        return (await self._private_payloads([row["id"]])).get(row["id"], str(row["payload"]))
+
+    async def _private_payloads(self, ids: Iterable[int]) -> dict[int, str]:
+        """What memory has of updates that the file knows by their numbers only."""
+        if not (some := list(ids)):
+            return {}
+        memory = await self._database.private.memory()
+        query = "SELECT id, payload FROM inbox WHERE id IN (SELECT value FROM json_each(?))"
+        return {row["id"]: row["payload"] for row in await memory.rows(query, (json.dumps(some),))}
 
     async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
         """Let a waiting update say what an edit of it says; the edit is finished with that."""
         await self.keep()
+        corrected = "UPDATE inbox SET payload = ? WHERE id = ? AND payload <> ?"
+        for memory in self._database.private.databases()[1:]:
+            await memory.write(corrected, (payload, original, EMPTY))
         async with self._database.transaction() as connection:
-            await connection.execute("UPDATE inbox SET payload = ? WHERE id = ?", (payload, original))
+            await connection.execute(corrected, (payload, original, EMPTY))
             await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
 
     async def set_aside(self, update: Received, answer: str) -> None:
@@ -251,11 +303,12 @@ class Mailbox:
         Once, however often it comes.
         """
         now = now_text(self._clock)
+        payload = EMPTY if await self._is_private(update) else update.payload
         async with self._database.transaction() as connection:
             cursor = await connection.execute(
                 "INSERT INTO set_aside (channel, update_id, session_id, payload, at) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT DO NOTHING",
-                (self._channel, update.update_id, update.session_id, update.payload, now),
+                (self._channel, update.update_id, update.session_id, payload, now),
             )
             if cursor.rowcount > 0:
                 await connection.execute(
@@ -336,17 +389,22 @@ class Mailbox:
         """
         await self.keep()
         answered = [(i,) for i in inbox_ids]
-        async with self._database.transaction(first=True) as connection:
-            await connection.executemany("UPDATE inbox SET state = 'done' WHERE id = ?", answered)
+        self._expected_private.discard(session_id)  # what was to make it private has by now, or did not
+        quiet = "SELECT EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off'))"
+        silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
+        done = "UPDATE inbox SET state = 'done' WHERE id = ?"
+        database = await self._database.private.database_of(session_id)
+        if database is not self._database:
+            async with self._database.transaction(first=True) as connection:
+                await connection.executemany(
+                    f"UPDATE inbox SET state = 'done', payload = '{EMPTY}' WHERE id = ?", answered
+                )
+        async with database.transaction(first=True) as connection:
+            await connection.executemany(done, answered)
             reply = await connection.execute(
-                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, private, silent)"
-                " VALUES (?, ?, ?, ?, ?, ?, ? AND coalesce((SELECT private FROM sessions WHERE id = ?), 0),"
-                " ? AND EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off')))",
-                (
-                    *(self._channel, session_id, text, reply_to, replaces, now_text(self._clock)),
-                    *(bool(answered), session_id),
-                    *(unasked, chat_of(session_id)),
-                ),
+                "INSERT INTO outbox (channel, session_id, text, reply_to, preview_id, created_at, silent)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (self._channel, session_id, text, reply_to, replaces, now_text(self._clock), bool(silent)),
             )
             if keyboard:
                 await place_buttons(connection, reply.lastrowid, keyboard, asker=asker, now=self._clock())
@@ -358,34 +416,43 @@ class Mailbox:
 
     async def document(self, item: OutboxItem) -> Document | None:
         """The file that goes with a reply that waits; None where it was forgotten meanwhile."""
-        row = await self._database.row("SELECT name, content FROM documents WHERE outbox_id = ?", (item.id,))
+        database = self._database.private.database_with(item.id)
+        row = await database.row("SELECT name, content FROM documents WHERE outbox_id = ?", (item.id,))
         return None if row is None else Document(row["name"], row["content"])
 
     async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
         """What the answer was made of that a chat shows as the message of that id; FOREIGN where that is not known."""
-        row = await self._database.row(
-            "SELECT coalesce(m.provenance, 'typed') FROM outbox o"
-            " JOIN messages m ON m.turn_id = o.turn_id AND m.role = 'assistant'"
-            " WHERE o.channel = ? AND o.session_id = ?"
-            " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) ORDER BY m.id DESC LIMIT 1",
-            (self._channel, session_id, message_id),
-        )
-        return Provenance(row[0]) if row is not None else Provenance.FOREIGN
+        for database in self._database.private.databases():
+            provenance = await database.value(
+                "SELECT coalesce(m.provenance, 'typed') FROM outbox o"
+                " JOIN messages m ON m.turn_id = o.turn_id AND m.role = 'assistant'"
+                " WHERE o.channel = ? AND o.session_id = ?"
+                " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) ORDER BY m.id DESC LIMIT 1",
+                (self._channel, session_id, message_id),
+            )
+            if provenance is not None:
+                return Provenance(provenance)
+        return Provenance.FOREIGN
 
     async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         """Replies that wait to be sent, oldest first; of all sessions or of one."""
-        rows = await self._database.rows(
-            f"SELECT *, {PLACED} AS keyboard, {ASKED} AS asks,"
-            " EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
-            " FROM outbox o WHERE channel = ? AND state = 'waiting'"
-            " AND (? IS NULL OR session_id = ?) ORDER BY id",
-            (self._channel, session_id, session_id),
-        )
-        return [_outbox_item(row) for row in rows]
+        return [
+            _outbox_item(row)
+            for database in self._database.private.databases()
+            for row in await database.rows(
+                f"SELECT *, {PLACED} AS keyboard, {ASKED} AS asks,"
+                " EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
+                " FROM outbox o WHERE channel = ? AND state = 'waiting'"
+                " AND (? IS NULL OR session_id = ?) ORDER BY id",
+                (self._channel, session_id, session_id),
+            )
+        ]
 
     async def chunk_sent(self, item: OutboxItem, message_ids: tuple[str, ...]) -> None:
         """Record which chunks of a reply the channel has confirmed so far."""
-        await self._database.write("UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id))
+        await self._database.private.database_with(item.id).write(
+            "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
+        )
 
     async def settle(
         self,
@@ -403,7 +470,7 @@ class Mailbox:
             await self._database.write(
                 "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)
             )
-        await self._database.write(
+        await self._database.private.database_with(item.id).write(
             "UPDATE outbox SET state = ?, failure = ?, settled_at = ?, message_ids = ? WHERE id = ?",
             ("given up" if failure else "sent", failure, now_text(self._clock), json.dumps(message_ids), item.id),
         )

@@ -10,7 +10,6 @@ from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.messages import storable
 from memory.store.entry_rows import owner_number
-from memory.text.sought import QueryTerms
 from memory.text.words import query_terms
 
 if TYPE_CHECKING:
@@ -112,10 +111,6 @@ class FoundPart:
     part: Part
 
 
-_SEEN = "(NOT m.private OR m.session_id = ?)"
-"""Whether the media `m` may be seen in a session: what is private only where it was sent."""
-
-
 class MediaStore:
     """The media of all owners."""
 
@@ -133,7 +128,8 @@ class MediaStore:
 
     async def keep(self, session: Session, file: MediaFile) -> Media:
         """The media of that file, known from now on; the same one however often it is sent to a session."""
-        async with self._database.transaction() as connection:
+        database = await self._database.private.database_of(session.id)
+        async with database.transaction() as connection:
             await connection.execute(
                 "INSERT INTO media (owner_id, session_id, kind, channel, file_id, unique_id, name, mime_type, size,"
                 " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -160,19 +156,21 @@ class MediaStore:
 
     async def get(self, owner: str, media_id: int, session_id: str) -> Media | None:
         """One by its number; None where the owner has none of that number that may be seen in a session."""
-        row = await self._database.row(
-            f"SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ? AND {_SEEN}",
-            (media_id, owner, session_id),
+        database = self._database.private.database_with(media_id)
+        row = await database.row(
+            "SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ?"
+            " AND (? IS NULL OR m.session_id = ?)",
+            (media_id, owner, *self._only(database, session_id)),
         )
         return _media(row) if row is not None else None
 
     async def learn(self, media: Media, about: str, parts: Sequence[Part]) -> Media:
         """Keep what was found in it; what was found before is replaced."""
-        async with self._database.transaction() as connection:
+        async with self._database.private.database_with(media.id).transaction() as connection:
             await connection.execute("DELETE FROM media_parts WHERE media_id = ?", (media.id,))
             await connection.executemany(
-                "INSERT INTO media_parts (media_id, owner_id, number, label, content, private)"
-                " SELECT id, owner_id, ?, ?, ?, private FROM media WHERE id = ?",
+                "INSERT INTO media_parts (media_id, owner_id, number, label, content)"
+                " SELECT id, owner_id, ?, ?, ? FROM media WHERE id = ?",
                 [(n, part.label, storable(part.text), media.id) for n, part in enumerate(parts, 1)],
             )
             await connection.execute("UPDATE media SET about = ? WHERE id = ?", (about, media.id))
@@ -180,7 +178,7 @@ class MediaStore:
 
     async def parts(self, media: Media, first: int = 1, last: int | None = None) -> list[Part]:
         """The parts from number `first` to `last`, both included; to the end where that is None."""
-        rows = await self._database.rows(
+        rows = await self._database.private.database_with(media.id).rows(
             "SELECT label, content FROM media_parts WHERE media_id = ? AND number >= ? AND (? IS NULL OR number <= ?)"
             " ORDER BY number",
             (media.id, first, last, last),
@@ -189,41 +187,39 @@ class MediaStore:
 
     async def count(self, media: Media) -> int:
         """How many parts there are."""
-        return int(await self._database.value("SELECT count(*) FROM media_parts WHERE media_id = ?", (media.id,)))
+        database = self._database.private.database_with(media.id)
+        return int(await database.value("SELECT count(*) FROM media_parts WHERE media_id = ?", (media.id,)))
 
     async def search(
         self, owner: str, query: str, limit: int, session_id: str, media_id: int | None = None
     ) -> list[FoundPart]:
         """The parts that fit a query, best first; of all that the owner has, or of one document.
 
-        First those of what was sent in the session's private talk, which are in no index.
+        First those of what was sent in the session's private talk.
         """
-        owner_id = await self._database.value("SELECT id FROM owners WHERE name = ?", (owner,))
         terms = query_terms(query)
-        if owner_id is None or not terms:
-            return []
-        rows = await self._database.rows(
-            "SELECT m.*, p.number, p.label, p.content FROM search_parts s"
-            " JOIN media_parts p ON p.id = s.rowid JOIN media m ON m.id = p.media_id"
-            " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
-            (f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))', media_id, media_id, limit),
-        )
-        private = await self._private_parts(session_id, QueryTerms(query), media_id)
-        parts = [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
-        return [*private, *parts][:limit]
+        found: list[FoundPart] = []
+        for database in reversed(self._database.private.databases()):
+            owner_id = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
+            if owner_id is None or not terms:
+                continue
+            rows = await database.rows(
+                "SELECT m.*, p.number, p.label, p.content FROM search_parts s"
+                " JOIN media_parts p ON p.id = s.rowid JOIN media m ON m.id = p.media_id"
+                " WHERE search_parts MATCH ? AND (? IS NULL OR m.id = ?) AND (? IS NULL OR m.session_id = ?)"
+                " ORDER BY bm25(search_parts, 0, 1), p.id LIMIT ?",
+                (
+                    f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))',
+                    *(media_id, media_id, *self._only(database, session_id), limit),
+                ),
+            )
+            found += [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
+        return found[:limit]
 
-    async def _private_parts(self, session_id: str, query_terms: QueryTerms, media_id: int | None) -> list[FoundPart]:
-        """Those that hold one of the terms, first those that hold most of them."""
-        rows = await self._database.rows(
-            "SELECT m.*, p.number, p.label, p.content FROM media m JOIN media_parts p ON p.media_id = m.id"
-            " WHERE m.private AND m.session_id = ? AND (? IS NULL OR m.id = ?) ORDER BY p.id",
-            (session_id, media_id, media_id),
-        )
-        counted = [(len(query_terms.term_counts(row["content"])), row) for row in rows]
-        counted.sort(key=lambda item: -item[0])
-        return [
-            FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for count, row in counted if count
-        ]
+    def _only(self, database: Database, session_id: str) -> tuple[str | None, str | None]:
+        """The one session whose media may be seen: what was sent in private only where it was sent; None: any."""
+        only = None if database is self._database else session_id
+        return only, only
 
 
 def _media(row: Row) -> Media:

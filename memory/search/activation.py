@@ -369,7 +369,8 @@ class ActivationLog:
 
     async def last(self, session_id: str) -> list[ActivationReason]:
         """What activated for the last turn of a session, in the order in which it stood there."""
-        value = await self._database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
+        database = await self._database.private.database_of(session_id)
+        value = await database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
         rows = json.loads(value) if value else []
         ids = ", ".join(str(int(row[0])) for row in rows)
         results = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({ids}) AND e.deleted_at IS NULL")

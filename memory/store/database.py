@@ -18,9 +18,10 @@ from config.texts import _
 from memory.clock import now_text, system_clock
 from memory.errors import StoreError, empty, explain, explained
 from memory.store.decay import decayed_score
+from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
 from memory.store.scope import scope_matches
-from memory.store.snapshots import copy_database, holds_private
+from memory.store.snapshots import copy_database
 from memory.store.tags import has_tags
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
@@ -69,6 +70,14 @@ class Database:
         self._reader = reader
         self._turnstile = Turnstile(1)
         self._turnstile.hurry(FIRST)
+        self.private = PrivateTalks(self)
+
+    async def in_memory(self) -> Database:
+        """A new database of the same schema that no file holds. It has one connection, which sees its own writes."""
+        connection = await _connect(":memory:", self._clock)
+        database = Database(self.path, connection, connection, self._clock)
+        await database.migrate(MIGRATIONS)
+        return database
 
     @classmethod
     async def open(
@@ -165,20 +174,19 @@ class Database:
         async with self._writing():
             await self._writer.execute("VACUUM")
 
-    async def scrub(self, *, indexed: bool = True) -> None:
+    async def scrub(self) -> None:
         """Leave nothing of what was deleted in the file, in its write-ahead log, and in the copy of a former format.
 
-        indexed: it stood in the search index as well, which takes longer; else it was said in a private talk. Raises
-        StoreError where another program reads what was, so that the log can't be emptied.
+        Raises StoreError where another program reads what was, so that the log can't be emptied.
         """
-        for index in INDEXES if indexed else ():
+        for index in INDEXES:
             await self._merge(index)
         async with self._writing():
             # `secure_delete` overwrites a row where it stands, and not the copies that SQLite leaves in a page's free
             # space when it moves rows from page to page
             await self._writer.execute("VACUUM")
             (emptied,) = await self._writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
-        await asyncio.to_thread(_remove_former, self.path, lambda former: indexed or holds_private(former))
+        await asyncio.to_thread(_remove_former, self.path, lambda _: True)
         if emptied[0]:  # SQLite says so in its answer only
             raise StoreError(
                 _(
@@ -228,7 +236,8 @@ class Database:
         return row[0] if row else None
 
     async def close(self) -> None:
-        """Close both connections."""
+        """Close all connections. What was held in memory is gone."""
+        await self.private.close()
         await self._reader.close()
         await self._writer.close()
 
@@ -285,7 +294,7 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
         os.close(folder)
 
 
-async def _connect(path: Path, clock: Clock, patience: float = BUSY_TIMEOUT) -> aiosqlite.Connection:
+async def _connect(path: Path | str, clock: Clock, patience: float = BUSY_TIMEOUT) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(path, timeout=patience, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row

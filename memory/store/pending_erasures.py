@@ -21,9 +21,9 @@ Forget = Callable[[], Awaitable[None]]
 """Forgets everything that a place outside of the store holds. Raises MnemeError for what stays there."""
 
 
-async def record_erasure(connection: aiosqlite.Connection, *, indexed: bool) -> None:
-    """Have the file scrubbed of what a transaction deletes. indexed: it stood in the search index as well."""
-    await connection.execute("INSERT INTO traces (indexed) VALUES (?)", (indexed,))
+async def record_erasure(connection: aiosqlite.Connection) -> None:
+    """Have the file scrubbed of what a transaction deletes."""
+    await connection.execute("INSERT INTO traces DEFAULT VALUES")
 
 
 class PendingErasures:
@@ -41,16 +41,16 @@ class PendingErasures:
     async def remove(self) -> None:
         """Remove them, where there are any. Raises StoreError, after all else was done, for what stays; it is due."""
         async with self._queue:
-            row = await self._database.row("SELECT max(id) AS newest, max(indexed) AS indexed FROM traces")
-            if row is None or row["newest"] is None:
+            newest = await self._database.value("SELECT max(id) FROM traces")
+            if newest is None:
                 return
             await erase(self._database)
             remaining: list[str] = []
-            for forget in (lambda: self._database.scrub(indexed=bool(row["indexed"])), *self._elsewhere):
+            for forget in (self._database.scrub, *self._elsewhere):
                 try:
                     await forget()
                 except MnemeError as error:
                     remaining.append(str(error))
             if remaining:
                 raise StoreError(" ".join(remaining))
-            await self._database.write("DELETE FROM traces WHERE id <= ?", (row["newest"],))
+            await self._database.write("DELETE FROM traces WHERE id <= ?", (newest,))

@@ -18,7 +18,7 @@ CREATE TABLE sessions (
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,
     activated TEXT, -- what the last turn had in its request, as JSON, for /memory why
-    private INTEGER NOT NULL DEFAULT 0 -- from /private to /new
+    private INTEGER NOT NULL DEFAULT 0 -- from /private to /new: what is said meanwhile is held in memory only
 ) WITHOUT ROWID;
 
 CREATE TABLE conversations (
@@ -42,12 +42,10 @@ CREATE TABLE turns (
     started_at TEXT NOT NULL,
     finished_at TEXT NOT NULL,
     -- its line in the daily note; that of a retried turn is to be taken out
-    note TEXT CHECK (note IN ('due', 'written')),
-    private INTEGER NOT NULL DEFAULT 0
+    note TEXT CHECK (note IN ('due', 'written'))
 );
 CREATE INDEX turns_of_conversation ON turns (conversation_id, id);
 CREATE INDEX unsettled_notes ON turns (id) WHERE note = 'due' OR note = 'written' AND outcome = 'retried';
-CREATE INDEX private_turns ON turns (conversation_id) WHERE private;
 
 CREATE TABLE messages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -90,7 +88,7 @@ CREATE TABLE speakers (
 -- the messages that a person would look for: what was said, not what tools were told
 CREATE VIEW spoken AS
     SELECT m.* FROM messages m JOIN turns t ON t.id = m.turn_id
-    WHERE m.content <> '' AND t.outcome <> 'retried' AND NOT t.private
+    WHERE m.content <> '' AND t.outcome <> 'retried'
         AND (m.role = 'user' OR m.role = 'assistant' AND m.speaker IS NULL);
 
 -- Entries and what changed them ----------------------------------------------------------------------------------
@@ -296,11 +294,9 @@ CREATE TABLE media (
     size INTEGER,
     about TEXT,
     created_at TEXT NOT NULL,
-    private INTEGER NOT NULL DEFAULT 0,
     UNIQUE (owner_id, session_id, unique_id)
 );
 CREATE INDEX media_of_session ON media (session_id);
-CREATE INDEX private_media ON media (session_id) WHERE private;
 
 -- the text of a document, cut into parts that a model can read one by one; of a recording what is said in it
 CREATE TABLE media_parts (
@@ -310,11 +306,10 @@ CREATE TABLE media_parts (
     number INTEGER NOT NULL,
     label TEXT NOT NULL,
     content TEXT NOT NULL,
-    private INTEGER NOT NULL DEFAULT 0,
     UNIQUE (media_id, number)
 );
 CREATE VIEW searchable_parts AS
-    SELECT id AS row, 'o' || owner_id AS owner, indexable(content) AS body FROM media_parts WHERE NOT private;
+    SELECT id AS row, 'o' || owner_id AS owner, indexable(content) AS body FROM media_parts;
 CREATE VIRTUAL TABLE search_parts USING fts5 (
     owner, body, content = 'searchable_parts', content_rowid = 'row',
     tokenize = 'porter unicode61 remove_diacritics 2'
@@ -336,19 +331,17 @@ CREATE TABLE inbox (
     session_id TEXT NOT NULL,
     message_id TEXT, -- the channel's own id of the message: an edit is about the same one
     new_message TEXT, -- the same where the update brings it for the first time: it comes once, whatever its update's id
-    payload TEXT NOT NULL,
+    payload TEXT NOT NULL, -- {}: of a private talk, or forgotten
     state TEXT NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'held', 'done')),
     -- in how many runs of the program work on it was begun, and the last of these: what is not done then has ended them
     attempts INTEGER NOT NULL DEFAULT 0,
     run TEXT,
-    private INTEGER NOT NULL DEFAULT 0,
     received_at TEXT NOT NULL,
     UNIQUE (channel, update_id)
 );
 CREATE INDEX inbox_waiting ON inbox (channel, id) WHERE state <> 'done';
 CREATE INDEX inbox_of_message ON inbox (channel, session_id, message_id) WHERE message_id IS NOT NULL;
 CREATE UNIQUE INDEX inbox_messages ON inbox (channel, new_message) WHERE new_message IS NOT NULL;
-CREATE INDEX private_inbox ON inbox (session_id, message_id) WHERE private;
 
 -- an update that can't be read, as it came
 CREATE TABLE set_aside (
@@ -372,14 +365,12 @@ CREATE TABLE outbox (
     state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'given up')),
     message_ids TEXT NOT NULL DEFAULT '[]',
     failure TEXT,
-    private INTEGER NOT NULL DEFAULT 0,
     created_at TEXT NOT NULL,
     settled_at TEXT
 );
 -- without it each deleted turn looks through the whole outbox for replies that refer to it
 CREATE INDEX outbox_of_turn ON outbox (turn_id);
 CREATE INDEX outbox_waiting ON outbox (channel, session_id, id) WHERE state = 'waiting';
-CREATE INDEX private_outbox ON outbox (session_id) WHERE private;
 
 -- a document that goes with a reply, until that is settled
 CREATE TABLE documents (
@@ -450,49 +441,10 @@ CREATE TABLE published (
     PRIMARY KEY (channel, what)
 ) WITHOUT ROWID;
 
--- Private talks and deletions ------------------------------------------------------------------------------------
+-- Deletions ------------------------------------------------------------------------------------------------------
 
--- what was deleted and may still stand in a file; indexed: also in the search index
-CREATE TABLE traces (id INTEGER PRIMARY KEY AUTOINCREMENT, indexed INTEGER NOT NULL);
-
-CREATE TRIGGER turn_is_private AFTER INSERT ON turns WHEN EXISTS (
-        SELECT 1 FROM conversations c JOIN sessions s ON s.id = c.session_id
-        WHERE c.id = new.conversation_id AND s.private)
-BEGIN
-    UPDATE turns SET private = 1, note = NULL WHERE id = new.id;
-END;
-CREATE TRIGGER media_is_private AFTER INSERT ON media
-    WHEN EXISTS (SELECT 1 FROM sessions s WHERE s.id = new.session_id AND s.private)
-BEGIN
-    UPDATE media SET private = 1 WHERE id = new.id;
-END;
--- an update is marked when it is dealt with, since one that comes may stand behind a /private, or behind a /new
-CREATE TRIGGER update_is_private AFTER UPDATE OF state ON inbox
-    WHEN new.state <> 'queued' AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = new.session_id AND s.private)
-BEGIN
-    UPDATE inbox SET private = 1 WHERE id = new.id;
-END;
--- what comes to its end only after its private talk: a reply that could not be sent, an edit, a button's press
-CREATE TRIGGER late_reply_is_emptied AFTER UPDATE OF state ON outbox
-    WHEN new.state <> 'waiting' AND new.private
-        AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = new.session_id AND s.private)
-BEGIN
-    UPDATE outbox SET text = '', failure = NULL WHERE id = new.id;
-    DELETE FROM buttons WHERE outbox_id = new.id;
-    INSERT INTO traces (indexed) VALUES (0);
-END;
-CREATE TRIGGER late_update_is_emptied AFTER UPDATE OF state ON inbox
-    WHEN new.state = 'done' AND new.message_id IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = new.session_id AND s.private) AND (
-        EXISTS (SELECT 1 FROM inbox i WHERE i.session_id = new.session_id AND i.message_id = new.message_id
-            AND i.private)
-        -- a press does not tell the topic
-        OR EXISTS (SELECT 1 FROM outbox o, json_each(o.message_ids) m WHERE o.private AND m.value = new.message_id
-            AND (o.session_id = new.session_id OR o.session_id GLOB new.session_id || ':*')))
-BEGIN
-    UPDATE inbox SET payload = '{}', private = 1 WHERE id = new.id;
-    INSERT INTO traces (indexed) VALUES (0);
-END;
+-- what was deleted and may still stand in a file
+CREATE TABLE traces (id INTEGER PRIMARY KEY AUTOINCREMENT);
 
 -- Reminders ------------------------------------------------------------------------------------------------------
 

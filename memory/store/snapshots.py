@@ -56,21 +56,6 @@ def format_of(path: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def holds_private(path: Path) -> bool:
-    """Whether anything of a private talk is in the database, which may be of a format that knows none.
-
-    True for one that can't be read.
-    """
-    try:
-        with _opened(path) as connection:
-            columns = [row[1] for row in connection.execute("PRAGMA table_info(sessions)")]
-            # a copy holds all bytes of the pages, those of deleted rows too
-            query = "SELECT EXISTS (SELECT 1 FROM sessions WHERE private UNION ALL SELECT 1 FROM traces)"
-            return "private" in columns and bool(connection.execute(query).fetchone()[0])
-    except StoreError:
-        return True
-
-
 def close_up(path: Path) -> None:
     """Make the database one file, without a log beside it; a damaged one stays as it is.
 

@@ -54,19 +54,6 @@ TABLES: dict[str, str | None] = {
 """Every table that is taken along, in the order in which rows can refer to each other, with what makes a row one
 owner's; None: only in an export of all."""
 
-_IN_PRIVATE = "session_id IN (SELECT id FROM sessions WHERE private)"
-_KEPT = {
-    "turns": "NOT private",
-    "messages": "turn_id NOT IN (SELECT id FROM turns WHERE private)",
-    "markers": "summary IS NULL",
-    "media": "NOT private",
-    "media_parts": "NOT private",
-    # also what waits there
-    "inbox": f"NOT private AND NOT (state <> 'done' AND {_IN_PRIVATE})",
-    "outbox": "NOT private",
-}
-"""Of tables that hold private talks as well, which rows hold none."""
-
 _ORDER = {"names": "owner_id, key", "sessions": "id", "preferences": "chat", "members": "channel, user_id"}
 BATCH = 1_000
 """Rows that are in memory at a time."""
@@ -139,10 +126,11 @@ async def _write_rows(
     *,
     with_secrets: bool,
 ) -> int:
-    where = f"({_KEPT.get(table, 'true')}) AND ({condition if owner is not None else 'true'})"
     count = 0
+    where = condition if owner is not None else "true"
     async with connection.execute(
-        f"SELECT * FROM {table} WHERE {where} ORDER BY {_ORDER.get(table, 'id')}", {"owner": owner}
+        f"SELECT * FROM {table} WHERE {where} ORDER BY {_ORDER.get(table, 'id')}",
+        {"owner": owner},
     ) as cursor:
         async for rows in _batches(cursor):
             await asyncio.to_thread(target.append, f"rows/{table}.jsonl", _lines(rows, with_secrets=with_secrets))
@@ -153,13 +141,7 @@ async def _write_rows(
 def _lines(rows: Iterable[sqlite3.Row], *, with_secrets: bool) -> Iterator[str]:
     """The lines of rows, made where they are written: to look for secrets takes long, and chats go on meanwhile."""
     for row in rows:
-        retained = _without_private(dict(row))
-        yield json.dumps(retained if with_secrets else _masked(retained), ensure_ascii=False)
-
-
-def _without_private(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as it is outside of a private talk, which an export knows nothing of."""
-    return row | {"private": 0, "activated": None} if row.get("private") else row
+        yield json.dumps(dict(row) if with_secrets else _masked(dict(row)), ensure_ascii=False)
 
 
 def _masked(value: object) -> Any:  # the same type of value as it is given

@@ -23,6 +23,7 @@ from memory.reminders.reminder import ReminderState
 from memory.reminders.request import LONGEST_TEXT
 from memory.store.entry import Author, Operation, Priority
 from memory.store.erasure import ERASED
+from memory.store.private import FIRST_ID
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ Check = Callable[[object], bool]
 
 _MOST_TEXT = 2_000_000
 """Characters of a content: a message has a million at most, a document two."""
-_MOST_ID = (1 << 39) - 1
-"""The numbers of entries and messages share a row of the search index with their owner's (PART_BITS), and a number
-near the largest leaves none for the next row."""
+_MOST_ID = FIRST_ID - 1
+"""The numbers after it are those of private talks."""
 _MOST_OWNER = (1 << 22) - 1
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -113,7 +113,6 @@ def _proposal(value: object) -> bool:
 
 _ID, _NAME, _FLAG = _number(1), _text(1_000, least=1), _number(0, 1)
 _OWNER = _number(1, _MOST_OWNER)
-_NOT_PRIVATE = _number(0, 0)
 _TEXTS = _json(_list_of(_is_text))
 _SHORT = _text(4_000)
 
@@ -160,7 +159,7 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "created_at": _moment,
         "updated_at": _moment,
         "activated": lambda _: True,  # what is told of the last turn only: it is left out
-        "private": _NOT_PRIVATE,
+        "private": _FLAG,
     },
     "conversations": {
         "id": _ID,
@@ -184,7 +183,6 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "size": _or_null(_number(0, 1 << 50)),
         "about": _or_null(_text()),
         "created_at": _moment,
-        "private": _NOT_PRIVATE,
     },
     "media_parts": {
         "id": _ID,
@@ -193,7 +191,6 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "number": _number(),
         "label": _SHORT,
         "content": _text(),
-        "private": _NOT_PRIVATE,
     },
     "turns": {
         "id": _ID,
@@ -203,7 +200,6 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "started_at": _moment,
         "finished_at": _moment,
         "note": _or_null(_words("due", "written")),
-        "private": _NOT_PRIVATE,
     },
     "messages": {
         "id": _ID,
@@ -278,6 +274,8 @@ LEFT_OUT: Mapping[str, str] = {
 def checked(table: str, row: Row) -> Row:
     """A row as it is taken. Raises StoreError for one that an export of Mneme can't have."""
     fields = FIELDS[table]
+    if "private" not in fields and row.get("private") == 0:  # as exports of formats up to 39 say of every row
+        row = {name: value for name, value in row.items() if name != "private"}
     if unknown := ", ".join(sorted(row.keys() - fields.keys())):
         raise StoreError(f"The export has {unknown} in {table}: it needs a newer Mneme.")
     wrong = next((name for name, value in row.items() if not _fits(fields[name], value)), None)
@@ -344,7 +342,7 @@ _WRONG_TOGETHER: Mapping[str, Callable[[Row], str | None]] = {
 }
 """Which field of a row does not go with the others, if any."""
 _AS_TAKEN: Mapping[str, Callable[[Row], Row]] = {
-    "sessions": lambda _: {"activated": None},
+    "sessions": lambda _: {"activated": None, "private": 0},
     "reminders": _reminder_as_taken,
 }
 

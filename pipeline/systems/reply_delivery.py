@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import _
-from memory.buttons import THIS_TURN, Button, rows_of
+from config.texts import N_, _
+from memory.buttons import THIS_TURN, Button, Notice, rows_of
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Role
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
+
+_INTERRUPTED = N_(
+    "I was restarted meanwhile: what was said before in this private talk is gone. It stays private until /new."
+)
 
 
 class ReplyDelivery:
@@ -40,6 +44,8 @@ class ReplyDelivery:
         # what is told in a private talk goes with it, and so would the buttons under it
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
         turn.notices += [notice.line for notice in waiting]
+        if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
+            turn.notices.append(Notice(_(_INTERRUPTED)))
         turn.reply = _reply(turn)
         turn.finished = FinishedTurn(
             session_id=turn.session.id,

@@ -1,13 +1,11 @@
-"""/private: memory is read and nothing is kept, and at /new no word of it is in any file."""
+"""/private: memory is read and nothing is kept: no word of what is said is in any file, then or later."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs import scheduled
 from memory.store.database import Database
-from memory.store.index import rebuild
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 from tests.support.fakes import Person
@@ -18,8 +16,6 @@ from tests.support.talk import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from bot.app import App
     from tests.conftest import OpenApp
@@ -54,16 +50,17 @@ async def settled(app: App) -> None:
             await lane.worker
 
 
-async def until(app: App, sql: str) -> None:
-    """Wait until the database says that something is so."""
+async def until(database: Database, sql: str) -> None:
+    """Wait until a database says that something is so."""
     async with asyncio.timeout(20):
-        while not await app.database.value(sql):  # noqa: ASYNC110  # nothing says when
+        while not await database.value(sql):  # noqa: ASYNC110  # nothing says when
             await asyncio.sleep(0.01)
 
 
 async def sent(app: App) -> None:
     """Wait until the outbox knows that all of it was sent."""
-    await until(app, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
+    for database in app.database.private.databases():
+        await until(database, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
 
 
 async def remembered(app: App) -> tuple[object, ...]:
@@ -81,7 +78,7 @@ async def remembered(app: App) -> tuple[object, ...]:
     return entries, files, counts
 
 
-async def test_memory_is_read_nothing_is_kept_and_at_new_no_word_is_in_any_file(
+async def test_memory_is_read_nothing_is_kept_and_no_word_is_in_any_file(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
@@ -125,9 +122,9 @@ async def test_memory_is_read_nothing_is_kept_and_at_new_no_word_is_in_any_file(
         assert WORD in model.requests[-1].prompt
         assert WORD not in str(await remembered(app))
         await sent(app)
-        assert len(holding(tmp_path)) > 0
+        assert holding(tmp_path) == []
 
-        assert "all that was said in it is deleted" in await says(telegram, app, "/new")
+        assert "all that was said in it is gone" in await says(telegram, app, "/new")
         await sent(app)
         assert holding(tmp_path) == []
         # what was said before it is kept and consolidated as ever
@@ -149,48 +146,54 @@ async def test_it_is_told_in_help_and_how_it_ends_and_its_button_ends_it(
         assert "private already" in await says(telegram, app, "/private")
         await says(telegram, app, f"My {WORD} is ill")
         press(telegram, "End and delete it")
-        await telegram.wait_for(lambda: "is deleted" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
         await settled(app)
         await sent(app)
         assert holding(tmp_path) == []
         assert "Private" not in await says(telegram, app, "/status")
 
 
-async def test_a_restart_in_the_middle_changes_nothing_of_it(
+async def test_a_restart_ends_what_was_said_and_says_so_once_and_the_talk_stays_private(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
+        await says(telegram, app, "The fence is green")
         await says(telegram, app, "/private")
         await says(telegram, app, f"My {WORD} is called Rex")
+        await sent(app)
+        assert holding(tmp_path) == []
     async with serve() as app:
-        await says(telegram, app, f"I always prefer the {WORD} to the parrot")
-        assert any("called Rex" in said for said in model.requests[-1].said)
+        assert "private talk is gone" in await says(telegram, app, f"I always prefer the {WORD} to the parrot")
+        said = model.requests[-1].said
+        assert any("fence is green" in text for text in said)
+        assert not any("called Rex" in text for text in said)
+        assert "is gone" not in await says(telegram, app, f"And what of the {WORD}?")
+        assert any("to the parrot" in text for text in model.requests[-1].said)
         assert (await remembered(app))[0] == []
-        await app.database.write("INSERT INTO search (search) VALUES ('integrity-check')")
-        async with app.database.transaction() as connection:
-            await rebuild(connection)  # what an index is made of anew holds nothing of it either
         assert WORD not in await says(telegram, app, "/recall parrot")
         await says(telegram, app, "/new")
         await sent(app)
         assert holding(tmp_path) == []
-        await app.database.write("INSERT INTO search (search) VALUES ('integrity-check')")
 
 
-async def test_a_kill_between_the_deletion_and_its_last_trace_is_made_up_for_at_the_next_start(
-    serve: Serve, start: OpenApp, telegram: BotApiServer, tmp_path: Path
+async def test_what_comes_behind_a_private_that_still_waits_is_in_no_file_either(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        await says(telegram, app, "/private")
-        await says(telegram, app, f"My {WORD} is called Rex")
+        model.script(Holds("It takes a while"))
+        telegram.user_says("Tell me of the fence", chat_id=ANN)
+        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        telegram.user_says("/private", chat_id=ANN)
+        telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
+        await telegram.wait_for(lambda: app.runner.lanes.waiting(MINE) == 2)
+        assert holding(tmp_path) == []
+        telegram.user_says("/stop", chat_id=ANN)
+        await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
+        telegram.user_says("Go on", chat_id=ANN)
+        await telegram.wait_for(lambda: any("You said: Go on" in text for text in texts(telegram)))
         await sent(app)
-        async with app.database.snapshot() as reader:  # keeps the log from being emptied, as if it had been killed
-            await reader.execute_fetchall("SELECT count(*) FROM messages")
-            async with app.database.transaction() as connection:
-                await connection.execute("PRAGMA busy_timeout = 50")
-            assert "traces of it stay in a file for now" in await says(telegram, app, "/new")
-            assert holding(tmp_path) != []
-        await app.database.write("UPDATE outbox SET text = text")
-    async with start():
+        assert any("private from here on" in text for text in texts(telegram))
+        assert any(WORD in said for said in model.requests[-1].said)
         assert holding(tmp_path) == []
 
 
@@ -250,12 +253,10 @@ async def test_a_document_is_read_and_searched_in_its_session_only_and_goes_with
         await app.database.write("INSERT INTO search_parts (search_parts) VALUES ('integrity-check')")
 
 
-async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_are_emptied_then(
-    serve: Serve, telegram: BotApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_leave_nothing(
+    serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(scheduled, "MINUTE", 0.05)
     confirmed = asyncio.Event()
-
     async with serve() as app:
         await says(telegram, app, "/private")
         await sent(app)
@@ -263,16 +264,14 @@ async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_are_emp
         update = telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
         await telegram.wait_for(lambda: "called Rex" in texts(telegram)[-1])
         telegram.user_says("/new", chat_id=ANN)
-        await until(app, "SELECT NOT private FROM sessions")
-        assert await app.database.value("SELECT text FROM outbox WHERE text GLOB '*Rex*'")
+        await until(app.database, "SELECT NOT private FROM sessions")
         confirmed.set()
-        await telegram.wait_for(lambda: "is deleted" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
         await sent(app)
-        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM traces)")
         assert holding(tmp_path) == []
         telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
-        await until(app, "SELECT NOT EXISTS (SELECT 1 FROM traces)")
+        await sent(app)
         assert holding(tmp_path) == []
 
 

@@ -131,7 +131,7 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
     class Killed(BaseException):
         pass
 
-    async def kill(*, indexed: bool) -> None:
+    async def kill() -> None:
         raise Killed
 
     def kept() -> bool:

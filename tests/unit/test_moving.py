@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.errors import StoreError
-from memory.log.private import PrivateTalks
 from memory.log.sessions import Address
 from memory.mail.chat_migration import ChatMigration
 from memory.search.search import Search
 from memory.service.preferences import PreferenceStore
 from memory.store.entry import NewEntry
-from memory.store.pending_erasures import PendingErasures
 from tests.support.talk import Store
 
 if TYPE_CHECKING:
@@ -55,10 +53,10 @@ async def test_a_move_that_is_made_again_changes_nothing(
 
 
 @pytest.mark.parametrize("made_private", [OLD, NEW], ids=["the former", "the new one"])
-async def test_a_private_talk_goes_on_there_and_is_deleted_whole_at_its_end(
+async def test_a_private_talk_stays_private_there_and_nothing_of_it_is_in_a_file(
     moving: ChatMigration, database: Database, clock: FakeClock, made_private: Address
 ) -> None:
-    store, talks = Store.over(database, clock), PrivateTalks(database, PendingErasures(database))
+    store, talks = Store.over(database, clock), database.private
     former, _ = [await store.sessions.get_or_create(address) for address in (OLD, NEW)]
     await store.exchange(former, "The fence is green", "Nice.")
     await talks.begin(made_private.session_id)
@@ -67,8 +65,10 @@ async def test_a_private_talk_goes_on_there_and_is_deleted_whole_at_its_end(
     session = await store.sessions.get_or_create(NEW)
     assert session.private
     await store.exchange(session, "Another quetzal sings", "Aha.")
+    said = [message.content for message in (await store.sessions.transcript(session.id)).messages]
+    assert said[:2] == ["The fence is green", "Nice."]
+    assert said[-2:] == ["Another quetzal sings", "Aha."]
     await talks.end(session.id)
-    await talks.scrub()
     left = b"".join(path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
     assert (b"Another quetzal" in left, b"fence" in left) == (False, True)
     assert (b"A quetzal" in left) is (made_private is NEW)  # that was said before, where nothing was private

@@ -294,11 +294,10 @@ def snapshot(**changed: object) -> str:
         ("sessions", "state", "OWNED"),
         ("sessions", "metadata", "{"),
         ("sessions", "metadata", "[]"),
-        ("sessions", "private", 1),
+        ("sessions", "private", 2),
         ("sessions", "created_at", "yesterday"),
         ("conversations", "consolidation_due", -1),
         ("turns", "outcome", "great"),
-        ("turns", "private", 1),
         ("messages", "id", (1 << 63) - 1),  # no message could follow it
         ("messages", "role", "root"),
         ("messages", "content", None),

@@ -1,27 +1,24 @@
-"""Private talks in the store: whatever else is written meanwhile, at the end no byte of theirs is in any file."""
+"""Private talks in the store: whatever is done meanwhile, no byte of theirs is ever in any file."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.telegram.updates import RawUpdate
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
-from memory.log.private import PrivateTalks
-from memory.log.sessions import Address
 from memory.log.turn_log import Outcome, OutgoingReply
 from memory.mail.mailbox import Mailbox, Received
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.store.database import Database
 from memory.store.index import rebuild
 from memory.store.pending_erasures import PendingErasures
-from memory.store.snapshots import copy_database
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
 
@@ -47,7 +44,7 @@ class Lives:
         self.clock = clock
         self.store = Store.over(database, clock)
         self.traces = PendingErasures(database)
-        self.talks = PrivateTalks(database, self.traces)
+        self.talks = database.private
         self.mailbox = Mailbox(database, "telegram", clock)
         self.media = MediaStore(database, clock)
         self.number = 0
@@ -96,7 +93,6 @@ class Lives:
         for chat in CHATS:
             await self.step(chat, "end", 1)
             await self.step(chat, "settle", 1)
-        await self.talks.scrub()
 
 
 def bytes_in(folder: Path) -> bytes:
@@ -118,10 +114,10 @@ async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps
                 said += what in ("turn", "failed") and not session.private
                 spoken = await database.rows("SELECT content FROM spoken")
                 assert not any("hush" in row["content"] or "hsuh" in row["content"] for row in spoken)
+                left = bytes_in(Path(folder))
+                assert b"hushhush" not in left
+                assert b"hsuhhsuh" not in left
             await lives.end_all()
-            left = bytes_in(Path(folder))
-            assert b"hushhush" not in left
-            assert b"hsuhhsuh" not in left
             assert await database.value("SELECT count(*) FROM messages") == 2 * said
             for index in ("search", "search_parts"):
                 await database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")  # noqa: S608  # our own tables
@@ -129,39 +125,29 @@ async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps
             await database.close()
 
 
-async def test_what_sqlite_copied_when_it_moved_rows_is_gone_too(database: Database, clock: FakeClock) -> None:
-    lives = Lives(database, clock)
-    chance = Random(10)  # noqa: S311  # with it, words stay in the free space of pages where the file is not written anew
-    for _ in range(3):
-        await lives.step("1", "private", 1)
-        for _ in range(25):
-            chat, what = chance.choice(CHATS), chance.choice(["turn", "turn", "failed", "settle", "media"])
-            await lives.step(chat, what, chance.choice([3, 10, 40, 100, 300]))
-        await lives.end_all()
-        left = bytes_in(database.path.parent)
-        assert b"hushhush" not in left
-        assert b"hsuhhsuh" not in left
+async def test_a_press_is_kept_without_the_message_that_the_button_stands_under() -> None:
+    message = {"message_id": 43, "chat": {"id": 1, "type": "private"}, "date": 1, "text": "hushhush", "entities": []}
+    update = {"update_id": 7, "callback_query": {"id": "1", "data": "x", "from": {"id": 1}, "message": message}}
+    payload = RawUpdate.of(update).payload
+    assert "hushhush" not in payload
+    assert json.loads(payload)["callback_query"]["message"]["message_id"] == 43
 
 
-@pytest.mark.parametrize("topic", ["", ":7"])
-async def test_a_late_press_of_a_button_under_a_reply_of_it_keeps_nothing_of_the_reply(
-    database: Database, clock: FakeClock, topic: str
-) -> None:
+async def test_what_was_said_in_private_is_gone_from_memory_at_its_end(database: Database, clock: FakeClock) -> None:
     lives = Lives(database, clock)
-    session = await lives.store.sessions.get_or_create(Address("telegram", "-100", topic.strip(":") or None))
-    await lives.talks.begin(session.id)
-    await lives.mailbox.receive([Received(1, session.id, "{}", "41")])
-    await lives.mailbox.answer(session.id, "hushhush", inbox_ids=[1])
-    (reply,) = await lives.mailbox.unsent()
-    await lives.mailbox.settle(reply, ("42", "43"))
-    await lives.talks.end(session.id)
-    # Telegram sends the message that a pressed button stands under, and does not tell its topic
-    await lives.mailbox.receive([Received(2, "telegram:-100", '{"message": "hushhush"}', "43")])
-    await lives.mailbox.receive([Received(3, "telegram:-100", '{"message": "outloud"}', "44")])
-    await lives.mailbox.done([2, 3])
-    await lives.talks.scrub()
-    left = bytes_in(database.path.parent)
-    assert (b"hushhush" in left, b"outloud" in left) == (False, True)
+    for what in ("turn", "private", "turn", "media", "held", "turn"):
+        await lives.step("1", what, 5)
+    session = await lives.store.session("1")
+    before = await lives.store.sessions.transcript(session.id)
+    assert [("hush" in m.content) for m in before.messages if m.role == "user"] == [False, True, True]
+    await lives.step("1", "settle", 1)
+    await lives.step("1", "end", 1)
+    after = await lives.store.sessions.transcript(session.id)
+    assert after.messages == before.messages[:2]
+    memory = await database.private.memory()
+    for table in ("messages", "turns", "media", "media_parts", "inbox", "outbox"):
+        assert await memory.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # our own tables
+    assert await lives.mailbox.waiting() == []
 
 
 async def test_the_index_made_anew_in_the_middle_holds_nothing_of_it(database: Database, clock: FakeClock) -> None:
@@ -173,22 +159,6 @@ async def test_the_index_made_anew_in_the_middle_holds_nothing_of_it(database: D
     assert await database.value("SELECT count(*) FROM search WHERE search MATCH 'outloud1x0'") > 0
     assert await database.value("SELECT count(*) FROM search WHERE search MATCH 'hushhush2x0'") == 0
     assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'hushhush4x0'") == 0
-
-
-async def test_a_copy_from_an_upgrade_goes_with_it_only_if_it_was_made_meanwhile(
-    database: Database, clock: FakeClock
-) -> None:
-    lives = Lives(database, clock)
-    before, meanwhile = (database.path.with_name(f"mneme.db.format-{number}") for number in (1, 2))
-    await lives.step("1", "turn", 5)
-    copy_database(database.path, before)
-    await lives.step("1", "private", 5)
-    await lives.step("1", "turn", 5)
-    copy_database(database.path, meanwhile)
-    await lives.end_all()
-    assert before.exists()
-    assert not meanwhile.exists()
-    assert b"hushhush" not in bytes_in(database.path.parent)
 
 
 async def test_it_outlives_forgetting_everything_else(database: Database, clock: FakeClock) -> None:
