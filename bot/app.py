@@ -30,7 +30,6 @@ from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings
 from memory.access import AccessList
-from memory.backup.integrity import IntegrityCheck
 from memory.clock import system_clock
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import ConsolidationService, Patience, Steps
@@ -46,6 +45,7 @@ from memory.search.activation import use_half_life
 from memory.service.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
+from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.routing import Meter, ModelChoice, ModelRouter
@@ -147,9 +147,7 @@ async def open_app(
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
         memory = memory_services(settings, database, counter, clock, meaning)
-        housekeeping = Maintenance(
-            memory.pruning, memory.ledger, IntegrityCheck(database, memory.search), memory.traces
-        )
+        housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         stack.push_async_callback(housekeeping.close)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it

@@ -294,8 +294,10 @@ def import_memory(path: Annotated[Path, typer.Argument(metavar="DIR|ZIP")]) -> N
 def reindex() -> None:
     """Make the search index anew."""
 
+    from memory.store.index import reindex as make_index_anew
+
     async def work(shelf: OpenMemory) -> None:
-        await shelf.memory.search.reindex(_show_progress)
+        await make_index_anew(shelf.memory.database, _show_progress)
         if sys.stderr.isatty():
             typer.echo(err=True)
         await shelf.memory.vectors.drop()

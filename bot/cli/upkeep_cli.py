@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.doctor.finding import Finding
     from memory.access import AccessList
-    from memory.backup.archive import Manifest
+    from memory.transfer.archive import Manifest
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
@@ -35,7 +35,7 @@ def backup(
     ] = None,
 ) -> None:
     """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
-    from memory.backup.backup import Backup
+    from memory.transfer.backup import Backup
 
     folder = settings_with_logging(quiet=True).mneme_data_dir
     making = Backup(folder / DATABASE_NAME, folder / "memory", system_clock)
@@ -52,7 +52,7 @@ def restore(
     yes: Annotated[bool, typer.Option("--yes", help="Replace what is there, without asking.")] = False,
 ) -> None:
     """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
-    from memory.backup.restore import Restore
+    from memory.transfer.restore import Restore
 
     folder = (into.expanduser().absolute() if into is not None else None) or settings_with_logging(
         quiet=True

@@ -11,7 +11,7 @@ from config.texts import N_, _, ngettext
 from memory.buttons import Button, edit_button, undo_button
 from memory.messages import Document
 from memory.store.entry import NewEntry
-from memory.transfer.export_files import TooLarge
+from memory.transfer.archive import TooLarge
 
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup

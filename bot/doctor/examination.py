@@ -16,8 +16,8 @@ from bot.doctor.finding import DoctorContext, Finding, failed, failed_as_said, n
 from config.errors import ConfigurationError
 from config.logs import redact
 from config.settings import Settings, load_settings
-from memory.backup.inspection import inspect_database
 from memory.clock import system_clock
+from memory.store.inspection import inspect_database
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

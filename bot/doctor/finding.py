@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from config.settings import Settings
-    from memory.backup.inspection import DatabaseState
     from memory.clock import Clock
+    from memory.store.inspection import DatabaseState
 
 
 class Verdict(StrEnum):

@@ -13,11 +13,10 @@ from zoneinfo import available_timezones
 
 from bot.doctor.finding import Finding, failed, failed_as_said, note, ok, warning
 from config.settings import settings_file, system_zone
-from memory.backup.archive import read_manifest
-from memory.backup.backup import PREFIX, SUFFIX
-from memory.backup.inspection import sqlite_version
 from memory.clock import from_text
 from memory.errors import StoreError
+from memory.store.inspection import sqlite_version
+from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,7 +102,7 @@ async def last_backup(patient: DoctorContext) -> list[Finding]:
     if newest is None:
         return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
     try:
-        age = patient.clock() - from_text(read_manifest(newest).made_at)
+        age = patient.clock() - from_text(manifest_of(newest).made_at or "")
     except StoreError:
         return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
     if age > BACKUP_DUE:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from bot.languages import Languages
-    from memory.backup.integrity import IntegrityCheck
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.ledger.ledger import Ledger
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from memory.mail.pruning import Pruning
     from memory.reminders.dates import NearDates
     from memory.service.jobs import JobLog
+    from memory.store.integrity import IntegrityCheck
     from memory.store.pending_erasures import PendingErasures
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from memory.clock import from_text, to_text
 from memory.messages import Provenance
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
-from memory.store.index import IN_PART, ROW, make_anew, part_of, rebuild, source_of
+from memory.store.index import IN_PART, ROW, part_of, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    import aiosqlite
-
     from memory.store.database import Database, Row
-    from memory.store.index import Progress
 
     Limits = Sequence[tuple[Collection[str] | None, int | None]]
     """How many hits are wanted, by their kinds; None: of all kinds, and all of them."""
@@ -322,14 +319,6 @@ class Search:
             if len(rows) == total or (rows and rows[0]["looked_at"] < first):
                 return rows
         return await self._database.rows(f"WITH found AS MATERIALIZED ({_FOUND}), {rest}", parameters)
-
-    async def reindex(self, progress: Progress = lambda _: None) -> None:
-        """Make the index anew from the entries and the log, however damaged it is."""
-
-        async def work(connection: aiosqlite.Connection, abandon: bool) -> None:
-            await rebuild(connection, progress, abandon=abandon)
-
-        await make_anew(self._database, work)
 
 
 def _bounds_messages(only: Filter) -> bool:

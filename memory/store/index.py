@@ -115,6 +115,15 @@ async def make_anew(database: Database, work: Callable[[aiosqlite.Connection, bo
         await database.vacuum()
 
 
+async def reindex(database: Database, progress: Progress = lambda _: None) -> None:
+    """Make the index anew from the entries and the log, however damaged it is."""
+
+    async def work(connection: aiosqlite.Connection, abandon: bool) -> None:
+        await rebuild(connection, progress, abandon=abandon)
+
+    await make_anew(database, work)
+
+
 async def rebuild(
     connection: aiosqlite.Connection, progress: Progress = lambda _: None, *, abandon: bool = False
 ) -> None:

@@ -1,1 +1,1 @@
-"""Taking memory along: export and import."""
+"""Taking memory along: backup and restore, export and import, in one kind of archive."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from config.secrets import without_secrets
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
-from memory.transfer.export_files import FolderTarget, ZipTarget
+from memory.store.schema import NEWEST_FORMAT
+from memory.transfer.archive import FILES, MANIFEST, FolderTarget, Manifest, ZipTarget
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from memory.store.database import Database
-    from memory.transfer.export_files import Target
+    from memory.transfer.archive import Target
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
 _OF_CONVERSATION = f"conversation_id IN (SELECT id FROM conversations WHERE {_OF_OWNER})"
@@ -59,8 +60,6 @@ BATCH = 1_000
 """Rows that are in memory at a time."""
 _PLAIN = re.compile(r"[a-z]{1,12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 """A role, a state, a moment: most columns of most rows, and never a secret."""
-CONTENTS = "contents.json"
-"""What the export holds: how many rows of each table. It is written last, so an export without it is not whole."""
 
 
 class Portable:
@@ -112,8 +111,10 @@ class Portable:
             }
             await _write_for_people(connection, target, owner)
         part = folder_name(owner) if owner is not None else ""
-        await asyncio.to_thread(_write_files, self._root / part, f"memory/{part}".rstrip("/"), target, with_secrets)
-        await asyncio.to_thread(target.append, CONTENTS, [json.dumps(counts)])
+        await asyncio.to_thread(_write_files, self._root / part, f"{FILES}/{part}".rstrip("/"), target, with_secrets)
+        # last, so that an export without it is not whole
+        manifest = Manifest(schema_version=NEWEST_FORMAT, rows=counts)
+        await asyncio.to_thread(target.put, MANIFEST, manifest.model_dump_json(exclude_defaults=True).encode())
         return sum(counts.values())
 
 

@@ -13,18 +13,25 @@ from typing import TYPE_CHECKING
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
 from memory.store.index import rebuilding
-from memory.transfer.export_files import copy_files, rows_in, source_of
-from memory.transfer.exporting import BATCH, CONTENTS, make_private
+from memory.transfer.archive import FILES, Manifest, opened, parts_in, read_manifest
+from memory.transfer.exporting import BATCH, make_private
 from memory.transfer.import_fields import FIELDS, LEFT_OUT, TOGETHER, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import aiosqlite
 
     from memory.store.database import Database
-    from memory.transfer.export_files import Source
+    from memory.transfer.archive import Source
+
+
+MOST_PARTS = 100_000
+MOST_UNPACKED = 4 * 1024**3
+"""Files, and bytes in them, of an export that are taken: what claims more is no export of one's own."""
+MOST_CHARACTERS = 64 * 1024**2
+"""Of one row; a message has a million at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ class Importer:
 
     async def run(self, path: Path) -> Imported:
         """Take memory and log of an export, a folder or a zip file: all of that, or nothing. Raises StoreError."""
-        with source_of(path) as source:
+        with opened(path, most_parts=MOST_PARTS, most_bytes=MOST_UNPACKED) as source:
             return await self._import(path, source)
 
     async def _import(self, path: Path, source: Source) -> Imported:
@@ -62,11 +69,11 @@ class Importer:
                     await _require_consistent(connection)
                 owners = await connection.execute_fetchall("SELECT name FROM owners")
                 folders = [folder_name(row["name"]) for row in owners]
-                strange = await asyncio.to_thread(copy_files, source / "memory", files, folders)
+                strange = await asyncio.to_thread(_copy_files, source / FILES, files, folders)
                 await asyncio.to_thread(make_private, files)
             await asyncio.to_thread(_move_tree, files, self._root)
         except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
-            raise StoreError(f"{path} is damaged ({error}): nothing was imported.") from error
+            raise StoreError(f"{path} is damaged ({error}): nothing was changed.") from error
         except OSError as error:
             raise StoreError(f"The files of {path} can't be imported ({error.strerror}).") from error
         finally:
@@ -85,7 +92,7 @@ class Importer:
 
 async def _import_rows(connection: aiosqlite.Connection, table: str, path: Source, expected: int) -> None:
     count = 0
-    rows_left = rows_in(path)
+    rows_left = _rows_in(path)
     while rows := await asyncio.to_thread(lambda: [checked(table, row) for row in itertools.islice(rows_left, BATCH)]):
         count += len(rows)
         for columns, alike in itertools.groupby(rows, key=tuple):
@@ -94,7 +101,7 @@ async def _import_rows(connection: aiosqlite.Connection, table: str, path: Sourc
                 f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", [tuple(row.values()) for row in alike]
             )
     if count != expected:
-        raise StoreError(f"{path} is damaged ({count} of {expected} rows): nothing was imported.")
+        raise StoreError(f"{path} is damaged ({count} of {expected} rows): nothing was changed.")
 
 
 async def _require_consistent(connection: aiosqlite.Connection) -> None:
@@ -105,20 +112,61 @@ async def _require_consistent(connection: aiosqlite.Connection) -> None:
 
 def _read_contents(path: Path, source: Source) -> Mapping[str, int]:
     """How many rows of each table the export says that it has."""
-    place = source / CONTENTS
-    try:
-        contents = json.loads(place.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise StoreError(f"{path} holds no whole export: name the folder that `mneme export` wrote.") from error
-    except OSError as error:
-        raise StoreError(f"{path} can't be read ({error.strerror}): nothing was imported.") from error
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{place} is damaged ({error}): nothing was imported.") from error
-    if not isinstance(contents, dict) or not all(isinstance(count, int) for count in contents.values()):
-        raise StoreError(f"{place} is damaged: nothing was imported.")
-    if unknown := ", ".join(sorted(contents.keys() - FIELDS.keys() - LEFT_OUT.keys())):
+    manifest = _former(path, source) or read_manifest(path, source)
+    if manifest.files:
+        raise StoreError(f"{path} is a backup: `mneme restore` brings it back.")
+    if unknown := ", ".join(sorted(manifest.rows.keys() - FIELDS.keys() - LEFT_OUT.keys())):
         raise StoreError(f"The export has {unknown}: it needs a newer Mneme.")
-    return contents
+    return manifest.rows
+
+
+def _former(path: Path, source: Source) -> Manifest | None:
+    """What an export says that was written by a Mneme of format 39 or before; None: this is none of those."""
+    place = source / "contents.json"
+    try:
+        rows = json.loads(place.read_text(encoding="utf-8"))
+        return Manifest(schema_version=0, rows=rows)
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged ({place.name} says nothing of use): nothing was changed.") from error
+
+
+def _copy_files(source: Source, target: Path, folders: Iterable[str]) -> int:
+    """Copy the Markdown files that lie in those folders of an export; how many other files there are."""
+    names = list(parts_in(source))
+    wanted = [name for name in names if _is_memory(name, folders)]
+    for name in wanted:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        with (source / name).open("rb") as read, (target / name).open("wb") as written:
+            shutil.copyfileobj(read, written)
+    return len(names) - len(wanted)
+
+
+def _is_memory(name: str, folders: Iterable[str]) -> bool:
+    folder, _, file = name.rpartition("/")
+    return folder in folders and file.endswith(".md") and not file.startswith(".")
+
+
+def _rows_in(path: Source) -> Iterator[dict[str, object]]:
+    """The rows of a file. Raises StoreError for what is no row."""
+    try:
+        # only \n ends a row: the texts in it may hold every other kind of line break
+        with path.open("r", encoding="utf-8", newline="\n") as file:
+            while line := file.readline(MOST_CHARACTERS):
+                row = json.loads(line)
+                if not _is_row(row):
+                    raise ValueError("a line is no row")
+                yield row
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing: nothing was changed.") from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged ({error}): nothing was changed.") from error
+
+
+def _is_row(value: object) -> bool:
+    values = (str, int, float, type(None))
+    return isinstance(value, dict) and bool(value) and all(isinstance(v, values) for v in value.values())
 
 
 def _holds_files(folder: Path) -> bool:

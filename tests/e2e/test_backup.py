@@ -17,13 +17,13 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from memory.backup.backup import Backup
-from memory.backup.data_lock import only_runner
-from memory.backup.restore import Restore
 from memory.errors import StoreError
+from memory.store.data_lock import only_runner
 from memory.store.database import Database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
+from memory.transfer.backup import Backup
 from memory.transfer.exporting import Portable
+from memory.transfer.restore import Restore
 from tests.support.fakes import Person
 
 if TYPE_CHECKING:
@@ -323,9 +323,9 @@ def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) ->
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_escapes, "'memory/../../escaped.md' in it is a link or leads out"),
-        (_absolute, "'/etc/escaped.md' in it is a link or leads out"),
-        (_elsewhere, "'.env' in it is a link or leads out"),
+        (_escapes, "'memory/../../escaped.md' in it is a link or leads elsewhere"),
+        (_absolute, "'/etc/escaped.md' in it is a link or leads elsewhere"),
+        (_elsewhere, "does not hold what its manifest lists"),
         (_unlisted, "does not hold what its manifest lists"),
         (_missing, "does not hold what its manifest lists"),
         (_changed, "MEMORY.md is not what it was"),
@@ -363,7 +363,7 @@ def test_a_link_in_a_backup_is_refused(archive: Path, tmp_path: Path, clock: Fak
 @pytest.mark.parametrize("length", [0, 10, 1000, -1])
 def test_a_backup_that_was_cut_off_is_refused(archive: Path, tmp_path: Path, clock: FakeClock, length: int) -> None:
     archive.write_bytes(archive.read_bytes()[:length])
-    with pytest.raises(StoreError, match="is no backup, or a damaged one"):
+    with pytest.raises(StoreError, match="is damaged, or no file of Mneme"):
         restore_into(tmp_path / "new", clock).run(archive, replace=True)
 
 
@@ -435,6 +435,6 @@ async def test_a_restore_that_fails_at_the_last_step_leaves_what_was_there(
 
     with monkeypatch.context() as patched:
         patched.setattr(type(lived), "rename", fails)
-        with pytest.raises(StoreError, match=r"can't be written \(No space left on device\): nothing was restored"):
+        with pytest.raises(StoreError, match=r"can't be written \(No space left on device\): nothing was changed"):
             restore_into(lived, clock).run(archive, replace=True)
     assert await exported(lived, tmp_path / "after") == before

@@ -24,12 +24,12 @@ from bot.doctor.examination import examine
 from bot.doctor.finding import Finding, Verdict
 from bot.services import memory_services
 from config.settings import Settings
-from memory.backup.backup import Backup
 from memory.clock import system_clock
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
+from memory.transfer.backup import Backup
 from tests.support.servers.model import ModelServer, Refuses
 from tests.support.servers.telegram import BotApiServer
 

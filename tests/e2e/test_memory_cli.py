@@ -209,7 +209,7 @@ def test_with_a_shared_memory_the_shell_writes_the_shared_one(shell: Shell, monk
         (("memory", "add", "x", " "), "mneme: There is nothing to remember in an empty text"),
         (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
         (("memory", "add", "x", "my password is hunter22"), "mneme: This looks like a password, which I never store"),
-        (("import", "nowhere"), "mneme: nowhere holds no whole export"),
+        (("import", "nowhere"), "mneme: nowhere holds no whole backup or export"),
         (("export", "out", "--owner", "telegram:9"), "mneme: There is nothing of telegram:9"),
     ],
 )

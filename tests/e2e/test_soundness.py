@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from memory.backup import integrity
-from memory.backup.inspection import LOOSE, damaged_tables, inspect_database
 from memory.errors import StoreError
+from memory.store import integrity
 from memory.store.database import Database
+from memory.store.inspection import LOOSE, damaged_tables, inspect_database
 from tests.support.damage import spoil
 from tests.support.fakes import Person
 

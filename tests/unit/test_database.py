@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.backup.inspection import inspect_database
 from memory.errors import StoreError
 from memory.store.database import Database
+from memory.store.inspection import inspect_database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 
 if TYPE_CHECKING:

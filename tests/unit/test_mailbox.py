@@ -9,12 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.jobs.scheduled import Maintenance
-from memory.backup.integrity import IntegrityCheck
 from memory.mail.mailbox import InboxItem, Mailbox, Received
 from memory.mail.pruning import Pruning
-from memory.search.search import Search
 from memory.service.usage import TokenUse, UsageLog
 from memory.store.database import Database
+from memory.store.integrity import IntegrityCheck
 from memory.store.pending_erasures import PendingErasures
 from tests.support.talk import ledger_over
 
@@ -195,7 +194,7 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
         keeping = Maintenance(
             pruning,
             ledger_over(app.database, clock),
-            IntegrityCheck(app.database, Search(app.database)),
+            IntegrityCheck(app.database),
             PendingErasures(app.database),
         )
         keeping.start()

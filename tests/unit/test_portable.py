@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from memory.errors import StoreError
 from memory.files.long_term import LongTermMemory
 from memory.files.markdown import MarkdownFiles
-from memory.files.zipped import stays_inside
 from memory.ledger.changes import ChangeLog
 from memory.log.sessions import Marker
 from memory.log.turn_log import OutgoingReply
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry
-from memory.transfer import export_files
-from memory.transfer.export_files import TooLarge
+from memory.transfer import importing
+from memory.transfer.archive import TooLarge, stays_inside
+from memory.transfer.backup import Backup
 from memory.transfer.exporting import TABLES, Portable
 from memory.transfer.import_fields import FIELDS, LEFT_OUT
 from memory.transfer.importing import Importer
@@ -112,7 +112,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def taken(folder: Path) -> dict[str, bytes]:
     """What of an export an import takes."""
-    left = {"contents.json", *(f"rows/{table}.jsonl" for table in LEFT_OUT)}
+    left = {"manifest.json", *(f"rows/{table}.jsonl" for table in LEFT_OUT)}
     return {name: data for name, data in contents(folder).items() if name not in left}
 
 
@@ -139,13 +139,13 @@ async def test_an_export_imported_and_exported_again_is_the_same(
     full: Portable, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
-    counts = json.loads((tmp_path / "one" / "contents.json").read_text())
+    counts = json.loads((tmp_path / "one" / "manifest.json").read_text())["rows"]
     done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert done.rows == sum(counts[table] for table in FIELDS)
     assert await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
     assert taken(tmp_path / "one") == taken(tmp_path / "two")
     assert set(contents(tmp_path / "one")) == {
-        "contents.json",
+        "manifest.json",
         *(f"rows/{table}.jsonl" for table in TABLES),
         *(f"entries/{owner}/{kind}.md" for owner in (MINE, THEIRS) for kind in ("note", "recipe", "archive")),
         *(f"memory/{owner}/{name}.md" for owner in (MINE, THEIRS) for name in ("MEMORY", "2026-02-07")),
@@ -336,7 +336,7 @@ async def test_an_import_refuses_what_no_export_can_hold(
     *rest, last = path.read_text(encoding="utf-8").splitlines()
     row = json.loads(last) | ({"entry_id": 1, "owner_id": 1} if field == "before" else {})
     path.write_text("".join(f"{line}\n" for line in (*rest, json.dumps(row | {field: value}))))
-    with pytest.raises(StoreError, match=r"is damaged .*: nothing was imported"):
+    with pytest.raises(StoreError, match=r"is damaged .*: nothing was changed"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in FIELDS:
         assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
@@ -406,7 +406,7 @@ async def test_28_what_is_imported_is_readable_for_its_owner_only(
 
 
 @pytest.mark.parametrize(
-    "name", [f"memory/{MINE}/MEMORY.md", "memory/elsewhere", "rows/entries.jsonl", "contents.json"]
+    "name", [f"memory/{MINE}/MEMORY.md", "memory/elsewhere", "rows/entries.jsonl", "manifest.json"]
 )
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 async def test_28_an_import_follows_no_links_and_reads_no_pipes(
@@ -422,7 +422,7 @@ async def test_28_an_import_follows_no_links_and_reads_no_pipes(
     else:
         os.mkfifo(one / name)
     root = tmp_path / "new" / "memory"
-    with pytest.raises(StoreError, match="is no file of an export: nothing was imported"):
+    with pytest.raises(StoreError, match="is no file of an export: nothing was changed"):
         await Importer(empty, root).run(one)
     assert not root.exists()
     assert await empty.value("SELECT count(*) FROM entries") == 0
@@ -444,14 +444,34 @@ async def test_a_non_empty_installation_is_refused(
     assert memory.read_text() == "written by hand"
 
 
+async def test_an_export_of_an_early_mneme_is_taken(full: Portable, empty: Database, tmp_path: Path) -> None:
+    await full.export(tmp_path / "one")
+    manifest = tmp_path / "one" / "manifest.json"
+    counts = json.loads(manifest.read_text())["rows"]
+    manifest.unlink()
+    (tmp_path / "one" / "contents.json").write_text(json.dumps(counts))
+    turns = tmp_path / "one" / "rows" / "turns.jsonl"
+    turns.write_text(
+        "".join(json.dumps(json.loads(line) | {"private": 0}) + "\n" for line in turns.read_text().splitlines())
+    )
+    done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
+    assert done.rows == sum(counts[table] for table in FIELDS)
+
+
+async def test_a_backup_is_no_export(empty: Database, tmp_path: Path, database: Database, clock: FakeClock) -> None:
+    Backup(database.path, tmp_path / "memory", clock).write(tmp_path / "backup.zip")
+    with pytest.raises(StoreError, match="`mneme restore` brings it back"):
+        await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "backup.zip")
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("contents.json", "missing"),
-        ("contents.json", "cut in a line"),
-        ("contents.json", "[]"),
-        ("contents.json", '{"owners": "many"}'),
-        ("contents.json", '{"diaries": 1}'),
+        ("manifest.json", "missing"),
+        ("manifest.json", "cut in a line"),
+        ("manifest.json", "[]"),
+        ("manifest.json", '{"schema_version": 40, "rows": {"owners": "many"}}'),
+        ("manifest.json", '{"schema_version": 40, "rows": {"diaries": 1}}'),
         ("rows/messages.jsonl", "missing"),
         ("rows/messages.jsonl", "cut in a line"),
         ("rows/messages.jsonl", "cut after a line"),
@@ -474,7 +494,7 @@ async def test_a_damaged_export_leaves_nothing(
 ) -> None:
     await full.export(tmp_path / "one")
     damage(tmp_path / "one", name, change)
-    with pytest.raises(StoreError, match=r"damaged|missing|no whole export|newer Mneme"):
+    with pytest.raises(StoreError, match=r"damaged|missing|no whole backup|newer Mneme"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in TABLES:
         assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
@@ -484,7 +504,7 @@ async def test_a_damaged_export_leaves_nothing(
 
 async def test_a_folder_without_an_export_is_said(empty: Database, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(StoreError, match="holds no whole export"):
+        with pytest.raises(StoreError, match="holds no whole backup or export"):
             await Importer(empty, tmp_path / "new" / "memory").run(folder)
 
 
@@ -580,7 +600,7 @@ def link(name: str) -> zipfile.ZipInfo:
         (zipfile.ZipInfo("/etc/mneme-escaped"), b"x", "leads elsewhere"),
         (zipfile.ZipInfo("memory\\..\\..\\escaped.md"), b"x", "leads elsewhere"),
         (link(f"memory/{MINE}/linked.md"), b"/etc/passwd", "is a link"),
-        (zipfile.ZipInfo("contents.json"), b"{}", "something twice"),
+        (zipfile.ZipInfo("manifest.json"), b"{}", "something twice"),
     ],
     ids=lambda value: value.filename if isinstance(value, zipfile.ZipInfo) else None,
 )
@@ -603,7 +623,7 @@ async def test_a_zip_file_that_unpacks_to_more_than_an_export_can_is_refused(
 ) -> None:
     (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
     repacked(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
-    monkeypatch.setattr(export_files, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(importing, "MOST_UNPACKED", 1_000_000)
     with pytest.raises(StoreError, match="more than an export can"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "bomb.zip")
 
@@ -628,7 +648,7 @@ async def test_of_a_damaged_zip_file_nothing_is_restored(
             repacked(path, tmp_path / "less.zip", without="rows/messages.jsonl")
             path = tmp_path / "less.zip"
     root = tmp_path / "new" / "memory"
-    with pytest.raises(StoreError, match="nothing was imported"):
+    with pytest.raises(StoreError, match="nothing was changed"):
         await Importer(empty, root).run(path)
     assert not root.exists()
     assert await empty.value("SELECT count(*) FROM owners") == 0

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory.backup.archive import DATABASE, FILES, extract, read_manifest
-from memory.backup.data_lock import only_runner
 from memory.errors import StoreError
+from memory.store.data_lock import only_runner
 from memory.store.schema import unreadable
 from memory.store.snapshots import close_up, counted, format_of, require_sound, sync
+from memory.transfer.archive import DATABASE, FILES, extract, opened
+from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
 
 if TYPE_CHECKING:
-    from memory.backup.archive import Manifest
     from memory.clock import Clock
+    from memory.transfer.archive import Manifest
 
 _SIDE_FILES = ("-wal", "-shm")
 
@@ -47,7 +48,9 @@ class Restore:
 
     def run(self, archive: Path, *, replace: bool) -> Restored:
         """Restore `archive`; with `replace` also where something is there, which is kept aside. Raises StoreError."""
-        manifest = read_manifest(archive)
+        if not archive.is_file():
+            raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
+        manifest = manifest_of(archive)
         if (reason := unreadable(str(archive), manifest.schema_version)) is not None:
             raise StoreError(reason)
         with only_runner(self._folder):
@@ -56,14 +59,13 @@ class Restore:
             try:
                 return Restored(manifest, self._replace(archive, manifest))
             except OSError as error:
-                raise StoreError(
-                    f"{self._folder} can't be written ({error.strerror}): nothing was restored."
-                ) from error
+                raise StoreError(f"{self._folder} can't be written ({error.strerror}): nothing was changed.") from error
 
     def _replace(self, archive: Path, manifest: Manifest) -> Path | None:
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".restore-") as name:
             stage = Path(name)
-            extract(archive, manifest, stage)
+            with opened(archive) as source:
+                extract(archive, source, manifest, stage)
             _require_true(archive, manifest, stage / DATABASE)
             (stage / FILES).mkdir(exist_ok=True)
             (stage / FILES).chmod(0o700)
@@ -111,7 +113,7 @@ def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
     """Have in the extracted database what the manifest says."""
     require_sound(database)
     if format_of(database) != manifest.schema_version or counted(database, TABLES) != manifest.rows:
-        raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was restored.")
+        raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
 
 
 def _as_owned(folder: Path, like: Path) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.backup.inspection import LOOSE, RESTORE, damaged_tables
 from memory.errors import StoreError
-from memory.store.index import DERIVED, is_derived, make_anew, renew
+from memory.store.index import DERIVED, is_derived, make_anew, reindex, renew
+from memory.store.inspection import LOOSE, RESTORE, damaged_tables
 from memory.store.schema import INDEXES
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from memory.search.search import Search
     from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -32,9 +31,8 @@ _TOLD_EACH = 0.1
 class IntegrityCheck:
     """Examines the database, and makes anew what is damaged and derived from the rest: indexes, vectors."""
 
-    def __init__(self, database: Database, search: Search) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._search = search
         self._told = 0.0
 
     @property
@@ -55,7 +53,7 @@ class IntegrityCheck:
             await make_anew(self._database, partial(_renew_all, others))
         if set(damaged) - {LOOSE, *others} or not await self._index_is_whole():
             log.warning("index_damaged", remedy="it is derived, and made anew")
-            await self._search.reindex(self._tell)
+            await reindex(self._database, self._tell)
             log.info("index_made_anew")
 
     def _tell(self, share: float) -> None:

@@ -7,11 +7,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory.backup.archive import DATABASE, FILES, Manifest, extract, member_of, read_manifest, write_archive
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
 from memory.files.markdown import locked
 from memory.store.snapshots import copy_database, counted, format_of, require_sound, sync
+from memory.transfer.archive import (
+    DATABASE,
+    FILES,
+    MANIFEST,
+    Manifest,
+    ZipTarget,
+    extract,
+    opened,
+    read_manifest,
+    require_listed,
+)
 from memory.transfer.exporting import TABLES
 
 if TYPE_CHECKING:
@@ -39,12 +49,12 @@ class Backup:
         try:
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
-                stage = Path(name)
-                manifest = self._stage(stage)
-                made = stage / "archive"
-                write_archive(made, manifest, stage)
+                made = Path(name) / "archive"
+                manifest = self._write(made, Path(name) / DATABASE)
                 sync(made)
-                extract(made, read_manifest(made))
+                with opened(made) as source:
+                    require_listed(made, source, manifest)
+                    extract(made, source, read_manifest(made, source))
                 made.replace(target)
                 sync(target.parent)
         except OSError as error:
@@ -78,27 +88,30 @@ class Backup:
             raise StoreError(f"{target} is a folder: name a file, or use --rotate.")
         if target.exists():
             try:
-                read_manifest(target)
+                manifest_of(target)
             except StoreError as error:
                 raise StoreError(f"{target} exists and is no backup: name another file.") from error
 
-    def _stage(self, stage: Path) -> Manifest:
-        """Copy what belongs into a backup into the folder `stage`, check it, and list it."""
-        copy_database(self._database, stage / DATABASE)
-        require_sound(stage / DATABASE)
-        names = [DATABASE]
-        for path in self._markdown():
-            name = Path(FILES) / path.relative_to(self._files)
-            (stage / name).parent.mkdir(parents=True, exist_ok=True)
-            with locked(path):  # no line of a note is torn
-                shutil.copyfile(path, stage / name)
-            names.append(name.as_posix())
-        return Manifest(
-            made_at=now_text(self._clock),
-            schema_version=format_of(stage / DATABASE),
-            rows=counted(stage / DATABASE, TABLES),
-            files={name: member_of(stage / name) for name in names},
-        )
+    def _write(self, made: Path, copy: Path) -> Manifest:
+        """Write what belongs into a backup into the new file `made`; the database is copied, and the copy checked."""
+        copy_database(self._database, copy)
+        require_sound(copy)
+        made.touch(mode=0o600, exist_ok=False)
+        with made.open("wb") as file, ZipTarget(file) as target:
+            with copy.open("rb") as database:
+                parts = {DATABASE: target.copy(DATABASE, database)}
+            for path in self._markdown():
+                name = (Path(FILES) / path.relative_to(self._files)).as_posix()
+                with locked(path), path.open("rb") as text:  # no line of a note is torn
+                    parts[name] = target.copy(name, text)
+            manifest = Manifest(
+                made_at=now_text(self._clock),
+                schema_version=format_of(copy),
+                rows=counted(copy, TABLES),
+                files=parts,
+            )
+            target.put(MANIFEST, manifest.model_dump_json(indent=1).encode())
+        return manifest
 
     def _markdown(self) -> Iterator[Path]:
         """The files that people see; names with a dot in front are locks and half-written ones."""
@@ -106,3 +119,11 @@ class Backup:
             hidden = any(part.startswith(".") for part in path.relative_to(self._files).parts)
             if path.is_file() and not hidden:
                 yield path
+
+
+def manifest_of(backup: Path) -> Manifest:
+    """What a backup says it holds. Raises StoreError for what is none."""
+    with opened(backup) as source:
+        manifest = read_manifest(backup, source)
+        require_listed(backup, source, manifest)
+    return manifest

@@ -1,1 +1,0 @@
-"""A consistent copy of everything, its examination, and the way back."""
