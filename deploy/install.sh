@@ -62,6 +62,8 @@ command -v "$python" >/dev/null || die "python3 is missing: apt-get install pyth
     die "Python 3.11 or newer is needed, this is $("$python" -V 2>&1): upgrade the system, or set PYTHON=python3.12."
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
     die "Python's venv module is missing: apt-get install $(basename "$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')")-venv"
+[ -z "$local" ] || "$python" -c 'import ctypes; ctypes.CDLL("libgomp.so.1")' 2>/dev/null ||
+    die "The embedded model needs libgomp1: apt-get install libgomp1"
 for program in runuser useradd; do
     command -v "$program" >/dev/null || die "$program is missing: apt-get install util-linux passwd"
 done
@@ -114,7 +116,7 @@ prepare() {
 }
 
 pip_install() {
-    "$release/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore "$@"
+    "$checkout/deploy/with_dots" "$release/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore "$@"
 }
 
 build() {
@@ -206,16 +208,22 @@ upgrade() {
 
 # -- the bot -----------------------------------------------------------------------------------------------------
 
+ask() {
+    as_bot "$release" "$bot" setup || return 1
+    uses_embedded "$bot" || return 0
+    [ -n "$local" ] || pip_install --require-hashes -r "$checkout/requirements-local.lock" || return 1
+    as_bot "$release" "$bot" model pull --if-needed
+}
+
 begin() {
-    if ! has_token "$bot" && [ -t 0 ] && [ -t 1 ]; then
-        as_bot "$release" "$bot" setup
-        if uses_embedded "$bot"; then
-            [ -n "$local" ] || pip_install --require-hashes -r "$checkout/requirements-local.lock"
-            as_bot "$release" "$bot" model pull --if-needed
-        fi
-    fi
+    # before anybody is asked: whoever leaves the questions has a bot that starts with the machine
     systemctl enable --quiet --now "$(timer_of "$bot")"
     systemctl enable --quiet "$(service_of "$bot")"
+    if ! has_token "$bot" && [ -t 0 ] && [ -t 1 ]; then
+        trap : INT # Ctrl-C ends the questions, and not what comes after them
+        ask || say "The questions were left; what was answered is kept."
+        trap - INT
+    fi
     if ! has_token "$bot"; then
         say "Mneme is installed. Now: sudo mneme $([ "$bot" = mneme ] || echo "@$bot ")setup &&" \
             "sudo systemctl start $(service_of "$bot")"

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 cli = typer.Typer(
     name="mneme",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
 TALK, MEMORY, UPKEEP = "Talk", "Memory", "Upkeep"
@@ -72,6 +72,14 @@ def main() -> None:
         raise SystemExit(130) from None
 
 
+def _read() -> str:
+    """Which file the settings were read from."""
+    from config.settings import settings_file
+
+    file = settings_file()
+    return f" in {file.absolute()}" if file.exists() else f", and there is no {file.absolute()}"
+
+
 def _fail(error: Exception, status: int) -> None:
     print(f"mneme: {error}", file=sys.stderr)  # noqa: T201  # this is the command line's voice
     raise SystemExit(status) from error
@@ -107,10 +115,20 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
         return await (chat_terminal if sys.stdout.isatty() else chat_redirected)(app, address)
 
 
+@cli.command("help", hidden=True)
+def show_help(context: typer.Context) -> None:
+    """Show what there is."""
+    typer.echo(context.parent.get_help() if context.parent is not None else context.get_help())
+
+
 @cli.command(rich_help_panel=TALK)
 def run() -> None:
     """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
     settings = settings_with_logging()
+    if settings.telegram_bot_token is None:  # said before the log begins
+        raise ConfigurationError(
+            f"TELEGRAM_BOT_TOKEN is missing{_read()}: get one from @BotFather, or run `mneme setup`."
+        )
     asyncio.run(_run(settings))
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003  # typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +16,10 @@ import typer
 
 from bot.cli.start import DATABASE_NAME, settings_with_logging
 from memory.clock import system_clock
+from memory.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Sequence
 
     from bot.doctor.finding import Finding
     from memory.access import AccessList
@@ -33,6 +35,7 @@ def backup(
     rotate: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Name it after the moment, and keep the newest N.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace an earlier backup of that name, without asking.")] = False,
 ) -> None:
     """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
     from memory.transfer.backup import Backup
@@ -40,6 +43,11 @@ def backup(
     folder = settings_with_logging(quiet=True).mneme_data_dir
     making = Backup(folder / DATABASE_NAME, folder / "memory", system_clock)
     if rotate is None:
+        making.require_place(target)
+        if target.exists() and not yes:
+            if not sys.stdin.isatty():
+                raise StoreError(f"{target} exists: add --yes to replace that backup, or name another file.")
+            typer.confirm(f"{target} is an earlier backup. Replace it?", abort=True)
         typer.echo(f"{_counted(making.write(target))} are in {target}.")
         return
     made, removed = making.rotate(target, rotate)
@@ -140,9 +148,20 @@ def _log_little() -> None:
     configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
 
 
-def _print(findings: Iterable[Finding]) -> None:
+def _print(findings: Sequence[Finding]) -> None:
     for finding in findings:
         verdict = typer.style(f"{finding.verdict:8}", fg=COLOURS[finding.verdict])
         typer.echo(f"{verdict} {finding.name}: {finding.found}")
         if finding.remedy:
             typer.echo(f"{'':8} -> {finding.remedy}")
+    typer.echo(_summary(findings))
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.verdict.value for finding in findings)
+    failed, warnings = counts["failed"], counts["warning"]
+    if not failed and not warnings:
+        return "\nAll is well."
+    parts = [f"{failed} does not work" if failed == 1 else f"{failed} do not work"] if failed else []
+    parts += [f"{warnings} warning{'s' if warnings > 1 else ''}"] if warnings else []
+    return f"\n{', '.join(parts)}: see the arrows for what to do."

@@ -46,7 +46,7 @@ async def settings(patient: DoctorContext) -> list[Finding]:
     """That they can be read is known by now; here, who else may read them."""
     file = settings_file()
     names = patient.settings.model_fields_set
-    text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file}"
+    text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
         return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
     return [ok("settings", text)]

@@ -162,6 +162,8 @@ def _embedded(patient: DoctorContext, catalogue: ModelCatalogue) -> Finding:
         return failed_as_said("model", error)
     if not isinstance(local, LocalModel):
         return ok("model", f"The embedded model is {own}; its engine loads")
+    weights = weights_path(local, settings.models_dir)
     if not is_present(local, settings.models_dir):
-        return failed("model", f"The weights of {local.name} are not whole in {settings.models_dir}", FETCH)
-    return ok("model", f"The embedded {local.name} is at {weights_path(local, settings.models_dir)}; its engine loads")
+        state = "damaged or not whole" if weights.exists() else "not here yet"
+        return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
+    return ok("model", f"The embedded {local.name} is at {weights}; its engine loads")

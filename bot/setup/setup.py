@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli.start import DATABASE_NAME
+from bot.cli.start import DATABASE_NAME, how_to_chat, how_to_start, settings_with_logging
 from bot.setup.questions import ask_secret, say, write_settings
 from bot.setup.setup_model import set_up_model
 from config.settings import Settings, load_settings, settings_file
@@ -41,13 +41,14 @@ class NotReached(MnemeError):
 
 def run_setup() -> None:
     """Lead a person to a bot that runs. Raises typer's Abort where they leave."""
+    settings_with_logging(quiet=True)  # the log stays out of the questions
     env_file = settings_file()
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _telegram(env_file)
     set_up_model(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
     if bot is None:
-        say("Talk with `mneme chat`.")
+        say(f"Talk with `{how_to_chat()}`.")
     else:
         asyncio.run(_show_claim(load_settings(env_file), bot))
 
@@ -106,7 +107,7 @@ async def _show_claim(settings: Settings, bot: str) -> None:
         await database.close()
     link = claim_link(bot, code)
     hours = int(CODE_LIFETIME.total_seconds() // 3600)
-    say(f"Start the bot with `mneme run`. To make it yours, open this within {hours} hours:\n")
+    say(f"Start the bot with `{how_to_start()}`. To make it yours, open this within {hours} hours:\n")
     typer.echo(f"    {link}\n")  # a link must not be broken
     console = Console()
     picture = qr_code(link)

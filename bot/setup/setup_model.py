@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ import typer
 from bot.cli.start import DATABASE_NAME
 from bot.models import endpoint_of
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
-from config.models import load_catalogue
+from config.models import LocalModel, load_catalogue
 from config.settings import load_settings
 from memory.clock import system_clock
 from memory.errors import StoreError
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from config.models import ModelWindow
+    from config.models import ModelCatalogue, ModelWindow
     from config.settings import Settings
     from pipeline.local.local_servers import LocalServer
 
+FOR_THE_REST = 400_000_000
+"""Bytes that a small system and the bot take: what is swapped out while a model answers makes it wait for minutes."""
+TOY = "a toy"
+"""The quality of a model that is there to try the engine with."""
 NAMED = 3
 """Models of a server that are named in the line that offers it."""
 
@@ -57,10 +62,12 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
     while True:
         chosen = _choose(servers, settings)
-        if chosen is None:
-            if settings.has_endpoint:
-                write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL="")
-            say("The embedded model it is: `mneme model pull` fetches it.")
+        if isinstance(chosen, LocalModel):
+            is_default = chosen.name == load_catalogue().default_local
+            if settings.has_endpoint or chosen.name != (settings.llm_model or load_catalogue().default_local):
+                name = "" if is_default else chosen.name
+                write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL=name)
+            say(f"{chosen.name} it is: `mneme model pull` fetches it.")
             return
         if _answers(chosen, settings):
             write_settings(
@@ -72,29 +79,44 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
             return
 
 
-def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | None:
-    """Offer what there is; None for the embedded model."""
-    catalogue = load_catalogue()
-    local = catalogue.local(None if settings.has_endpoint or settings.own_weights else settings.llm_model)
-    size, memory = local.size_bytes / 1e9, local.resident_bytes / 1e9
+def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalModel:
+    """Offer what there is, first the model servers of this machine, last the embedded models."""
+    embedded = that_fit(load_catalogue(), memory_of_machine())
     lines = [
         f"{server.name} on this machine ({server.listed(NAMED)}): free, private; quality and memory are its model's."
         for server in servers
     ]
     lines += [
         "A service or another server, by its address: the best answers, no memory here; a service costs and reads all.",
-        f"The embedded model: the simplest answers, free, private; {size:.1f} GB to fetch, {memory:.1f} GB of memory.",
     ]
-    say("\nWhich model is to answer?")
+    lines += [
+        f"The embedded model {local.name}, for trying: {local.quality} answers, free, private;"
+        f" {local.size_bytes / 1e9:.1f} GB to fetch, {local.resident_bytes / 1e9:.1f} GB of memory."
+        for local in embedded
+    ]
+    say("\nWhich model is to answer? For real use take a hosted or a larger one.")
+    if not embedded:
+        say(f"This machine has {memory_of_machine() / 1e9:.1f} GB of memory: too little for an embedded model.")
     for number, line in enumerate(lines, 1):
         say(f"  {number}  {line}")
     number = ask_number("Number", len(lines))
-    if number == len(lines):
-        return None
     if number <= len(servers):
         server = servers[number - 1]
         return Chosen(Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models)))
-    return _elsewhere()
+    if number == len(servers) + 1:
+        return _elsewhere()
+    return embedded[number - len(servers) - 2]
+
+
+def memory_of_machine() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def that_fit(catalogue: ModelCatalogue, memory: int) -> list[LocalModel]:
+    """The embedded models that so many bytes of memory can hold beside a system and the bot, the best first."""
+    left = memory - FOR_THE_REST
+    return [local for local in catalogue.local_models if local.resident_bytes <= left and local.quality != TOY]
 
 
 def _elsewhere() -> Chosen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ class Backup:
         The database is as it was at one moment; the Markdown files are copied right after it. An earlier backup
         is replaced, any other file is not.
         """
-        self._refuse(target)
+        self.require_place(target)
         try:
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
@@ -79,18 +80,24 @@ class Backup:
             path.unlink()
         return target, len(former)
 
-    def _refuse(self, target: Path) -> None:
+    def require_place(self, target: Path) -> None:
+        """Raises StoreError where a backup can't be written to `target`; another backup may be there."""
         if not self._database.is_file():
             raise StoreError(f"There is no {self._database} to back up: set MNEME_DATA_DIR, or start the bot first.")
         if target.resolve().is_relative_to(self._files.resolve()):
             raise StoreError(f"{target} is inside of what is backed up: name a file elsewhere.")
-        if target.is_dir():
+        try:
+            mode = target.stat().st_mode
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"{target} can't be written ({error.strerror}): name another place.") from error
+        if stat.S_ISDIR(mode):
             raise StoreError(f"{target} is a folder: name a file, or use --rotate.")
-        if target.exists():
-            try:
-                manifest_of(target)
-            except StoreError as error:
-                raise StoreError(f"{target} exists and is no backup: name another file.") from error
+        try:
+            manifest_of(target)
+        except StoreError as error:
+            raise StoreError(f"{target} exists and is no backup: name another file.") from error
 
     def _write(self, made: Path, copy: Path) -> Manifest:
         """Write what belongs into a backup into the new file `made`; the database is copied, and the copy checked."""

@@ -95,12 +95,10 @@ def engine_failure(status: int | None, text: str) -> str | None:
         if package is None:
             return _(
                 "The embedded model needs the shared library {library}: install the package of your system that brings"
-                " it, then make chat again.",
+                " it, then try again.",
                 library=library,
             )
-        return _(
-            "The embedded model needs {package}: run apt-get install {package}, then make chat again.", package=package
-        )
+        return _("The embedded model needs {package}: run apt-get install {package}, then try again.", package=package)
     if old := _TOO_OLD.search(text):
         return _(
             "The embedded model needs a newer system, one with {version}: upgrade it, or connect a model server with"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import re
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from config.process import loading_for_good
 from pipeline.tls import tls_context
@@ -58,8 +60,16 @@ def client_of(
         base_url=endpoint.base_url,
         max_retries=retries,
         timeout=openai.Timeout(seconds, connect=min(connecting, seconds)),
-        http_client=openai.DefaultAsyncHttpxClient(verify=tls_context(), limits=limits),
+        http_client=openai.DefaultAsyncHttpxClient(
+            verify=tls_context(), limits=limits, trust_env=not is_on_this_machine(endpoint.base_url)
+        ),
     )
+
+
+def is_on_this_machine(url: str | None) -> bool:
+    """Whether an address is this machine's own, which a proxy of the environment can't reach."""
+    host = urlsplit(url or "").hostname or ""
+    return host == "localhost" or re.fullmatch(r"127(?:\.\d+){3}|::1", host) is not None
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipeline.models.answer_stream import at, items
+from pipeline.models.client import is_on_this_machine
 from pipeline.tls import tls_context
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | No
     try:
         async with (
             asyncio.timeout(SECONDS),
-            httpx.AsyncClient(headers=headers, timeout=SECONDS, verify=tls_context()) as client,
+            httpx.AsyncClient(
+                headers=headers, timeout=SECONDS, verify=tls_context(), trust_env=not is_on_this_machine(base_url)
+            ) as client,
         ):
             listing = await _get(client, f"{base_url.rstrip('/')}/models")
             if said_window := _listed(listing, model):

@@ -36,7 +36,7 @@ def test_the_real_engine_loads() -> None:
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        (LIBGOMP, "The embedded model needs libgomp1: run apt-get install libgomp1, then make chat again."),
+        (LIBGOMP, "The embedded model needs libgomp1: run apt-get install libgomp1, then try again."),
         ("libfoo-x.so.3.2: cannot open shared object file: No such file", "needs the shared library libfoo-x.so.3.2: "),
         ("libc.so.6: version `GLIBC_2.38' not found (required by x.so)", "needs a newer system, one with GLIBC_2.38: "),
         ("no init function", "engine can't be loaded (ImportError: no init function): connect a model server with "),
@@ -72,6 +72,6 @@ def test_a_pull_fetches_nothing_when_the_engine_can_not_run(
         main()
     assert ended.value.code == 1
     assert capsys.readouterr().err == (
-        "mneme: The embedded model needs libgomp1: run apt-get install libgomp1, then make chat again.\n"
+        "mneme: The embedded model needs libgomp1: run apt-get install libgomp1, then try again.\n"
     )
     assert not (Path(os.environ["MNEME_DATA_DIR"]) / "models").exists()

@@ -165,6 +165,15 @@ async def test_retry_after_is_respected(client: OpenAIModel, model: ModelServer)
     assert time.monotonic() - before >= 1
 
 
+async def test_a_proxy_of_the_environment_is_not_asked_for_what_runs_on_this_machine(
+    model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with client_of(model.url) as client:
+        assert (await client.complete(request())).text
+
+
 async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

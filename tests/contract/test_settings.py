@@ -12,7 +12,7 @@ import tzlocal
 from pydantic import SecretStr
 
 from config.errors import ConfigurationError
-from config.settings import MemoryScope, Settings, load_settings, setting_names
+from config.settings import MemoryScope, Settings, load_settings, setting_names, settings_file
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
@@ -50,6 +50,17 @@ def refused(*lines: str) -> str:
     assert sentence.endswith(".")
     assert "\n" not in sentence
     return sentence
+
+
+def test_the_users_own_file_counts_where_there_is_none_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own = tmp_path / "config" / "mneme" / ".env"
+    own.parent.mkdir(parents=True)
+    own.write_text("LLM_MODEL=of-mine", encoding="utf-8")
+    assert settings_file() == own
+    assert load_settings().llm_model == "of-mine"
+    written("LLM_MODEL=of-the-working-directory")
+    assert load_settings().llm_model == "of-the-working-directory"
 
 
 def test_another_file_can_be_named_as_the_units_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

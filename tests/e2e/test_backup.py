@@ -11,6 +11,7 @@ import sqlite3
 import stat
 import zipfile
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,7 +29,6 @@ from tests.support.fakes import Person
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from bot.app import App
     from tests.conftest import OpenApp
@@ -194,6 +194,21 @@ def test_a_backup_that_would_do_harm_is_refused(
     with pytest.raises(StoreError, match=said):
         backup.write(tmp_path / target)
     assert (tmp_path / "letter.txt").read_text() == "Dear Ann"
+
+
+def test_a_place_that_can_not_even_be_looked_at_is_said_in_one_sentence(
+    lived: Path, backup: Backup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = Path.stat
+
+    def refuses(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if self.name == "b.zip":
+            raise PermissionError(13, "Permission denied")
+        return look(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", refuses)
+    with pytest.raises(StoreError, match=r"b.zip can't be written \(Permission denied\): name another place"):
+        backup.write(tmp_path / "b.zip")
 
 
 def test_a_later_backup_takes_the_place_of_an_earlier_one(lived: Path, backup: Backup, archive: Path) -> None:
@@ -403,6 +418,9 @@ def test_the_shell_backs_up_restores_and_says_what_it_did(lived: Path, tmp_path:
     assert (tmp_path / "second" / "mneme.db").is_file()
     replaced = shell.invoke(cli, ["restore", "now.zip", "--yes"])
     assert "What was there before is in " in replaced.output
+    refused = shell.invoke(cli, ["backup", "now.zip"])
+    assert "now.zip exists: add --yes to replace that backup" in str(refused.exception)
+    assert shell.invoke(cli, ["backup", "--yes", "now.zip"]).exit_code == 0
     nightly = shell.invoke(cli, ["backup", "--rotate", "2", "nightly"])
     assert "was written." in nightly.output
     assert len(list((tmp_path / "nightly").iterdir())) == 1

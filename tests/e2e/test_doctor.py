@@ -299,7 +299,9 @@ async def test_a_broken_installation_gets_the_verdict_and_the_remedy_of_the_read
 async def test_a_sound_installation_has_nothing_but_good_findings(installation: Installation) -> None:
     status, said = await installation.doctor()
     assert status == 0
-    assert {line.split()[0] for line in said.splitlines()} == {"ok"}, said
+    *lines, empty, summary = said.splitlines()
+    assert {line.split()[0] for line in lines} == {"ok"}, said
+    assert (empty, summary) == ("", "All is well.")
     assert "reads 32,768 tokens, as it says" in said
     assert "@mneme_test_bot" in said
 

@@ -246,6 +246,22 @@ def test_wrong_configuration_leaves_with_2(shell: Shell, monkeypatch: pytest.Mon
     assert err.startswith("mneme: MEMORY_SCOPE")
 
 
+def test_help_comes_in_the_usual_ways(shell: Shell) -> None:
+    assert shell.done("-h") == shell.done("--help")
+    assert "Upkeep" in shell.done("help")
+    assert "Usage" in shell.done("memory", "-h")
+
+
+def test_a_start_without_a_token_says_so_before_anything_else(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TELEGRAM_BOT_TOKEN", raising=False)
+    status, out, err = shell.run("run")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"mneme: TELEGRAM_BOT_TOKEN is missing, and there is no {tmp_path / '.env'}: ")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
 def test_each_command_explains_itself(shell: Shell, command: str) -> None:
     assert "Usage" in shell.done(command, "--help")

@@ -15,7 +15,8 @@ import pytest
 import bot
 from bot.setup.questions import whole_url, write_settings
 from bot.setup.setup import claim_link, qr_code
-from bot.setup.setup_model import set_up_model
+from bot.setup.setup_model import set_up_model, that_fit
+from config.models import load_catalogue
 from config.settings import load_settings
 from memory.access import AccessList
 from memory.clock import system_clock
@@ -109,7 +110,8 @@ async def test_a_model_server_of_this_machine_is_offered_first_and_each_choice_s
         monkeypatch.setattr(f"pipeline.local.local_servers.{patience}", 20)
     await asyncio.to_thread(set_up_model, ENV, {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0})
     offered = [line.split("  ", 2)[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert [line[:18] for line in offered[:3]] == ["Ollama on this mac", "A service or anoth", "The embedded model"]
+    assert [line[:18] for line in offered[:2]] == ["Ollama on this mac", "A service or anoth"]
+    assert all(line.startswith("The embedded model") for line in offered[2:])
     assert all("memory" in line for line in offered[:3])
     assert "(qwen)" in offered[0]
     settings = load_settings(ENV)
@@ -155,6 +157,28 @@ async def test_without_a_token_and_an_endpoint_there_is_the_embedded_model_and_t
     assert await setup.leaves() == 0
     assert "Talk with `mneme chat`." in setup.lines
     assert not ENV.exists()
+
+
+@pytest.mark.parametrize(
+    ("memory", "names"),
+    [
+        (16_000_000_000, ["qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b"]),
+        (2_000_000_000, ["qwen2.5-coder-0.5b"]),
+        (1_000_000_000, []),
+    ],
+)
+def test_only_embedded_models_that_the_machine_can_hold_are_offered(memory: int, names: list[str]) -> None:
+    assert [model.name for model in that_fit(load_catalogue(), memory)] == names
+
+
+async def test_a_smaller_embedded_model_can_be_chosen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bot.setup.setup_model.memory_of_machine", lambda: 2_000_000_000)
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
+    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out
+    assert load_settings(ENV).llm_model == "qwen2.5-coder-0.5b"
 
 
 async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(

@@ -130,7 +130,7 @@ without_library() {
     inside "cd /root/mneme && .venv/bin/mneme model pull --if-needed" >"$work/lacking.log" 2>&1 || status=$?
     cat "$work/lacking.log"
     [ "$status" = 1 ] || failed "mneme model pull ended with exit status $status instead of 1"
-    grep -q 'run apt-get install libgomp1, then make chat again' "$work/lacking.log" || failed "the remedy is not said"
+    grep -q 'run apt-get install libgomp1, then try again' "$work/lacking.log" || failed "the remedy is not said"
     status=0
     inside "cd /root/mneme && echo hello | make chat" >"$work/lacking-make.log" 2>&1 || status=$?
     [ "$status" != 0 ] || failed "make chat says that all is well"
