@@ -241,6 +241,7 @@ def _assemble(
                 checker,
                 memory.sessions,
                 memory.zone_of,
+                memory.lookup,
                 enabled=enabled,
                 tells=notices_enabled,
             ),
@@ -273,12 +274,15 @@ def _assemble(
         memory.reading,
         memory.reinforcement,
         memory.search,
+        memory.lookup,
     )
     changing = MemoryCommands(
         memory.entries,
         memory.learning,
         memory.forgetting,
         memory.undo,
+        memory.lookup,
+        memory.long_term,
         memory.portable,
         memory.zone_of,
         clock,

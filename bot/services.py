@@ -28,6 +28,7 @@ from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery
 from memory.reminders.reminders import Reminders
 from memory.search.activation import Activation, ActivationLog
+from memory.search.lookup import MemoryLookup
 from memory.search.ranking import Ranker
 from memory.search.reading import MemoryReader, MemoryStats
 from memory.search.recall import Recall
@@ -60,6 +61,7 @@ class MemoryServices:
     ledger: Ledger
     entries: EntryStore
     search: Search
+    lookup: MemoryLookup
     recall: Recall
     reading: MemoryReader
     vectors: Vectors
@@ -127,13 +129,15 @@ def memory_services(
     recall = Recall(search, database, counter, zone_of, Ranker(database, vector_search))
     if vector_search is not None:
         forgetting.also(vector_search.forget)
+    entries, long_term = EntryStore(database, ledger), LongTermMemory(files, ledger)
     return MemoryServices(
         database=database,
         sessions=SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED),
         turns=TurnLog(database, clock),
         ledger=ledger,
-        entries=EntryStore(database, ledger),
+        entries=entries,
         search=search,
+        lookup=MemoryLookup(search, entries, long_term),
         recall=recall,
         reading=MemoryReader(recall, search, database, counter),
         vectors=vectors,
@@ -147,7 +151,7 @@ def memory_services(
         weekly=WeeklyConsolidation(database, ledger, decay, clock),
         stats=MemoryStats(database, counter),
         files=files,
-        long_term=LongTermMemory(files, ledger),
+        long_term=long_term,
         history=HistoryFiles(files),
         undo=Undo(database, ChangeLog(clock), files),
         forgetting=forgetting,

@@ -95,7 +95,7 @@ SCENES = (
         {"en": "The first minutes", "de": "Die ersten Minuten"},
         (
             command("/start"),
-            CallbackHandler("What do you know of me?"),
+            CallbackHandler("What can you do?"),
             Writes({"en": "I prefer tea.", "de": "Ich mag lieber Tee."}, {"en": "Noted!", "de": "Gemerkt!"}),
             CallbackHandler("Undo"),
             command("/help"),

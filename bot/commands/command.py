@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -39,18 +40,23 @@ SHOWN_CHARACTERS = 200
 
 _REMEMBERS = N_("""\
 I am Mneme, and I remember what we talk about. Just write to me.
-
-- What you tell me I know next month, too: I keep what matters, with the words that it comes from.
-- You are in charge of it: /memory shows all of it, /undo and /forget take it back.
-- {whose}""")
-_OWN = N_("It is yours: kept on the computer that runs me, and it comes up in no other chat.")
-_SHARED = N_("It is kept on the computer that runs me, as one memory for all chats that are let in here.")
+What you tell me I still know next month: /memory shows it, /forget and /undo take it back.
+{whose}""")
+_OWN = N_("It stays on the computer that runs me, and comes up in no other chat.")
+_SHARED = N_("It stays on the computer that runs me, as one memory for all chats that are let in here.")
 _FORGETS = N_("""\
 I am Mneme. Just write to me.
-
-- I know what was said in this conversation, also when it gets long: then I summarise its beginning.
-- What goes beyond it is not remembered: that is switched off here (MEMORY_ENABLED).
-- All of it is kept on the computer that runs me, and comes up in no other chat.""")
+I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
+It stays on the computer that runs me, and comes up in no other chat.""")
+HELP = "help"
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
+    (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
+    (N_("Reminders"), ("reminders",)),
+    (N_("Settings"), ("settings", "language", "timezone", "notices", "model")),
+    (N_("People"), ("letin", "keepout")),
+)
+"""How help puts the commands together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class RunAgain:
 
 def to_try() -> Keyboard:
     """What to try first; a row each, since a press uses up its row."""
-    return (Button(_("What do you know of me?"), "/memory"),), (Button(_("How are you doing?"), "/status"),)
+    return (Button(_("What can you do?"), "/help"),), (Button(_("Settings"), "/settings"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +172,16 @@ def parse_command(text: str) -> tuple[str, str]:
 
 
 def help_text(table: Mapping[str, Command]) -> str:
-    """The commands, a line each."""
-    commands = [command for command in table.values() if command.listed]
-    return "\n".join(f"- /{c.name}{f' {c.argument}' if c.argument else ''} - {_(c.description)}" for c in commands)
+    """The commands, a line each, put together by what they are about."""
+    parts = []
+    for label, names in _GROUPS:
+        lines = [
+            f"- /{name}{f' {table[name].argument}' if table[name].argument else ''} - {_(table[name].description)}"
+            for name in names
+            if name in table
+        ]
+        parts += ["\n".join([f"**{_(label)}**", *lines])] if lines else []
+    return "\n\n".join(parts)
 
 
 class Introduction:
@@ -184,15 +197,18 @@ class Introduction:
     async def start(self, call: CommandCall) -> Answer:
         """/start"""
         text, owner = self._greeting
-        hello = _(text, whose=_(owner)) if owner else _(text)
-        return Answer("\n\n".join([hello, _("What I understand:"), help_text(self._table)]), to_try())
+        return Answer(_(text, whose=_(owner)) if owner else _(text), to_try())
 
-    @command("help", N_("What I understand"), immediate=True)
+    @command(HELP, N_("What I understand"), immediate=True)
     async def help(self, call: CommandCall) -> str:
         """/help, also for a command that there is not"""
         if call.name in self._table:
             return help_text(self._table)
-        return _("There is no command /{name}.", name=call.name) + f"\n\n{help_text(self._table)}"
+        listed = [command.name for command in self._table.values() if command.listed]
+        near = difflib.get_close_matches(call.name, listed, n=1)
+        if near:
+            return _("There is no command /{name}: did you mean /{near}?", name=call.name, near=near[0])
+        return _("There is no command /{name}: /help lists those that there are.", name=call.name)
 
 
 def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) -> dict[str, Command]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, Notice, edit_button, in_rows, right_or_wrong, rows_of
-from memory.search.activation import format_record
+from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
 from memory.search.reading import Wanted
 from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Kind
+from memory.store.entry import TYPED_KINDS, Author, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
     from memory.search.activation import ActivationLog, ActivationReason
     from memory.search.formatting import ResultPage
+    from memory.search.lookup import MemoryLookup, NamedMemory
     from memory.search.reading import MemoryReader
     from memory.search.recall import Recall
     from memory.search.search import Hit, Search
@@ -47,7 +48,22 @@ MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
 NAME_CHARACTERS = 30
+_WHY = {
+    Layer.BASELINE: N_("a rule that always holds"),
+    Layer.CONTEXT: N_("it fits what you said"),
+    Layer.PROCEDURES: N_("a way of doing what you asked for"),
+}
+_ORIGINS: Mapping[str, str] = {
+    Author.USER: N_("you wrote it"),
+    Author.MODEL: N_("the model noted it"),
+    Author.CAPTURE: N_("from what you wrote"),
+    Author.CONSOLIDATION: N_("learned from a conversation"),
+    Author.COMPACTION: N_("the summary of a conversation"),
+    Author.IMPORT: N_("brought from elsewhere"),
+}
+"""Where an entry comes from, as a person would say it."""
 SEARCH = "search"
+FILE = "MEMORY.md"
 
 
 class MemoryQueries:
@@ -61,6 +77,7 @@ class MemoryQueries:
         reading: MemoryReader,
         reinforcement: Reinforcement,
         search: Search,
+        lookup: MemoryLookup,
     ) -> None:
         self._entries = entries
         self._activation_log = activation_log
@@ -68,6 +85,7 @@ class MemoryQueries:
         self._reading = reading
         self._reinforcement = reinforcement
         self._search = search
+        self._lookup = lookup
 
     @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
@@ -82,10 +100,14 @@ class MemoryQueries:
             self._entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
         )
         if call.argument.lower() == WHY:
-            return format_reasons(await self._activation_log.last(call.session.id)) + hint
+            of_file = len(await self._lookup.lines(owner))
+            return format_reasons(await self._activation_log.last(call.session.id), of_file) + hint
         if call.argument.lower() == UNSURE:
             unsure = await self._entries.unconfirmed(owner, PAGE + 1)
             return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
+        if call.argument.lower() == FILE.lower():
+            lines = await self._lookup.lines(owner)
+            return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._found(owner, searched["words"], hint)
@@ -110,22 +132,29 @@ class MemoryQueries:
         if page > _pages(len(hits)):
             words, page = argument, 1
             hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        of_file = [memory for memory in await self._lookup.meant_by(words, owner) if memory.is_line]
         if not hits:
+            if of_file:
+                return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
             return _(NOTHING_FOUND) + hint
         pages, page_hits = _pages(len(hits)), hits[(page - 1) * PAGE : page * PAGE]
         head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
         if page < pages:
             head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
         lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in page_hits]
+        lines += ["", format_lines(of_file)] if of_file else []
         return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, page_hits))
 
     async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)
-        if not counts:
+        of_file = len(await self._lookup.lines(owner))
+        if not counts and not of_file:
             return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
         lines = [f"- {_(kind)}: {count}" for kind, count in counts.items()]
+        lines += [f"- {FILE}: {of_file}"] if of_file else []
         text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
-        return Answer(text, kinds_keyboard(counts, unsure=bool(await self._entries.unconfirmed(owner, 1))))
+        unsure = bool(await self._entries.unconfirmed(owner, 1))
+        return Answer(text, kinds_keyboard(counts, of_file, unsure=unsure))
 
     async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
         pages = _pages(count)
@@ -200,25 +229,44 @@ async def also_called(entries: EntryStore, owner: str, name: str, hint: str) -> 
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
-def format_reasons(reasons: Sequence[ActivationReason]) -> str:
-    """Which memories stood in the last request, each with layer, score and source."""
-    if not reasons:
-        return _("No memory was activated for your last message.")
-    lines = [ngettext("{n} memory stood in the last request:", "{n} memories stood in the last request:", len(reasons))]
+def format_reasons(reasons: Sequence[ActivationReason], of_file: int) -> str:
+    """Which memories stood in the last request, each with why and where it came from. of_file: lines of MEMORY.md."""
+    lines: list[str] = []
+    if reasons:
+        lines.append(
+            ngettext("{n} memory stood in the last request:", "{n} memories stood in the last request:", len(reasons))
+        )
     for reason in reasons:
-        facts = [
-            _("layer {layer}", layer=reason.layer),
-            _("score {score}", score=f"{reason.score:.2f}"),
-        ]
-        facts += [_("relevance {relevance}", relevance=f"{reason.relevance:.2f}")] if reason.relevance else []
-        about = ", ".join([*facts, ngettext("{n} token", "{n} tokens", reason.tokens)])
+        why = _(_WHY[reason.layer])
         if reason.entry is None:
-            lines.append("- " + _("a memory that is gone by now ({about})", about=about))
+            lines.append("- " + _("a memory that is gone by now ({why})", why=why))
         else:
-            lines.append(
-                f"- **{reason.entry.name}**: {in_line(reason.entry.content)} ({about}; {format_source(reason.entry)})"
+            lines.append(f"- {in_line(reason.entry.content)} ({why}; {format_source(reason.entry)})")
+    if of_file:
+        lines.append(
+            ngettext(
+                "MEMORY.md stood in it too, with {n} line: /memory MEMORY.md shows it.",
+                "MEMORY.md stood in it too, with {n} lines: /memory MEMORY.md shows them.",
+                of_file,
             )
-    return "\n".join(lines)
+        )
+    return "\n".join(lines) or _("No memory stood in the request for your last message.")
+
+
+def format_lines(lines: Sequence[NamedMemory]) -> str:
+    """Lines of MEMORY.md that stand for no entry, each with how to have it forgotten."""
+    if not lines:
+        return _("MEMORY.md says nothing besides the entries.")
+    shown = [f"- {in_line(line.content)} (`/forget {line.reference}`)" for line in lines[:PAGE]]
+    more = [_("... and more.")] if len(lines) > PAGE else []
+    return "\n".join([_("In MEMORY.md, which stands in each request:"), *shown, *more])
+
+
+def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
+    """A button for each that has it forgotten at once; /undo brings it back."""
+    return tuple(
+        (Button(f"{_('Forget')}: {_cut(memory.content)}", f"/forget {memory.reference}"),) for memory in memories
+    )
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:
@@ -235,7 +283,7 @@ def format_unsure(entries: Sequence[Entry]) -> str:
 
 def format_source(entry: Entry) -> str:
     """Where an entry came from."""
-    facts = [_(entry.kind), _("by {author}", author=_(entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
+    facts = [_(entry.kind), _(_ORIGINS.get(entry.author, entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
         facts.append(_("from message {number}", number=entry.source_message_id))
     if not entry.trusted:
@@ -279,9 +327,10 @@ def in_line(text: str) -> str:
     return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"
 
 
-def kinds_keyboard(counts: Mapping[str, int], *, unsure: bool) -> Keyboard:
-    """A button for each kind; unsure: and one for what is not confirmed."""
+def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
+    """A button for each kind, and for the lines of MEMORY.md; unsure: and one for what is not confirmed."""
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
+    kinds += [Button(f"{FILE} ({of_file})", f"/memory {FILE}", in_place=True)] if of_file else []
     rows = in_rows(kinds, KINDS_PER_ROW)
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 

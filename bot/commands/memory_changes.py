@@ -6,19 +6,21 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from bot.commands.memory_browser import also_called, in_line, quoted_name
+from bot.commands.memory_browser import also_called, forget_keyboard, in_line, quoted_name
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, edit_button, undo_button
 from memory.messages import Document
-from memory.store.entry import NewEntry
+from memory.store.entry import Author, NewEntry
 from memory.transfer.archive import TooLarge
 
 if TYPE_CHECKING:
     from memory.clock import Clock, TimezoneLookup
+    from memory.files.long_term import LongTermMemory
     from memory.forgetting import Extent, Forgetting
     from memory.learning.learning import Learning
     from memory.ledger.entries import EntryStore
     from memory.ledger.outcomes import Undone
+    from memory.search.lookup import MemoryLookup
     from memory.store.entry import Entry
     from memory.transfer.exporting import Portable
     from memory.undo import Undo
@@ -31,6 +33,8 @@ SURE_MINUTES = 10
 UNDONE_SHOWN = 8
 """How much of what an /undo did is said."""
 
+_LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
+"""A line of MEMORY.md, as buttons name it."""
 _EDIT = re.compile(r"(?:(?P<number>#\d{1,15})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
 """An entry, named so that its name has an end, and what it is to say."""
 
@@ -47,6 +51,8 @@ class MemoryCommands:
         learning: Learning,
         forgetting: Forgetting,
         undo: Undo,
+        lookup: MemoryLookup,
+        long_term: LongTermMemory,
         portable: Portable,
         zone_of: TimezoneLookup,
         clock: Clock,
@@ -57,6 +63,8 @@ class MemoryCommands:
         self._learning = learning
         self._forgetting = forgetting
         self._undo = undo
+        self._lookup = lookup
+        self._long_term = long_term
         self._portable = portable
         self._zone_of = zone_of
         self._clock = clock
@@ -121,10 +129,7 @@ class MemoryCommands:
             raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
-            quoted = await quoted_name(self._entries, owner, call.argument)
-            entry = await self._entries.remove(owner, quoted or call.argument)
-            text = _("Forgotten: **{name}** (/undo brings it back).", name=entry.name)
-            return await self._undoable(text, entry, editable=False)
+            return await self._forget_one(owner, call.argument)
         if words == [ALL]:
             extent = format_extent(await self._forgetting.extent(owner))
             warning = _(
@@ -144,6 +149,21 @@ class MemoryCommands:
             return _("Nothing was deleted.")
         gone = await self._forgetting.forget_all(call.session.owner)
         return _("Everything is forgotten: {extent}.", extent=format_extent(gone))
+
+    async def _forget_one(self, owner: str, argument: str) -> CommandResult:
+        """Forget what is called so; where nothing is, offer what the words may mean."""
+        if (line := _LINE.fullmatch(argument)) is not None:
+            said, change = await self._long_term.remove_line(owner, line["digest"], Author.USER)
+            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(said))
+            return Answer(text, ((undo_button(change, said),),)) if change is not None else text
+        quoted = await quoted_name(self._entries, owner, argument)
+        if quoted is None and not argument.startswith("#") and await self._entries.holder(owner, argument) is None:
+            meant = await self._lookup.meant_by(argument, owner)
+            if meant:
+                return Answer(_("Which of these shall I forget?"), forget_keyboard(meant))
+        entry = await self._entries.remove(owner, quoted or argument)
+        text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
+        return await self._undoable(text, entry, editable=False)
 
     async def _undoable(self, text: str, entry: Entry, *, editable: bool = True) -> CommandResult:
         change = await self._undo.newest_of(entry)

@@ -20,7 +20,7 @@ from memory.text.classes import classes, pieces_of
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from memory.capture.phrases import Phrases
 
@@ -94,6 +94,14 @@ class Requested:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetRequest:
+    """A request to forget. what: what is to be forgotten, in the user's words. besides: the rest of the message."""
+
+    what: str
+    besides: str
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedSentence:
     """A sentence of a message, and what stands around its statement."""
 
@@ -157,13 +165,25 @@ def candidates(text: str) -> tuple[str, ...]:
 
 def requested(text: str) -> Requested | None:
     """What one sentence of `text` asks to remember in so many words; None when none does, or it is a question."""
+    found = _asked_for(text, _to_remember)
+    return None if found is None else Requested(*found)
+
+
+def to_forget(text: str) -> ForgetRequest | None:
+    """What one sentence of `text` asks to forget; None when none does, or it is a question."""
+    found = _asked_for(text, _to_forget)
+    return None if found is None else ForgetRequest(*found)
+
+
+def _asked_for(text: str, read: Callable[[str], str | None]) -> tuple[str, str] | None:
+    """What `read` finds in one of the first sentences, and the rest of the text."""
     rest = text
     for _ in range(_REQUESTS_IN):
         sentence = first_sentence(rest)
-        what = _to_remember(" ".join(sentence.split()))
+        what = read(" ".join(sentence.split()))
         if what is not None:
             before = text[: len(text) - len(rest)]
-            return Requested(what, f"{before}\n{rest[len(sentence) :]}".strip())
+            return what, f"{before}\n{rest[len(sentence) :]}".strip()
         rest = rest[len(sentence) :]
         if not rest.strip():
             break
@@ -316,6 +336,18 @@ def _to_remember(sentence: str) -> str | None:
     what = sentence[start:end].strip(_EDGES)
     is_meant = match["recalls"] is None or _tells(text[start:end])
     return what[:LONGEST_CAPTURE] if is_meant and len(what) >= _SHORTEST and not _ENDS_ASKING.search(what) else None
+
+
+def _to_forget(sentence: str) -> str | None:
+    """What a sentence, as typed, asks to forget."""
+    text = sentence.translate(STRAIGHT)
+    phrases = phrases_of(text)
+    start, _is_mark, asks_to_remember = _opening(text, phrases)
+    match = None if asks_to_remember else phrases.forget.match(text, start)
+    if match is None:
+        return None
+    what = sentence[match.end() : _closing(text, match.end(), len(text), phrases)].strip(_EDGES)
+    return what[:LONGEST_CAPTURE] if what and not _ENDS_ASKING.search(what) else None
 
 
 def _tells(text: str) -> bool:

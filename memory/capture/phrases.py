@@ -48,6 +48,11 @@ class Phrases:
         return re.compile(rf"(?:{asks})[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property
+    def forget(self) -> re.Pattern[str]:
+        """How one asks to forget what follows, and not to ("vergiss nicht")."""
+        return re.compile(rf"(?:{self._any('forget')})(?!\s+(?:not|nicht|pas)\b)[\s:,：，–—-]*", re.IGNORECASE)
+
+    @functools.cached_property
     def standing(self) -> re.Pattern[str]:
         """What makes a wish hold for good."""
         return self._anywhere("standing")

@@ -144,11 +144,14 @@ class FactWriter:
             await change.know_line(entry, line)
 
     async def _drop_lines(self, change: Change, facts: Sequence[CheckedFact]) -> None:
-        """Take out the lines that a person wrote and that a confirmed fact has taken the place of."""
+        """Take out the lines of a person, or of their notes, that a confirmed fact has taken the place of."""
         for fact in facts:
             for memory in fact.replaces if fact.doubt is None and not fact.is_past else ():
-                if memory.entry is None and memory.text in (await change.page()).splitlines():
-                    await self._edit(change, replacing(f"{memory.text}\n", ""))
+                if memory.entry is not None or memory.text not in (await change.page()).splitlines():
+                    continue
+                note = await change.with_line(memory.text)
+                if await self._edit(change, replacing(f"{memory.text}\n", "")) and note is not None:
+                    await change.end(note)
 
     async def _edit(self, change: Change, edit: Callable[[str], str]) -> bool:
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.ledger.page import appending, replacing
+from memory.ledger.page import appending, line_digest, replacing, said_by, without_line
 from memory.store.entry import Operation
 
 if TYPE_CHECKING:
@@ -30,6 +30,18 @@ class LongTermMemory:
     async def read(self, owner: str) -> str:
         """The text as it stands now."""
         return await self._files.read_long_term(owner)
+
+    async def lines(self, owner: str) -> list[str]:
+        """Its lines that say something: no headings, no empty ones."""
+        lines = (await self.read(owner)).splitlines()
+        return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+    async def remove_line(self, owner: str, digest: str, author: Author) -> tuple[str, int | None]:
+        """Take out the line of that digest; its words, and the number of the change. Raises MemoryRefused."""
+        line = next((line for line in await self.lines(owner) if line_digest(line) == digest), None)
+        if line is None:
+            raise MemoryRefused(_("That line of MEMORY.md is gone, or says something else by now: see /memory."))
+        return said_by(line), await self._change(owner, author, without_line(line))
 
     async def append(self, owner: str, text: str, author: Author) -> int | None:
         """Add a part at the end; the number of the change. Raises MemoryRefused for a secret, or a file too large."""

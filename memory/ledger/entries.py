@@ -92,6 +92,15 @@ class EntryStore:
         )
         return [entry_of(row) for row in rows]
 
+    async def with_lines(self, owner: str) -> list[Entry]:
+        """The entries for which a line of MEMORY.md was written."""
+        rows = await self._database.rows(
+            f"{ENTRY_ROWS} WHERE o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL"
+            " AND e.deleted_at IS NULL",
+            (owner,),
+        )
+        return [entry_of(row) for row in rows]
+
     async def get(self, owner: str, name: str) -> Entry:
         """The entry with that name or alias. Raises MemoryRefused with the nearest names."""
         return await find(self._database.rows, await known_owner(self._database, owner), name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from config.texts import _, ngettext
@@ -90,6 +92,28 @@ def line_of(entry: Entry) -> str | None:
 def format_line(content: str) -> str:
     """The line that says `content`."""
     return f"- {' '.join(content.split())}"
+
+
+def line_digest(line: str) -> str:
+    """A short name for a line of MEMORY.md, which stays the same while other lines change."""
+    return hashlib.sha256(line.strip().encode("utf-8", "surrogateescape")).hexdigest()[:10]
+
+
+def said_by(line: str) -> str:
+    """What a line of MEMORY.md says, without the mark of a list."""
+    return re.sub(r"^\s*(?:[-*+]|\d+[.)])\s+", "", line).strip()
+
+
+def without_line(line: str) -> Callable[[str], str]:
+    """Takes the first line of these words out of a text."""
+
+    def removed(text: str) -> str:
+        lines = text.split("\n")
+        if line in lines:
+            lines.remove(line)
+        return "\n".join(lines)
+
+    return removed
 
 
 def appending(part: str) -> Callable[[str], str]:

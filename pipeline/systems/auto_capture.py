@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _
-from memory.buttons import Notice, edit_button, undo_button
-from memory.capture.capture import captured, requested, restated
+from memory.buttons import Button, Notice, edit_button, undo_button
+from memory.capture.capture import captured, requested, restated, to_forget
 from memory.capture.classifier import CaptureKind
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
-from memory.ledger.page import appending
+from memory.ledger.page import appending, format_line
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memory.ledger.ledger import Ledger
     from memory.log.sessions import Session, SessionService
     from memory.messages import Message
+    from memory.search.lookup import MemoryLookup, NamedMemory
     from memory.store.entry import Entry
     from pipeline.turn import Turn
 
@@ -43,6 +45,8 @@ _NO_MESSAGE = sys.maxsize
 """Later than all that was captured, so that only what is alike is looked at."""
 LOOK_SECONDS = 10.0
 """How long a turn waits for the look that says what a correction takes the place of."""
+MOST_TO_FORGET = 3
+"""Memories that are offered where somebody asks to forget something."""
 BEFORE = 10
 """Messages of the conversation that the look sees before the correction, for what "no" answers."""
 
@@ -52,18 +56,21 @@ class _Kept:
     """What became of one message: what was noted in MEMORY.md, what was learned, and why anything was refused."""
 
     note: str | None = None
+    note_entry: Entry | None = None
     note_refused: str | None = None
     learned: list[Learned] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     change: int | None = None
+    to_forget: list[NamedMemory] = field(default_factory=list)
 
 
 class AutoCapture:
     """Captures from the words that the user typed; forwarded and attached text never writes memory.
 
-    An explicit request goes to MEMORY.md. What else is stated becomes memories; a correction takes the place of what
-    a second look by a model says that it corrects. All of one message is one change of memory, which one undo takes
-    back. tells: whether a session is told of what nobody asked for.
+    What it asks to remember becomes a note that stands in MEMORY.md too, and what it asks to forget is offered for one
+    tap. What else is stated becomes memories; a correction takes the place of what a second look by a model says that
+    it corrects. All of one message is one change of memory, which one undo takes back. tells: whether a session is told
+    of what nobody asked for.
     """
 
     name = "AutoCapture"
@@ -77,10 +84,12 @@ class AutoCapture:
         checker: FactChecker,
         sessions: SessionService,
         zone_of: TimezoneLookup,
+        lookup: MemoryLookup,
         *,
         enabled: bool,
         tells: Callable[[str], bool],
     ) -> None:
+        self._lookup = lookup
         self._ledger = ledger
         self._memory = memory
         self._learning = learning
@@ -104,36 +113,51 @@ class AutoCapture:
         for message in typed:
             outcome = await self._keep(turn.session, message)
             turn.written_entries += [learned.entry.id for learned in outcome.learned if not learned.known]
+            turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
             turn.notices += _notices(outcome, tells=notices_enabled)
 
     async def _keep(self, session: Session, message: Message) -> _Kept:
         """Write what one message asks to remember and what it states, as one change."""
         owner = session.owner
+        outcome = _Kept()
         request = requested(message.content)
-        statements = captured(message.content if request is None else request.besides)
-        note = await self._new_note(owner, request.what) if request is not None else None
+        text = message.content if request is None else request.besides
+        if (forget := to_forget(text)) is not None:
+            text = forget.besides
+            outcome.to_forget = await self._lookup.meant_by(forget.what, owner, MOST_TO_FORGET)
+        statements = captured(text)
+        note = await self._new_note(owner, request.what, outcome) if request is not None else None
         plans = [
             plan for statement in statements if (plan := await self._plan(session, message, statement)) is not None
         ]
-        outcome = _Kept()
         if note is None and not plans:
             return outcome
         async with self._ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
-                try:
-                    await change.edit_file(appending(f"- {note}"))
-                    outcome.note = note
-                except MemoryRefused as error:
-                    outcome.note_refused = str(error)
+                await self._write_note(change, note, outcome)
             await self._learn(change, owner, plans, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
             await self._note_again(owner, outcome)
         return outcome
 
-    async def _new_note(self, owner: str, what: str) -> str | None:
+    async def _write_note(self, change: Change, note: str, outcome: _Kept) -> None:
+        """Keep what was asked to be remembered: an entry like any other, whose line stands in MEMORY.md."""
+        try:
+            entry = outcome.note_entry or await change.add(
+                NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
+            )
+        except MemoryRefused as error:
+            outcome.note_refused = str(error)
+            return
+        outcome.note, outcome.note_entry = note, entry
+        with contextlib.suppress(MemoryRefused):  # a file that is full: the entry is found all the same
+            await change.edit_file(appending(format_line(note)))
+            await change.know_line(entry, format_line(note))
+
+    async def _new_note(self, owner: str, what: str, outcome: _Kept) -> str | None:
         """What is to be noted in MEMORY.md, None where it stands there; a memory that says it decays from now on."""
-        await self._learning.reinforce_known(owner, what)
+        outcome.note_entry = await self._learning.reinforce_known(owner, what)
         return None if f"- {what}" in (await self._memory.read(owner)).splitlines() else what
 
     async def _note_again(self, owner: str, outcome: _Kept) -> None:
@@ -194,6 +218,13 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
         *(outcome.refusals if tells else []),
     ]
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
+    lines += [
+        Notice(
+            _("Shall I forget this? {content}", content=memory.content),
+            ((Button(_("Forget"), f"/forget {memory.reference}", memory.content),),),
+        )
+        for memory in outcome.to_forget
+    ]
     edits = [edit_button(learned.entry.id, learned.entry.content) for learned in news]
     undo = undo_button(outcome.change, "") if outcome.change is not None else None
     if len(news) + (outcome.note is not None) > 1:
@@ -202,7 +233,8 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
         rows = (((undo,),) if undo is not None else ()) + tuple((edit,) for edit in edits)
         return [Notice(text, rows), *lines]
     if outcome.note is not None:
-        text, about = _("Noted in MEMORY.md: {content} (/undo takes it back)", content=outcome.note), outcome.note
+        text, about = _("Noted: {content} (/undo takes it back)", content=outcome.note), outcome.note
+        edits = [edit_button(outcome.note_entry.id, outcome.note)] if outcome.note_entry is not None else []
     elif news:
         text, about = _said(news[0]), news[0].entry.content
     else:

@@ -129,7 +129,7 @@ async def test_a_request_is_written_down_said_and_in_the_prompt(
 ) -> None:
     model.script(Says("I will."))
     said = await person.says("Remember that I'm allergic to nuts")
-    assert said == "I will.\n\n_Noted in MEMORY.md: I'm allergic to nuts (/undo takes it back)_"
+    assert said == "I will.\n\n_Noted: I'm allergic to nuts (/undo takes it back)_"
     assert long_term.read_text() == "- I'm allergic to nuts\n"
     assert "- I'm allergic to nuts" in model.requests[0].system()
 
@@ -140,7 +140,10 @@ async def test_what_comes_after_a_request_to_remember_is_not_remembered_but_capt
     said = await person.says("Remember my dog is Rex. Now write me a poem. I prefer green tea in the morning")
     assert "_Noted: my dog is Rex.; I prefer green tea in the morning (/undo takes it all back)_" in said
     assert long_term.read_text() == "- my dog is Rex.\n"
-    assert await memories(app) == [("I prefer green tea in the morning", "preference", "medium")]
+    assert await memories(app) == [
+        ("my dog is Rex.", "note", "normal"),
+        ("I prefer green tea in the morning", "preference", "medium"),
+    ]
 
 
 async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_back(
@@ -151,7 +154,7 @@ async def test_what_is_kept_of_one_message_is_one_action_that_one_undo_takes_bac
     assert said.endswith(
         "_Noted: my dog is Rex.; I'm allergic to shellfish.; You must never share my address (/undo takes it all back)_"
     )
-    assert len(await memories(app)) == 3
+    assert len(await memories(app)) == 4
     assert "Taken back: " in await person.says("/undo")
     assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
     assert "Rex" not in long_term.read_text()
@@ -200,7 +203,7 @@ async def test_running_a_turn_again_writes_nothing_down_again(
     person: Person, model: ModelServer, long_term: Path
 ) -> None:
     model.script(Fails(404))
-    assert "Noted in MEMORY.md" in await person.says("Remember that I like tea")
+    assert "Noted: I like tea" in await person.says("Remember that I like tea")
     long_term.unlink()
     assert await person.says("/retry") == "You said: Remember that I like tea"
     assert not long_term.exists()
@@ -225,15 +228,80 @@ async def test_of_messages_that_come_together_each_request_is_written_down(
     assert long_term.read_text() == "- I like tea\n- I hate coffee\n"
 
 
-async def test_a_request_that_does_not_fit_is_not_said_to_be_noted(
+async def test_a_request_that_does_not_fit_into_the_file_is_kept_as_a_note(
     start: OpenApp, model: ModelServer, long_term: Path
 ) -> None:
     long_term.parent.mkdir(parents=True)
     long_term.write_text("- full\n" * 160)
     async with start(memory_max_size=256) as app:
-        said = await Person(app).says("Remember that I like tea")
-    assert said.startswith("You said: Remember that I like tea\n\n_Not noted: MEMORY.md would grow to")
+        person = Person(app)
+        assert "_Noted: I like tea (/undo" in await person.says("Remember that I like tea")
+        assert "I like tea" in await person.says("/memory search tea")
     assert "I like tea" not in long_term.read_text()
+
+
+async def test_what_was_asked_to_be_remembered_is_seen_changed_and_forgotten_like_any_memory(
+    app: App, person: Person, long_term: Path
+) -> None:
+    await person.says("Remember that the bins go out on Tuesday")
+    assert "- note: 1" in await person.says("/memory")
+    assert "the bins go out on Tuesday" in await person.says("/memory search bins")
+    assert "the bins go out on Tuesday" in await person.says("/recall bins")
+    assert await person.says("/forget bins") == "Which of these shall I forget?"
+    assert "Forgotten: the bins go out on Tuesday" in await person.says("/forget_1")
+    assert long_term.read_text() == ""
+    await person.says("/undo")
+    assert long_term.read_text() == "- the bins go out on Tuesday\n"
+
+
+async def test_a_line_that_a_person_wrote_is_seen_and_forgotten_by_one_tap(
+    app: App, person: Person, long_term: Path
+) -> None:
+    long_term.parent.mkdir(parents=True)
+    long_term.write_text("# Home\n\n- The alarm code is with Ann.\n- The bins go out on Tuesday.\n")
+    assert "- MEMORY.md: 2" in await person.says("/memory")
+    shown = await person.says("/memory MEMORY.md")
+    assert "- The alarm code is with Ann." in shown
+    assert "# Home" not in shown
+    assert "The bins go out" in await person.says("/memory search bins")
+    command = re.search(r"- The bins.*`(/forget line:\w+)`", shown)
+    assert command is not None
+    assert "Forgotten: The bins go out on Tuesday." in await person.says(command[1])
+    assert long_term.read_text() == "# Home\n\n- The alarm code is with Ann.\n"
+    assert "is gone" in await person.says(command[1])
+    await person.says("/undo")
+    assert "The bins go out on Tuesday." in long_term.read_text()
+
+
+@pytest.mark.parametrize(
+    ("known", "request_text"),
+    [
+        ("I am a nurse", "forget that I am a nurse"),
+        ("I am a nurse", "Please forget that I'm a nurse, thanks"),
+        ("Ich bin Krankenpfleger", "Vergiss bitte, dass ich Krankenpfleger bin"),
+        ("Soy enfermera", "Olvida que soy enfermera"),
+        ("Je suis infirmière", "Oublie que je suis infirmière"),
+        ("Я работаю медсестрой", "Забудь, что я работаю медсестрой"),
+        ("Я працюю медсестрою", "Забудь, що я працюю медсестрою"),
+        ("我是护士", "忘掉我是护士"),
+    ],
+)
+async def test_a_request_to_forget_is_no_fact_and_offers_what_it_means_for_one_tap(
+    app: App, person: Person, known: str, request_text: str
+) -> None:
+    await person.says(f"/remember {known}")
+    said = await person.says(request_text)
+    assert f"_Shall I forget this? {known}_" in said
+    assert "Noted" not in said
+    assert [content for content, _, _ in await memories(app)] == [known]
+    assert "Forgotten" in await person.says("/forget_1")
+    assert await memories(app) == []
+
+
+@pytest.mark.parametrize("text", ["Vergiss nicht den Müll", "Don't forget the keys", "I forgot my keys", "Forget it!"])
+async def test_what_is_no_request_to_forget_offers_nothing(person: Person, text: str) -> None:
+    await person.says("/remember The keys and the Müll")
+    assert "forget this" not in await person.says(text)
 
 
 MESSAGES = [

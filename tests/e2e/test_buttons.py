@@ -161,7 +161,7 @@ async def test_28_a_button_of_another_chat_and_one_that_never_was_do_nothing(
         assert message.reply_markup is not None
         of_ann = message.reply_markup["inline_keyboard"][0][0]["callback_data"]
         telegram.user_says("/help", chat_id=GUEST)
-        await said(telegram, "/help", GUEST)
+        await said(telegram, "/export", GUEST)
         for data in (of_ann, "/forget all confirm", "0"):
             telegram.user_presses(data, telegram.sent(GUEST)[0].message_id, GUEST, GUEST)
         await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
@@ -306,7 +306,7 @@ async def test_a_press_is_answered_when_telegram_stalls_over_the_group_and_holds
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(lambda: telegram.calls_to("getChatMember"))
         telegram.user_says("/help", chat_id=ANN)
-        await said(telegram, "/help")
+        await said(telegram, "/export")
         assert toasts(telegram) == []
         telegram.fault("getChatMember", error_code=500, description="Internal Server Error")
         press(telegram, "Undo", GROUP, GUEST)
@@ -372,7 +372,7 @@ async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
         telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: len(telegram.sent(STRANGER)) == 2)
         telegram.user_says("/help", chat_id=ANN)
-        await said(telegram, "/help")
+        await said(telegram, "/export")
     assert sum("wants in" in text for text in texts(telegram)) == 1
 
 
@@ -388,7 +388,7 @@ async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_
         await telegram.wait_for(lambda: telegram.sent(STRANGER + number))
         before = len(telegram.sent(ANN))
         telegram.user_says("/help", chat_id=ANN)
-        await telegram.wait_for(lambda: any("/help" in text for text in texts(telegram)[before:]))
+        await telegram.wait_for(lambda: any("/export" in text for text in texts(telegram)[before:]))
         return [text for text in texts(telegram) if "wants in" in text]
 
     telegram.register_chat(ANN)
@@ -441,7 +441,7 @@ async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_i
         assert 'Said: "I live in Lviv"' in texts(telegram)[0]
         press(telegram, "Forget")
         await shows(telegram, "Undo")
-        assert texts(telegram) == ["Forgotten: home (/undo brings it back)."]
+        assert texts(telegram) == ["Forgotten: Ann lives in Lviv (/undo brings it back)."]
         press(telegram, "Undo")
         await said(telegram, "Brought back: Ann lives in Lviv")
         assert await entries.holder(f"telegram:{ANN}", "home") is not None
@@ -487,11 +487,12 @@ async def test_a_name_with_letters_of_any_kind_fits_on_a_button(
 async def test_start_has_two_buttons_to_try_it(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/start", chat_id=ANN)
-        await shows(telegram, "What do you know of me?", "How are you doing?")
-        press(telegram, "How are you doing?")
+        await shows(telegram, "What can you do?", "Settings")
+        press(telegram, "What can you do?")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-        await shows(telegram, "What do you know of me?")
-        press(telegram, "What do you know of me?")
+        assert "/remember TEXT" in texts(telegram)[-1]
+        await shows(telegram, "Settings")
+        press(telegram, "Settings")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
 
 

@@ -112,7 +112,7 @@ def test_the_five_operations_and_undo(shell: Shell) -> None:
 
 
 def test_for_people_the_entry_is_written_out(shell: Shell) -> None:
-    assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, by user, ")
+    assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, you wrote it, ")
     assert shell.done("memory", "list") == f"{MINE}  note  key  at Ann's\n"
     assert shell.done("memory", "undo") == "Taken back: at Ann's\n"
 

@@ -29,7 +29,7 @@ async def test_remember_keeps_a_note_and_says_under_which_name(person: Person) -
         "Remembered as **spare-key-ann**: The spare key is at Ann's"
     )
     assert await person.says("/memory spare-key-ann") == (
-        "**spare-key-ann**\n\nThe spare key is at Ann's\n\n_note, by user, 2026-02-07 12:15 UTC_"
+        "**spare-key-ann**\n\nThe spare key is at Ann's\n\n_note, you wrote it, 2026-02-07 12:15 UTC_"
     )
 
 
@@ -84,7 +84,7 @@ async def test_an_archive_that_compact_wrote_is_recalled(person: Person, model: 
 
 async def test_forget_removes_one_entry_and_undo_brings_it_back(person: Person) -> None:
     await remember(person, "spare key")
-    assert await person.says("/forget Spare-Key") == "Forgotten: **spare-key** (/undo brings it back)."
+    assert await person.says("/forget Spare-Key") == "Forgotten: spare key (/undo brings it back)."
     assert await person.says("/recall spare") == "I found nothing about that."
     assert await person.says("/undo") == "Brought back: spare key"
     assert "spare-key" in await person.says("/recall spare")
@@ -108,7 +108,7 @@ async def test_forget_all_asks_first(app: App, person: Person) -> None:
 async def test_an_entry_whose_name_begins_with_all_can_be_forgotten(person: Person, model: ModelServer) -> None:
     model.script(Calls((("note_add", {"name": "all hands", "content": "on Monday"}),)), Says("ok"))
     await person.says("The all hands is on Monday")
-    assert await person.says("/forget all hands") == "Forgotten: **all hands** (/undo brings it back)."
+    assert await person.says("/forget all hands") == "Forgotten: on Monday (/undo brings it back)."
 
 
 async def test_memory_counts_kinds_and_pages_through_them(person: Person, clock: FakeClock) -> None:
@@ -132,7 +132,8 @@ async def test_an_entry_is_shown_with_where_it_came_from(person: Person, model: 
     )
     await person.says("Ann likes tea, note it")
     assert await person.says("/memory tea 2") == (
-        "**tea 2** (also Ann's tea)\n\nAnn likes tea\n\n_note, by model, 2026-02-07 12:15 UTC, from message 1_"
+        "**tea 2** (also Ann's tea)\n\nAnn likes tea\n\n"
+        "_note, the model noted it, 2026-02-07 12:15 UTC, from message 1_"
     )
 
 
@@ -158,7 +159,7 @@ async def test_an_entry_that_is_called_like_a_kind_is_shown_in_quotes_and_the_an
     await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name=name))
     answer = await person.says(f"/memory {name}")
     assert f'There is also an entry called {name}: /memory "{name}" shows it.' in answer
-    assert "Of that very name\n\n_note, by user" in await person.says(f'/memory "{name}"')
+    assert "Of that very name\n\n_note, you wrote it" in await person.says(f'/memory "{name}"')
     assert "Of that very name" in await person.says(f"/memory «{name}»")
 
 
@@ -175,7 +176,7 @@ async def test_an_entry_called_all_is_forgotten_in_quotes_and_alone(app: App, pe
     await entries.add("console:local", NewEntry("Of that very name", name="all"))
     await entries.add("console:local", NewEntry("Another", name="other"))
     assert 'There is also an entry called all: /forget "all" deletes only that.' in await person.says("/forget all")
-    assert await person.says('/forget "all"') == "Forgotten: **all** (/undo brings it back)."
+    assert await person.says('/forget "all"') == "Forgotten: Of that very name (/undo brings it back)."
     assert [entry.name for entry in await entries.list("console:local")] == ["other"]
 
 
@@ -207,7 +208,7 @@ async def test_a_number_means_the_memory_of_that_number_whatever_another_is_call
     await app.database.write("UPDATE names SET name = '#2', key = '#2' WHERE entry_id = 1")
     assert "The boat is blue" in await person.says("/memory_2")
     assert "The boat is blue" in await person.says("/memory #2")
-    assert "Forgotten: **boat-blue**" in await person.says("/forget_2")
+    assert "Forgotten: The boat is blue" in await person.says("/forget_2")
     contents = [
         row["content"] for row in await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL")
     ]

@@ -209,7 +209,7 @@ async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer)
         model.consolidation = lambda _: says_fact("home city", "The user lives in Kyiv.")
         await ann.says("/new")
         assert "home city" in await ann.says("/memory fact")
-        assert "by consolidation" in await ann.says("/memory home city")
+        assert "learned from a conversation" in await ann.says("/memory home city")
 
 
 async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: FactStore, store: Store) -> None:

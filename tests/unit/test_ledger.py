@@ -104,7 +104,7 @@ async def test_an_undo_leaves_the_file_that_a_person_has_edited_and_takes_back_t
         "- Taken back: The user lives in Kyiv.\n- MEMORY.md was edited since and is left as it is."
     )
     assert memory_of(app).read_text() == "- I edit this\n- The user lives in Kyiv.\n"
-    assert "no entries" in await person.says("/memory")
+    assert (await person.says("/memory")).startswith("- MEMORY.md: 2\n")
 
 
 async def test_after_30_days_no_half_of_an_action_is_undone(
@@ -211,7 +211,7 @@ async def test_a_memory_whose_line_stands_in_memory_md_does_not_activate_a_secon
     await person.says("/new")
     await person.says("Which city do I live in?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
-    assert "No memory was activated" in await person.says("/memory why")
+    assert "No memory stood in" in await person.says("/memory why")
     memory_of(app).write_text("- Something else\n")
     await person.says("In which city do I live?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
@@ -328,9 +328,9 @@ async def test_the_models_rewrite_of_the_users_note_is_the_models(
         model.script(Calls((("note_write", call),)), Says("Done."))
         await person.says("Change the note about the gate code")
         assert await app.database.value("SELECT author FROM entries") == "model"
-        assert "by model" in await person.says(f"/memory {name}")
+        assert "the model noted it" in await person.says(f"/memory {name}")
         await person.says("/undo")
-        assert "by user" in await person.says(f"/memory {name}")
+        assert "you wrote it" in await person.says(f"/memory {name}")
 
 
 async def test_no_secret_gets_into_a_generated_name(entries: EntryStore) -> None:

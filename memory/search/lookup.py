@@ -1,0 +1,65 @@
+"""Which memories somebody means by words of their own: entries of every kind, and the lines of MEMORY.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.ledger.page import line_digest, said_by
+from memory.search.search import Filter
+from memory.store.entry import Kind
+from memory.text.sought import QueryTerms
+
+if TYPE_CHECKING:
+    from memory.files.long_term import LongTermMemory
+    from memory.ledger.entries import EntryStore
+    from memory.search.search import Search
+
+MOST = 4
+COVERED = 0.5
+"""The share of the telling words that must stand in a memory for it to be meant."""
+_LOOKED_AT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMemory:
+    """A memory as it is shown and removed. reference: what commands call it, `#12` or `line:0123456789`."""
+
+    reference: str
+    content: str
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a line of MEMORY.md."""
+        return self.reference.startswith("line:")
+
+
+class MemoryLookup:
+    """Finds what is meant, so that it can be shown and removed by one tap."""
+
+    def __init__(self, search: Search, entries: EntryStore, long_term: LongTermMemory) -> None:
+        self._search = search
+        self._entries = entries
+        self._long_term = long_term
+
+    async def meant_by(self, words: str, owner: str, most: int = MOST) -> list[NamedMemory]:
+        """The memories that hold most of the telling words, the best first."""
+        sought = QueryTerms(words)
+        if not sought.terms:
+            return []
+        kinds = [kind for kind in await self._entries.counts(owner) if kind != Kind.ARCHIVE]
+        hits = await self._search.find(words, owner, only=Filter(kinds), limit=_LOOKED_AT) if kinds else []
+        found = [NamedMemory(f"#{hit.id}", hit.content) for hit in hits if hit.superseded_by is None]
+        found += await self.lines(owner)
+        shares = [(len(sought.term_counts(memory.content)) / len(sought.terms), memory) for memory in found]
+        best = sorted((item for item in shares if item[0] >= COVERED), key=lambda item: -item[0])
+        return [memory for _, memory in best[:most]]
+
+    async def lines(self, owner: str) -> list[NamedMemory]:
+        """The lines of MEMORY.md that were written for no entry: by a person, or by a model."""
+        of_entries = {entry.line.strip() for entry in await self._entries.with_lines(owner) if entry.line is not None}
+        return [
+            NamedMemory(f"line:{line_digest(line)}", said_by(line))
+            for line in await self._long_term.lines(owner)
+            if line.strip() not in of_entries
+        ]
