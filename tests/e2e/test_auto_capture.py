@@ -254,6 +254,16 @@ async def test_what_was_asked_to_be_remembered_is_seen_changed_and_forgotten_lik
     assert long_term.read_text() == "- the bins go out on Tuesday\n"
 
 
+async def test_what_was_captured_of_a_message_is_not_shown_to_it_as_a_memory(
+    person: Person, model: ModelServer
+) -> None:
+    await person.says("My cat is called Pixel and I live in Graz.")
+    assert "Pixel" not in model.requests[-1].added
+    await person.says("/new")
+    await person.says("What is my cat called?")
+    assert "My cat is called Pixel" in model.requests[-1].added
+
+
 async def test_a_line_that_a_person_wrote_is_seen_and_forgotten_by_one_tap(
     app: App, person: Person, long_term: Path
 ) -> None:
