@@ -141,7 +141,10 @@ async def test_undo_works_after_a_restart(start: OpenApp) -> None:
     async with start() as app:
         await Person(app).says("/remember The spare key is at Ann's")
     async with start() as app:
-        assert await Person(app).says("/forget spare-key-ann") == "Forgotten: The spare key is at Ann's (/undo brings it back)."
+        assert (
+            await Person(app).says("/forget spare-key-ann")
+            == "Forgotten: The spare key is at Ann's (/undo brings it back)."
+        )
     async with start() as app:
         assert await Person(app).says("/undo") == "Brought back: The spare key is at Ann's"
         assert "at Ann's" in await Person(app).says("/memory spare-key-ann")
