@@ -96,7 +96,7 @@ def models_of(
         window = catalogue.window(name)
         if settings.llm_context_tokens is not None and name == settings.llm_model:
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
-        defaults = Defaults(catalogue.tier(tier).temperature)
+        defaults = Defaults(catalogue.tiers[tier].temperature)
         # one for all parts of a model: what is refused to one is not said by another
         facts = existing.setdefault(name, EndpointCapabilities(name, keeping))
         made = OpenAIModel(
@@ -188,7 +188,7 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=tools),
+        defaults=Defaults(catalogue.tiers[Tier.BALANCED].temperature, local.max_output_tokens, tools=tools),
         sees=False,
     )
     stack.push_async_callback(talking.close)
