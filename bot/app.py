@@ -53,12 +53,11 @@ from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
+from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
 from pipeline.systems.context_building import ContextBuilding
-from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
@@ -80,7 +79,7 @@ if TYPE_CHECKING:
     from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
-    from pipeline.media.fetching import MediaSources
+    from pipeline.media.files import MediaSources
     from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
