@@ -61,13 +61,19 @@ from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
+from pipeline.tools.entries import (
+    consolidate_tool,
+    episode_tool,
+    learn_tool,
+    note_tools,
+    procedure_tool,
+    stats_tool,
+)
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.notes import note_tools
 from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
-from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
