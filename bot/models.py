@@ -17,7 +17,7 @@ from memory.search.vectors import EmbedderError
 from pipeline.media.files import MediaSources
 from pipeline.media.reading import MediaReader
 from pipeline.media.transcription import Transcriber
-from pipeline.models.endpoint import Endpoint, EndpointCacheConfig, EndpointCapabilities
+from pipeline.models.endpoint import Endpoint, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import Defaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models
@@ -89,7 +89,7 @@ def models_of(
     async def connect() -> Endpoint:
         return endpoint_of(settings)
 
-    keeping = EndpointCacheConfig(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+    asks = settings.llm_context_tokens is None
     existing: dict[str, EndpointCapabilities] = {}
 
     def model(name: str, tier: Tier) -> OpenAIModel:
@@ -98,7 +98,7 @@ def models_of(
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
         defaults = Defaults(catalogue.tiers[tier].temperature)
         # one for all parts of a model: what is refused to one is not said by another
-        facts = existing.setdefault(name, EndpointCapabilities(name, keeping))
+        facts = existing.setdefault(name, EndpointCapabilities(name, memory.endpoints, clock, asks=asks))
         made = OpenAIModel(
             name,
             window,
