@@ -53,22 +53,27 @@ from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder, PromptSources
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
+from pipeline.systems.after_reply import Indexing, MemoryPersist
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.auto_compaction import AutoCompaction
 from pipeline.systems.context_building import ContextBuilding
-from pipeline.systems.indexing import Indexing
 from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.memory_persist import MemoryPersist
 from pipeline.systems.reply_delivery import ReplyDelivery
 from pipeline.systems.tool_loop import NoModelFallback, ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
+from pipeline.tools.entries import (
+    consolidate_tool,
+    episode_tool,
+    learn_tool,
+    note_tools,
+    procedure_tool,
+    stats_tool,
+)
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.notes import note_tools
 from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
-from pipeline.tools.typed_memory import consolidate_tool, episode_tool, learn_tool, procedure_tool, stats_tool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -80,7 +85,7 @@ if TYPE_CHECKING:
     from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
-    from pipeline.media.fetching import MediaSources
+    from pipeline.media.files import MediaSources
     from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)

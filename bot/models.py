@@ -14,10 +14,10 @@ from config.errors import ConfigurationError
 from config.models import FREE, CatalogueError, own_model
 from memory.consolidation.extractor import Contract
 from memory.search.vectors import EmbedderError
-from pipeline.media.fetching import MediaSources
+from pipeline.media.files import MediaSources
 from pipeline.media.reading import MediaReader
 from pipeline.media.transcription import Transcriber
-from pipeline.models.endpoint import Endpoint, EndpointCacheConfig, EndpointCapabilities
+from pipeline.models.endpoint import Endpoint, EndpointCapabilities
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import Defaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models
@@ -89,16 +89,16 @@ def models_of(
     async def connect() -> Endpoint:
         return endpoint_of(settings)
 
-    keeping = EndpointCacheConfig(memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+    asks = settings.llm_context_tokens is None
     existing: dict[str, EndpointCapabilities] = {}
 
     def model(name: str, tier: Tier) -> OpenAIModel:
         window = catalogue.window(name)
         if settings.llm_context_tokens is not None and name == settings.llm_model:
             window = replace(window, max_input_tokens=settings.llm_context_tokens)
-        defaults = Defaults(catalogue.tier(tier).temperature)
+        defaults = Defaults(catalogue.tiers[tier].temperature)
         # one for all parts of a model: what is refused to one is not said by another
-        facts = existing.setdefault(name, EndpointCapabilities(name, keeping))
+        facts = existing.setdefault(name, EndpointCapabilities(name, memory.endpoints, clock, asks=asks))
         made = OpenAIModel(
             name,
             window,
@@ -188,7 +188,7 @@ def _embedded(
         local.window,
         connect,
         timeout=settings.llm_timeout,
-        defaults=Defaults(catalogue.tier(Tier.BALANCED).temperature, local.max_output_tokens, tools=tools),
+        defaults=Defaults(catalogue.tiers[Tier.BALANCED].temperature, local.max_output_tokens, tools=tools),
         sees=False,
     )
     stack.push_async_callback(talking.close)

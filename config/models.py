@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from config.errors import ConfigurationError
 
@@ -27,7 +27,7 @@ OWN_WINDOW, OWN_ANSWER = 8192, 2048
 
 
 class CatalogueError(ConfigurationError):
-    """The catalogue cannot be read, or lacks what was asked for; the text is one sentence for a person."""
+    """There is no such local model, or its file can't be read; the text is one sentence for a person."""
 
 
 class _Strict:
@@ -219,31 +219,11 @@ class ModelCatalogue(_Strict):
         names = ", ".join(model.name for model in self.local_models)
         raise CatalogueError(f"There is no local model called {name!r}: choose one of {names}.")
 
-    def tier(self, name: str) -> TierDefaults:
-        """The tier of that name; CatalogueError names the known ones."""
-        if name not in self.tiers:
-            raise CatalogueError(f"There is no tier called {name!r}: choose one of {', '.join(self.tiers)}.")
-        return self.tiers[name]
-
 
 @functools.cache
-def load_catalogue(path: Path | None = None) -> ModelCatalogue:
-    """Read a catalogue, by default the packaged one; CatalogueError says what is wrong with the file.
-
-    A file is read once a process: none of them changes while Mneme runs.
-    """
-    where = path if path is not None else files("config") / "models.json"
-    try:
-        catalogue = TypeAdapter(ModelCatalogue).validate_json(where.read_bytes())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise CatalogueError(f"The model catalogue {where} cannot be read ({reason}).") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(step) for step in first["loc"]) or "the file"
-        raise CatalogueError(f"The model catalogue {where} is wrong at {place}: {first['msg']}.") from error
-    catalogue.local()
-    return catalogue
+def load_catalogue() -> ModelCatalogue:
+    """The packaged catalogue, read once a process."""
+    return TypeAdapter(ModelCatalogue).validate_json((files("config") / "models.json").read_bytes())
 
 
 def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
@@ -259,11 +239,7 @@ def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
 
 def chat_template(name: str) -> str:
     """The Jinja text of a chat template that is packaged with Mneme."""
-    template = files("config") / "templates" / f"{name}.jinja"
-    try:
-        return template.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CatalogueError(f"There is no chat template called {name!r} in config/templates.") from error
+    return (files("config") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 
 
 def _fits(name: str, pattern: str) -> bool:

@@ -13,7 +13,7 @@ from config.secrets import without_secrets
 from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
-from pipeline.tls import tls_context
+from pipeline.models.client import tls_context
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -20,7 +20,7 @@ from memory.errors import StoreError
 from memory.service.endpoints import EndpointStore
 from memory.store.database import Database
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
-from pipeline.models.endpoint import Endpoint, EndpointCacheConfig
+from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
 from pipeline.models.probe import check_model, listed_models
 
@@ -152,9 +152,7 @@ async def _check(chosen: Chosen, settings: Settings) -> ModelWindow:
     database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
     try:
         assumed = load_catalogue().window(chosen.model)
-        keeping = EndpointCacheConfig(
-            EndpointStore(database, system_clock), system_clock, asks=settings.llm_context_tokens is None
-        )
-        return await check_model(chosen.endpoint, chosen.model, assumed, settings.llm_timeout, keeping)
+        store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
+        return await check_model(chosen.endpoint, chosen.model, assumed, settings.llm_timeout, store, asks=asks)
     finally:
         await database.close()

@@ -11,7 +11,7 @@ from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 from bot.tasks import Backoff
 from bot.telegram.calls import explained
 from config.texts import _
-from pipeline.media.fetching import MediaUnreadable
+from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
     from telegram import Bot

@@ -37,7 +37,7 @@ from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
 from memory.service.menu_cache import MenuCache
-from pipeline.tls import tls_context
+from pipeline.models.client import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

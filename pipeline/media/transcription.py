@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import N_, _
-from pipeline.media.fetching import MediaUnreadable
+from pipeline.media.files import MediaUnreadable
 from pipeline.models.client import client_of, load_sdk
 from pipeline.models.errors import loggable
 

@@ -54,33 +54,29 @@ class Endpoint:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointCacheConfig:
-    """Where and how facts are kept; store None: nowhere. asks: whether the endpoint is asked how much its models read.
+class EndpointCapabilities:
+    """The facts about one model at its endpoint. store None: they last as long as the process.
 
-    afresh: what is kept from before is not believed.
+    asks: whether the endpoint is asked how much its models read. afresh: what is kept from before is not believed.
     """
 
-    store: EndpointStore | None
-    clock: Clock = system_clock
-    asks: bool = True
-    afresh: bool = False
-
-
-class EndpointCapabilities:
-    """The facts about one model at its endpoint. Without `keeping` they last as long as the process."""
-
-    def __init__(self, model: str, keeping: EndpointCacheConfig | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        store: EndpointStore | None = None,
+        clock: Clock = system_clock,
+        *,
+        asks: bool = False,
+        afresh: bool = False,
+    ) -> None:
+        self.asks = asks
         self._model = model
-        self._keeping = keeping
+        self._store = store
+        self._clock = clock
+        self._afresh = afresh
         self._url: str | None = None
         self._facts = EndpointFacts()
         self._silent_until: datetime | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Whether the endpoint is ever asked."""
-        return self._keeping is not None and self._keeping.asks
 
     @property
     def told(self) -> bool:
@@ -104,11 +100,11 @@ class EndpointCapabilities:
     async def recall(self, endpoint: Endpoint) -> None:
         """Read what is kept of the endpoint, where that has not been done yet. What can't be read is not known."""
         url = endpoint.address
-        if self._keeping is None or url == self._url:
+        if url == self._url:
             return
-        if self._keeping.store is not None and not self._keeping.afresh:
+        if self._store is not None and not self._afresh:
             try:
-                self._facts = await self._keeping.store.read(url, self._model)
+                self._facts = await self._store.read(url, self._model)
             except StoreError as error:
                 log.warning("endpoint_facts_not_read", error=error.loggable)
         self._url = url
@@ -121,14 +117,13 @@ class EndpointCapabilities:
     async def ask(self, endpoint: Endpoint) -> None:
         """Ask the endpoint how much the model reads, if that is not known or long ago. Never raises."""
         await self.recall(endpoint)
-        keeping, url = self._keeping, self._url
-        if keeping is None or url is None or url == OPENAI or not keeping.asks or not self._is_time(keeping.clock()):
+        if not self.asks or self._url == OPENAI or not self._is_time(self._clock()):
             return
         said_window = await ask_window(endpoint.base_url or OPENAI, endpoint.api_key, self._model)
         if said_window is None:
-            self._silent_until = keeping.clock() + UNREACHABLE
+            self._silent_until = self._clock() + UNREACHABLE
             return
-        asked_at = keeping.clock() if said_window.final else None
+        asked_at = self._clock() if said_window.final else None
         log.info(
             "endpoint_window", model=self._model, context_tokens=said_window.context_tokens, final=said_window.final
         )
@@ -144,10 +139,10 @@ class EndpointCapabilities:
             await self.learn_refused(frozenset({Part.IMAGES}))
 
     async def _keep(self, learn: Callable[[EndpointStore, str], Awaitable[None]]) -> None:
-        if self._keeping is None or self._keeping.store is None or self._url is None:
+        if self._store is None or self._url is None:
             return
         try:
-            await learn(self._keeping.store, self._url)
+            await learn(self._store, self._url)
         except StoreError as error:  # such as a full disk: then it is learned again after a restart
             log.warning("endpoint_facts_not_kept", error=error.loggable)
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipeline.models.answer_stream import at, items
-from pipeline.models.client import is_on_this_machine
-from pipeline.tls import tls_context
+from pipeline.models.client import is_on_this_machine, tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

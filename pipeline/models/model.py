@@ -128,6 +128,35 @@ class ChatModel(Protocol):
         """Answer `request`. Raises ModelError."""
 
 
+class WrappedModel:
+    """What a ChatModel over another one says of itself: what the other says."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """See ChatModel."""
+        return self._model.name
+
+    @property
+    def window(self) -> ModelWindow:
+        """See ChatModel."""
+        return self._model.window
+
+    async def get_to_know(self) -> None:
+        """See ChatModel."""
+        await self._model.get_to_know()
+
+    async def sees(self) -> bool:
+        """See ChatModel."""
+        return await self._model.sees()
+
+    async def looks_reliably(self) -> bool:
+        """See ChatModel."""
+        return await self._model.looks_reliably()
+
+
 class ModelError(MnemeError):
     """The model gave no usable answer. `elsewhere` says whether another model may do better."""
 

@@ -10,7 +10,7 @@ from memory.clock import system_clock
 from memory.facts.self_test import passes_self_test
 from memory.messages import Completion, Message, Role
 from pipeline.models.client import client_of
-from pipeline.models.endpoint import EndpointCacheConfig, EndpointCapabilities
+from pipeline.models.endpoint import EndpointCapabilities
 from pipeline.models.model import Finish, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.request_body import Part
@@ -57,12 +57,8 @@ async def probe(
 
     assumed: the window where the endpoint says none; asks: whether it is asked. Raises ModelError.
     """
-
-    async def connect() -> Endpoint:
-        return endpoint
-
-    capabilities = EndpointCapabilities(name, EndpointCacheConfig(endpoint_store, system_clock, asks=asks, afresh=True))
-    model = OpenAIModel(name, assumed, connect, timeout=patience, known=capabilities)
+    capabilities = EndpointCapabilities(name, endpoint_store, asks=asks, afresh=True)
+    model = _model_at(endpoint, name, assumed, patience, capabilities)
     began = time.monotonic()
     try:
         answer = await model.complete(_talking())
@@ -125,18 +121,14 @@ async def listed_models(endpoint: Endpoint) -> list[str] | None:
 
 
 async def check_model(
-    endpoint: Endpoint, name: str, window: ModelWindow, patience: float, keeping: EndpointCacheConfig
+    endpoint: Endpoint, name: str, assumed: ModelWindow, patience: float, endpoint_store: EndpointStore, *, asks: bool
 ) -> ModelWindow:
     """Have a model say something within `patience` seconds; how much it reads and writes, as far as is known.
 
     What is found out about the endpoint is kept. Raises ModelError, in one sentence, when the model says nothing.
     """
-
-    async def connect() -> Endpoint:
-        return endpoint
-
-    capabilities = EndpointCapabilities(name, keeping)
-    model = OpenAIModel(name, window, connect, timeout=patience, known=capabilities)
+    capabilities = EndpointCapabilities(name, endpoint_store, asks=asks)
+    model = _model_at(endpoint, name, assumed, patience, capabilities)
     hello = Message(Role.USER, "Say hello.", system_clock())
     try:
         await model.complete(ModelRequest([hello], max_output_tokens=CHECK_TOKENS))
@@ -146,3 +138,12 @@ async def check_model(
         return model.window
     finally:
         await model.close()
+
+
+def _model_at(
+    endpoint: Endpoint, name: str, window: ModelWindow, patience: float, capabilities: EndpointCapabilities
+) -> OpenAIModel:
+    async def connect() -> Endpoint:
+        return endpoint
+
+    return OpenAIModel(name, window, connect, timeout=patience, known=capabilities)

@@ -13,7 +13,7 @@ from config.texts import _, ngettext
 from memory.errors import StoreError
 from memory.service.usage import TokenUse
 from memory.text.tokens import IMAGE_TOKENS, spoken
-from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage
+from pipeline.models.model import ChatModel, Finish, LimitReached, ModelError, Tier, Usage, WrappedModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -182,34 +182,12 @@ class ModelRouter:
             log.exception("tokens_not_counted", model=use.model, tokens=use.prompt_tokens + use.completion_tokens)
 
 
-class _ChosenModel:
+class _ChosenModel(WrappedModel):
     """A ChatModel of the router's that talks in the place of its usual one."""
 
     def __init__(self, router: ModelRouter, model: ChatModel) -> None:
+        super().__init__(model)
         self._router = router
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self._model.name
-
-    @property
-    def window(self) -> ModelWindow:
-        """The model's."""
-        return self._model.window
-
-    async def get_to_know(self) -> None:
-        """The model's."""
-        await self._model.get_to_know()
-
-    async def looks_reliably(self) -> bool:
-        """See ChatModel."""
-        return await self._model.looks_reliably()
-
-    async def sees(self) -> bool:
-        """The model's."""
-        return await self._model.sees()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer `request`, as the router does."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import Postponed
+from pipeline.models.model import WrappedModel
 
 if TYPE_CHECKING:
-    from config.models import ModelWindow
     from pipeline.models.model import ChatModel, ModelAnswer, ModelRequest, OnText
 
 log = structlog.get_logger(__name__)
 
 
-class YieldingModel:
+class YieldingModel(WrappedModel):
     """A ChatModel over one with a single slot.
 
     A request in the background that meets one of a person, or is met by one, ends at once with Postponed: its
@@ -24,33 +24,11 @@ class YieldingModel:
     """
 
     def __init__(self, model: ChatModel) -> None:
-        self._model = model
+        super().__init__(model)
         self._in_front = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._behind: set[asyncio.Task[ModelAnswer]] = set()
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self._model.name
-
-    @property
-    def window(self) -> ModelWindow:
-        """The model's."""
-        return self._model.window
-
-    async def get_to_know(self) -> None:
-        """The model's."""
-        await self._model.get_to_know()
-
-    async def looks_reliably(self) -> bool:
-        """See ChatModel."""
-        return await self._model.looks_reliably()
-
-    async def sees(self) -> bool:
-        """The model's."""
-        return await self._model.sees()
 
     async def quiet(self) -> None:
         """Wait until nobody waits for an answer."""

@@ -16,7 +16,7 @@ from memory.errors import MnemeError
 from memory.messages import Message, Role
 from memory.service.jobs import MOST_ATTEMPTS
 from pipeline.arrival import given_up
-from pipeline.media.fetching import MediaUnreadable
+from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role, ToolCall
 from memory.search.search import Filter
-from pipeline.media.images import blind
+from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
 from pipeline.tools.toolbox import ToolContext
 

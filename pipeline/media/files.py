@@ -1,20 +1,55 @@
-"""Pictures that models take: the four formats that all of them know, up to a size that all of them take."""
+"""The bytes of what was sent: the channels that keep them, and the pictures that models take."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from config.texts import _
+from memory.errors import MnemeError
 from memory.messages import Image
-from pipeline.media.fetching import MediaUnreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from memory.media.media import Media
+
+    Fetch = Callable[[Media], Awaitable[bytes]]
+    """Gives the bytes. Raises MediaUnreadable."""
 
 LARGEST_IMAGE = 3_700_000
 """Bytes; Anthropic takes 5 MB as base64, which is a third longer, and others more."""
 _BEGINNINGS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"GIF8", "image/gif"))
 _OTHERS = (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftypavif", b"BM", b"II*\x00", b"MM\x00*")
+
+
+class MediaUnreadable(MnemeError):
+    """Something that was sent can't be fetched, read, seen or heard: the sentence says why and what to do."""
+
+    is_private = True
+
+
+class MediaSources:
+    """The channels that media are fetched from, by their names."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Fetch] = {}
+
+    def serve(self, channel: str, fetch: Fetch) -> None:
+        """Fetch what was sent over a channel with `fetch` from now on."""
+        self._sources[channel] = fetch
+
+    async def fetch(self, media: Media) -> bytes:
+        """The bytes. Raises MediaUnreadable."""
+        fetch = self._sources.get(media.file.channel)
+        if fetch is None:
+            raise MediaUnreadable(
+                _(
+                    "{name} was sent over {channel}, which does not run here.",
+                    name=media.name,
+                    channel=media.file.channel,
+                )
+            )
+        return await fetch(media)
 
 
 def image_type(content: bytes) -> str | None:
