@@ -2,21 +2,27 @@
 
 Each language has notes and questions that ask for one of them in other forms of its words. All notes of all
 languages stand in one index. Printed: the share of questions whose note comes first, or among the first five.
+
+Then how well the whole search finds what was told by a question in other words (benchmarks/paraphrases.py), by words
+alone or, with --embedder, by meaning too.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import sqlite3
 import tempfile
 from pathlib import Path
 
+from benchmarks.paraphrases import table
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
+from pipeline.embedding.local_models import LocalEmbedder, LocalModels
 from tests.support.talk import ledger_over
 
 # language; notes in one line each; questions, each under its note after a ">"
@@ -155,7 +161,10 @@ def read_notes() -> tuple[list[str], list[tuple[str, str, int]]]:
 
 
 async def main() -> None:
-    """Print a table of recall by language and way."""
+    """Print a table of recall by language and way, and one of paraphrases."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
+    arguments = parser.parse_args()
     notes, questions = read_notes()
     found = {way: [_plain(notes, tokenizer, text) for _, text, _ in questions] for way, tokenizer in WAYS.items()}
     found["trigram"] = [_plain(notes, "trigram", text) for _, text, _ in questions]
@@ -168,6 +177,11 @@ async def main() -> None:
             hits = [sum(questions[n][2] in answers[n][:depth] for n in chosen) for depth in DEPTHS]
             cells.append(" / ".join(f"{100 * hit / len(chosen):3.0f}" for hit in hits))
         print(f"{language:3} {len(chosen):4}    " + "".join(f"{cell:>14}" for cell in cells))
+    models = LocalModels()
+    try:
+        print("\n" + "\n".join(await table(LocalEmbedder(models) if arguments.embedder else None)))
+    finally:
+        await models.close()
 
 
 def _plain(notes: list[str], tokenizer: str, question: str) -> list[int]:

@@ -1,0 +1,22 @@
+"""The paraphrased pairs of the benchmark: each fact in each language, nothing of them among what hides them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from benchmarks.paraphrases import HALVES, OTHERS, other_messages, read_paraphrases
+
+LANGUAGES = {"en", "de", "ru", "es", "fr", "zh"}
+
+
+def test_each_half_holds_twenty_facts_in_each_language() -> None:
+    counts = Counter((pair.language, pair.half) for pair in read_paraphrases())
+    assert counts == {(language, half): 20 for language in LANGUAGES for half in HALVES}
+
+
+def test_a_fact_is_hidden_among_as_many_messages_in_each_language() -> None:
+    told = {pair.told for pair in read_paraphrases()}
+    for language in LANGUAGES:
+        others = other_messages(language)
+        assert len(others) == OTHERS
+        assert told.isdisjoint(others)
