@@ -168,12 +168,13 @@ class PromptBuilder:
         stable: Stable,
         budget: Budget,
         quoted: Sequence[Passage] = (),
+        answered: Sequence[Message] = (),
         *,
         photos: bool = False,
     ) -> Volatile:
-        """The messages that are answered, the memories that fit `question`, what was found about it, and the time.
+        """What the answered messages quote, the memories that fit `question`, what was found about it, and the time.
 
-        photos: the message shows some.
+        answered: the messages themselves, of which nothing is said again. photos: they show some.
         """
         tokens, memories = budget.relevant, self._sources.memories
         passages = await asyncio.gather(
@@ -184,7 +185,8 @@ class PromptBuilder:
             used = sum(memory.tokens for memory in stable.baseline)
             used += budget.text(RULES_HEADER) if stable.baseline else 0
             remaining = budget.activation(memories.activation_tokens) - used
-            seen = (budget.capped(message, budget.message) for message in visible.messages)
+            # what was captured of the very message that is answered needs no second place in its request
+            seen = (budget.capped(message, budget.message) for message in (*visible.messages, *answered))
             already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
             context = memories.activation.contextual(
                 stable.pool, stable.baseline, remaining, budget.text, already_in_prompt
@@ -192,8 +194,8 @@ class PromptBuilder:
         lines = [memory.line for memory in context] + [
             budget.cut(memory.text, tokens) for memory in passages if memory.text
         ]
-        answered = [f"{memory.provenance.mark} {budget.cut(memory.text, tokens)}".strip() for memory in quoted]
-        parts = ["\n".join([QUOTED_HEADER, *answered])] if answered else []
+        quotes = [f"{memory.provenance.mark} {budget.cut(memory.text, tokens)}".strip() for memory in quoted]
+        parts = ["\n".join([QUOTED_HEADER, *quotes])] if quotes else []
         parts += ["\n".join([RELEVANT_HEADER, *lines])] if lines else []
         parts += [PHOTO_HINT] if photos and not session.private else []
         parts += [PRIVATE_HINT] if session.private else []

@@ -42,10 +42,8 @@ class ContextBuilding:
         stable = await self._builder.stable(turn.session, visible, budget, lookup)
         quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
         photos = any(message.images for message in turn.user_messages)
-        # what was captured of this very message needs no second place in its request
-        shown = replace(transcript, messages=[*transcript.messages, *turn.user_messages])
         volatile = await self._builder.volatile(
-            turn.session, question, lookup, shown, stable, budget, quoted, photos=photos
+            turn.session, question, lookup, transcript, stable, budget, quoted, turn.user_messages, photos=photos
         )
         spoken = [_as_said(budget.capped(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
