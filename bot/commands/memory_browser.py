@@ -257,16 +257,14 @@ def format_lines(lines: Sequence[NamedMemory]) -> str:
     """Lines of MEMORY.md that stand for no entry, each with how to have it forgotten."""
     if not lines:
         return _("MEMORY.md says nothing besides the entries.")
-    shown = [f"- {in_line(line.content)} (`/forget {line.reference}`)" for line in lines[:PAGE]]
+    shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE]]
     more = [_("... and more.")] if len(lines) > PAGE else []
     return "\n".join([_("In MEMORY.md, which stands in each request:"), *shown, *more])
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     """A button for each that has it forgotten at once; /undo brings it back."""
-    return tuple(
-        (Button(f"{_('Forget')}: {_cut(memory.content)}", f"/forget {memory.reference}"),) for memory in memories
-    )
+    return tuple((Button(f"{_('Forget')}: {_cut(memory.content)}", memory.forget),) for memory in memories)
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:

@@ -160,7 +160,8 @@ class MemoryCommands:
         if quoted is None and not argument.startswith("#") and await self._entries.holder(owner, argument) is None:
             meant = await self._lookup.meant_by(argument, owner)
             if meant:
-                return Answer(_("Which of these shall I forget?"), forget_keyboard(meant))
+                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in meant]
+                return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(meant))
         entry = await self._entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
         return await self._undoable(text, entry, editable=False)

@@ -29,6 +29,11 @@ class NamedMemory:
     content: str
 
     @property
+    def forget(self) -> str:
+        """The command that has it forgotten; that of an entry is one word, which Telegram makes something to tap."""
+        return f"/forget {self.reference}" if self.is_line else f"/forget_{self.reference.removeprefix('#')}"
+
+    @property
     def is_line(self) -> bool:
         """Whether it is a line of MEMORY.md."""
         return self.reference.startswith("line:")

@@ -48,7 +48,7 @@ class Restore:
 
     def run(self, archive: Path, *, replace: bool) -> Restored:
         """Restore `archive`; with `replace` also where something is there, which is kept aside. Raises StoreError."""
-        if not archive.is_file():
+        if not archive.exists():
             raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
         manifest = manifest_of(archive)
         if (reason := unreadable(str(archive), manifest.schema_version)) is not None:

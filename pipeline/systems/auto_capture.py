@@ -220,8 +220,8 @@ def _notices(outcome: _Kept, *, tells: bool) -> list[Notice]:
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     lines += [
         Notice(
-            _("Shall I forget this? {content}", content=memory.content),
-            ((Button(_("Forget"), f"/forget {memory.reference}", memory.content),),),
+            _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget})"),
+            ((Button(_("Forget"), memory.forget, memory.content),),),
         )
         for memory in outcome.to_forget
     ]

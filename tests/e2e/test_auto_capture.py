@@ -247,7 +247,8 @@ async def test_what_was_asked_to_be_remembered_is_seen_changed_and_forgotten_lik
     assert "- note: 1" in await person.says("/memory")
     assert "the bins go out on Tuesday" in await person.says("/memory search bins")
     assert "the bins go out on Tuesday" in await person.says("/recall bins")
-    assert await person.says("/forget bins") == "Which of these shall I forget?"
+    asked = "Which of these shall I forget?\n- the bins go out on Tuesday (/forget_1)"
+    assert await person.says("/forget bins") == asked
     assert "Forgotten: the bins go out on Tuesday" in await person.says("/forget_1")
     assert long_term.read_text() == ""
     await person.says("/undo")
@@ -301,7 +302,7 @@ async def test_a_request_to_forget_is_no_fact_and_offers_what_it_means_for_one_t
 ) -> None:
     await person.says(f"/remember {known}")
     said = await person.says(request_text)
-    assert f"_Shall I forget this? {known}_" in said
+    assert f"_Shall I forget this? {known} (/forget_1)_" in said
     assert "Noted" not in said
     assert [content for content, _, _ in await memories(app)] == [known]
     assert "Forgotten" in await person.says("/forget_1")
