@@ -233,7 +233,7 @@ def _assemble(
     reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None)
     stack.push_async_callback(reminding.close)
 
-    recall_only = NoModelFallback(memory.recall) if enabled and not settings.has_endpoint else None
+    recall_only = NoModelFallback(memory.recall) if enabled else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [

@@ -12,6 +12,7 @@ from config.texts import _, ngettext
 from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role, ToolCall
+from memory.search.questions import is_question
 from memory.search.search import Filter
 from pipeline.media.files import blind
 from pipeline.models.model import ContextOverflow, EmptyAnswer, Finish, LimitReached, ModelError, ModelRequest
@@ -63,7 +64,7 @@ class _Used:
 class ToolLoop:
     """Queries the model, runs the tools it calls, appends both, and goes on until it answers in words.
 
-    recall_only: what to say where no model answers; None: only why.
+    recall_only: what to say where no model answers; None, without memory: only why.
     """
 
     name = "ToolLoop"
@@ -241,7 +242,7 @@ async def _shown(showing: Awaitable[None]) -> None:
 
 
 class NoModelFallback:
-    """What is said when no model answers: what memory holds about the question, and how to get a model.
+    """What is said when no model answers: why, and what memory holds about the question.
 
     This is no model: what it says is the failed turn's sentence, so it enters no transcript, no note and no prompt.
     """
@@ -250,10 +251,11 @@ class NoModelFallback:
         self._recall = recall
 
     async def about(self, session: Session, question: str, reason: str) -> str:
-        """Why no model answers, and the lines of memory that fit `question` best."""
-        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
-        hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES + 1)
-        results = [result for result in hits if result.hit.content != question][:RECALLED_LINES]
+        """Why no model answers, and the lines of memory that fit `question` best; that it was asked before is none."""
+        hits = await self._recall.recall(question, session.owner, Filter(current=True), RECALLED_LINES * 2)
+        results = [result for result in hits if result.hit.turn_id is None or not is_question(result.hit.content)]
         if not results:
-            return f"{head}\n\n" + _("I noted your message; I remember nothing about it yet.")
-        return "\n".join([head, "", _("What I remember about that:"), *(f"- {result.text}" for result in results)])
+            return reason
+        head = _("No model answers, so I can only recall, not think. {why}", why=reason)
+        lines = (f"- {result.text}" for result in results[:RECALLED_LINES])
+        return "\n".join([head, "", _("What I remember about that:"), *lines])
