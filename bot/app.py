@@ -72,6 +72,7 @@ from pipeline.tools.entries import (
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
+from pipeline.tools.plain_reminders import PlainReminders
 from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 
@@ -234,6 +235,7 @@ def _assemble(
     stack.push_async_callback(reminding.close)
 
     recall_only = NoModelFallback(memory.recall) if enabled else None
+    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -252,7 +254,7 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, recall_only, clock),
+            ToolLoop(toolbox, turn_limits, recall_only, plain_reminders, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, meaning.wake),
