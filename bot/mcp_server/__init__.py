@@ -10,4 +10,4 @@ from config.errors import ConfigurationError
 def check_packages() -> None:
     """Raises ConfigurationError where the packages of the extra are missing."""
     if importlib.util.find_spec("mcp") is None:
-        raise ConfigurationError("Serving memory to other programs needs the package mcp: run `make mcp`.")
+        raise ConfigurationError("Serving memory to other programs needs the package mcp: see docs/mcp.md.")

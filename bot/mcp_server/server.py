@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 OwnerLookup = Callable[[], Awaitable[str]]
 """Whose memory is served. Raises MnemeError or ConfigurationError where that is not clear."""
 
-AT_ONCE = 4
+AT_ONCE = 8
 """Requests that are worked on at a time: each reads the database a dozen times, which a chat's answer waits behind."""
 LONG_TERM = f"{MEMORY}long-term"
 INSTRUCTIONS = """\
