@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import sys
 
+import typer
 from mcp.server.stdio import stdio_server
 
 from bot.cli.memory_cli import open_memory
@@ -22,6 +24,10 @@ async def serve_stdio(named: str | None) -> None:
     """
     # a thread waits for input, and would hold up the end that Python makes of Ctrl-C; a kill at any moment is harmless
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        typer.echo(
+            "Serving memory to a program that speaks MCP; Ctrl-C ends it. How one is connected: docs/mcp.md.", err=True
+        )
     async with open_memory(by_meaning=True) as opened:
         if not opened.settings.memory_enabled:
             raise ConfigurationError("Memory is off: set MEMORY_ENABLED=true to have other programs ask it.")

@@ -23,7 +23,7 @@ from memory.log.quoted import QuotedMessages
 from memory.search.formatting import excerpt
 from memory.search.reading import MOST_RESULTS, Wanted
 from memory.search.search import Filter
-from memory.store.entry import Author, Kind, NewEntry
+from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from memory.store.entry_rows import LONGEST_CONTENT, refuse_secret
 from memory.text.sought import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
@@ -31,9 +31,14 @@ from pipeline.tools.entries import stats_tool
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.services import MemoryServices
     from memory.facts.fact import CheckedFact, KnownMemory
+    from memory.facts.fact_store import Learned
     from memory.search.recall import RecallResult
+    from memory.search.search import Hit
+    from memory.store.entry import Entry
 
 MOST_QUERIES = 8
 LONGEST_QUERY = 2_000
@@ -111,7 +116,10 @@ class MemoryTools:
         # before anything is looked up by it, or shown to a model
         refuse_secret(f"{text}\n{quote}")
         checked = await self._checked(context, text, quote)
-        replaced = next((memory.entry for memory in checked.replaces if memory.entry is not None), None)
+        repeated = _first(checked.repeats)
+        if checked.doubt is None and repeated is not None:
+            return f"known already as {repeated.name}: {repeated.content}"
+        replaced = _first(checked.replaces) if checked.doubt is None and not checked.is_past else None
         new = NewEntry(
             text,
             stem=Kind.FACT,
@@ -120,22 +128,10 @@ class MemoryTools:
             quote=checked.quote,
             source_message_id=checked.message.id if checked.message is not None else None,
             unconfirmed=checked.doubt,
+            valid_until=checked.message.created_at if checked.message is not None and checked.is_past else None,
         )
-        learning = self._memory.learning
-        learned = await learning.learn(
-            context.owner, new, replaced.name if replaced is not None and checked.doubt is None else None
-        )
-        entry = learned.entry
-        known = "known already" if learned.known else "saved"
-        if entry.unconfirmed is None:
-            instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
-            return f"{known} as {entry.name}: {entry.content}{instead}"
-        if entry.unconfirmed == Doubt.NOT_CHECKED:
-            return f"{known} as {entry.name}, not confirmed: it is checked later, and holds from then on"
-        return (
-            f"{known} as {entry.name}, not confirmed: it holds once the user confirms it (/memory unsure in their "
-            "chat), or with a quote of theirs that says it"
-        )
+        learned = await self._memory.learning.learn(context.owner, new, replaced.name if replaced else None)
+        return _outcome(learned)
 
     async def memory_forget(self, context: ToolContext, name: Query) -> str:
         """Delete one memory by its name. The user can take that back with /undo."""
@@ -166,7 +162,7 @@ class MemoryTools:
             values = _masked(entry_json(entry))
             metadata = {key: str(value) for key, value in values.items() if value and key not in ("content", "name")}
             document = {
-                "title": values["name"],
+                "title": _marked(entry.name, entry),
                 "text": values["content"],
                 "url": f"{ENTRIES}{percent_encoded(entry.name, safe='')}",
                 "metadata": metadata,
@@ -200,12 +196,39 @@ class MemoryTools:
             return await self._unlooked.check(context, text, quote, memories)
 
 
+def _first(memories: Sequence[KnownMemory]) -> Entry | None:
+    """The first of the typed memories among what a fact repeats or replaces; notes and lines of MEMORY.md stay."""
+    return next((m.entry for m in memories if m.entry is not None and m.entry.kind in TYPED_KINDS), None)
+
+
+def _outcome(learned: Learned) -> str:
+    """What became of something learned, for the program."""
+    entry = learned.entry
+    known = "known already" if learned.known else "saved"
+    if entry.unconfirmed is None:
+        instead = f" instead of: {learned.superseded.content}" if learned.superseded else ""
+        return f"{known} as {entry.name}: {entry.content}{instead}"
+    if entry.unconfirmed == Doubt.NOT_CHECKED:
+        return f"{known} as {entry.name}, not confirmed: it is checked later, and holds from then on"
+    return (
+        f"{known} as {entry.name}, not confirmed: it holds once the user confirms it (/memory unsure in their chat), "
+        "or with a quote of theirs that says it"
+    )
+
+
+def _marked(name: str, memory: Hit | Entry) -> str:
+    """A title that says of what does not hold that it doesn't."""
+    if memory.unconfirmed is not None:
+        return f"[unconfirmed] {name}"
+    return f"[superseded] {name}" if memory.superseded_by is not None else name
+
+
 def _result(result: RecallResult, query: str) -> dict[str, str]:
     hit = result.hit
     if hit.name is None:
         title = excerpt(result.text, QueryTerms(query), TITLE_CHARACTERS)
         return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
-    title = f"{hit.name}: {excerpt(hit.content, QueryTerms(query), TITLE_CHARACTERS)}"
+    title = f"{_marked(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), TITLE_CHARACTERS)}"
     url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
     return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.conftest import OpenApp
     from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
+    from tests.support.servers.model import ChatRequest, ModelServer
 
 MINE = "console:local"
 READING = {"memory_recall", "memory_get", "memory_stats", "search", "fetch"}
@@ -155,6 +156,8 @@ async def test_what_a_program_learns_waits_for_its_person_and_stands_in_no_promp
         again = await call(client, "memory_learn", text="The user's bank is Evilbank", quote="my bank is Evilbank")
         assert again.startswith("known already as fact-")
         assert "[unconfirmed, " in await call(client, "memory_recall", queries=["bank"])
+        (found,) = (await call_json(client, "search", query="bank"))["results"]
+        assert found["title"].startswith("[unconfirmed] fact-")
     assert "Evilbank" not in await last_prompt(person, model, "Which bank do I use?")
     assert "Evilbank" in await person.says("/memory unsure")
     (name,) = [entry.name for entry in await person.app.memory.entries.list(MINE, Kind.FACT)]
@@ -194,6 +197,39 @@ async def test_other_words_hold_where_a_second_look_says_that_they_follow(
         assert "not confirmed" not in await call(client, "memory_learn", text="A wedding is in June", quote=quote)
         assert "not confirmed" in await call(client, "memory_learn", text="It rains", quote="it is raining")
         assert "not confirmed" in await call(client, "memory_learn", text="It rains", quote="You said: the wedding")
+
+
+@over_http_only
+async def test_a_look_says_what_is_known_already_what_gives_way_and_what_is_over(
+    connect: Connect, app: App, person: Person, model: ModelServer
+) -> None:
+    old = await app.memory.entries.add(MINE, NewEntry("The user lives in Kyiv", name="home", kind=Kind.FACT))
+    await person.says("Hm, I have been living in Lviv ever since")
+    quote = "been living in Lviv ever since"
+
+    def look(home: str = "unrelated", *, now: bool = True) -> None:
+        def says(chat: ChatRequest) -> Says:
+            known = re.findall(r"^(K\d+)\. .*lives in Kyiv$", str(chat.messages[0]["content"]), re.MULTILINE)
+            return Says(json.dumps({"1": {"verdict": "follows", "now": now, home: known}}))
+
+        model.second_look = says
+
+    async with connect() as client:
+        look("same")
+        known = await call(client, "memory_learn", text="The user has a home in Kyiv", quote=quote)
+        assert known == "known already as home: The user lives in Kyiv"
+        look(now=False)
+        await call(client, "memory_learn", text="The user lived in Odesa", quote=quote)
+        look("replaces")
+        instead = await call(client, "memory_learn", text="The user lives in Lviv", quote=quote)
+        assert instead.endswith("The user lives in Lviv instead of: The user lives in Kyiv")
+        titles = [found["title"] for found in (await call_json(client, "search", query="lives in Kyiv"))["results"]]
+        assert any(title.startswith("[superseded] home until ") for title in titles)
+    entries = {entry.content: entry for entry in await app.memory.entries.list(MINE, Kind.FACT)}
+    assert entries["The user lived in Odesa"].valid_until is not None
+    assert entries[old.content].superseded_by == entries["The user lives in Lviv"].id
+    await person.says("/undo")
+    assert (await app.memory.entries.get(MINE, "home")).content == old.content
 
 
 @pytest.mark.parametrize("transport", ["stdio"])
