@@ -1,19 +1,11 @@
-"""/mcp of `mneme run`: memory for programs that show a token, by streamable HTTP on 127.0.0.1.
-
-It is served in the bot's own loop, beside and apart from the small server of bot/web/, which runs in threads so that it
-answers where this loop does not.
-"""
+"""/mcp of `mneme run`: memory for programs that show a token, by streamable HTTP."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hmac
-import socket
 from typing import TYPE_CHECKING, Any
 
-import structlog
-import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -24,10 +16,10 @@ from starlette.routing import Route
 from bot.mcp_server.owner import served_owner
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
-from config.errors import ConfigurationError
+from bot.web.asgi import HOST, web_served
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from mcp.server.lowlevel.server import Server
     from pydantic import HttpUrl
@@ -35,16 +27,9 @@ if TYPE_CHECKING:
 
     from bot.app import App
 
-log = structlog.get_logger(__name__)
-
 PATH = "/mcp"
-HOST = "127.0.0.1"
 MOST_BYTES = 1_000_000
 """How long a request may be: an entry of 20,000 characters takes a tenth."""
-CONNECTIONS = 64
-"""Connections at a time; who comes when there are so many is told to come again."""
-CLOSING_SECONDS = 3
-"""How long requests that run when the bot is stopped may take to end."""
 
 
 class BearerToken:
@@ -93,51 +78,19 @@ async def mcp_served(app: App, token: str) -> AsyncIterator[None]:
         return await served_owner(settings, app.memory)
 
     server = memory_server(MemoryTools(app.memory, app.checker), owner_of)
-    with contextlib.closing(_listening(settings.web_port)) as listening:
-        config = uvicorn.Config(
-            mcp_app(server, token, settings.web_url),
-            http="h11",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=CLOSING_SECONDS,
-        )
-        web = _Server(config)
-        serving = asyncio.create_task(web.serve([listening]), name="mcp")
-        log.info("mcp_served", url=f"http://{HOST}:{settings.web_port}{PATH}")
-        try:
-            yield
-        finally:
-            web.should_exit = True
-            await serving
-
-
-class _Server(uvicorn.Server):
-    """Leaves the signals to the bot, which ends it."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Nothing."""
+    async with web_served(mcp_app(server, token, settings.web_url), settings.web_port):
         yield
 
 
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server((HOST, port))
-    except OSError as error:
-        raise ConfigurationError(f"WEB_PORT {port} can't be used ({error.strerror}): choose another.") from error
-
-
 def _only_from(url: HttpUrl | None) -> TransportSecuritySettings:
-    """Requests are taken that name this machine or the address outside: a web page that points a name of its own at
-    127.0.0.1 is refused."""
-    hosts, origins = [f"{name}:*" for name in (HOST, "localhost", "[::1]")], []
+    """Whose requests are taken: those that name this machine or the address outside, and no other.
+
+    A web page may point a name of its own at 127.0.0.1, and would be let in by the browser of who opens it.
+    """
+    here = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
+    hosts, origins = [*here], [f"http://{name}" for name in here]
     if url is not None:
-        host = f"{url.host}" if url.port in (80, 443) else f"{url.host}:{url.port}"
+        host = str(url.host) if url.port in (80, 443) else f"{url.host}:{url.port}"
         hosts.append(host)
         origins.append(f"{url.scheme}://{host}")
-    origins += [f"http://{host}" for host in hosts[:3]]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
+from bot.cli.main import main
 from bot.mcp_server.http import MOST_BYTES
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
@@ -225,6 +226,15 @@ def test_a_memory_that_is_off_is_not_served(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"MCP_TOKEN={TOKEN}\nMEMORY_ENABLED=false\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="which MEMORY_ENABLED=false turns off"):
         load_settings()
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("bot.mcp_server.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["mneme", "mcp"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "needs the package mcp: see docs/mcp.md." in capsys.readouterr().err
 
 
 async def test_a_bot_that_serves_nobody_loads_nothing_for_it() -> None:
