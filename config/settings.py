@@ -26,7 +26,7 @@ ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
-_SHOWN_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+_HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 """What others show us in a header: what Telegram takes for one, and too long to be guessed."""
 
 
@@ -160,7 +160,7 @@ class Settings(BaseSettings):
     @field_validator("telegram_webhook_secret", "mcp_token")
     @classmethod
     def _takes_for_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not _SHOWN_SECRET.fullmatch(value.get_secret_value()):
+        if value is not None and not _HEADER_SECRET.fullmatch(value.get_secret_value()):
             raise ValueError("16 to 256 letters, digits, - and _ are needed, such as `openssl rand -hex 32` makes")
         return value
 

@@ -41,13 +41,13 @@ class BearerToken:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http" or self._is_shown(Headers(scope=scope)):
+        if scope["type"] != "http" or self._has_token(Headers(scope=scope)):
             await self._app(scope, receive, send)
             return
         body = {"error": "invalid_token", "error_description": "Show MCP_TOKEN as `Authorization: Bearer ...`."}
         await JSONResponse(body, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 
-    def _is_shown(self, headers: Headers) -> bool:
+    def _has_token(self, headers: Headers) -> bool:
         scheme, _space, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 

@@ -45,7 +45,7 @@ LONGEST_QUERY = 2_000
 """Characters of a question, a name or a quote: more only takes time."""
 ANSWER_TOKENS = 8_000
 """What one answer of memory_recall, or what was said around a message, may hold."""
-FOUND = 10
+RESULTS = 10
 """How many results `search` gives."""
 TITLE_CHARACTERS = 100
 MEMORY = "memory://"
@@ -86,7 +86,7 @@ class MemoryTools:
                 description="questions or words, each looked up by itself; the name of a memory reads it whole",
             ),
         ],
-        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = FOUND,
+        limit: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="results at most")] = RESULTS,
     ) -> str:
         """Search what the user said in earlier conversations and what is remembered of them, best first.
 
@@ -140,7 +140,7 @@ class MemoryTools:
 
     async def search(self, context: ToolContext, query: Query) -> str:
         """Search the user's memories and conversations; gives ids, titles and addresses, to be read with fetch."""
-        results = await self._memory.recall.recall(query, context.owner, Filter(), FOUND)
+        results = await self._memory.recall.recall(query, context.owner, Filter(), RESULTS)
         return _as_json({"results": [_result(result, query) for result in results]})
 
     async def fetch(self, context: ToolContext, id: Query) -> str:  # noqa: A002  # as OpenAI's clients call it

@@ -110,9 +110,9 @@ async def test_what_was_said_and_remembered_is_found_and_read_whole(connect: Con
         assert "did you mean tea: when/how?" in await refused(client, "memory_get", name="tea when how")
         assert "note: 1" in await call(client, "memory_stats")
 
-        found = await call_json(client, "search", query="tea")
-        assert set(found) == {"results"}
-        (tea,) = [result for result in found["results"] if "five" in result["title"]]
+        answer = await call_json(client, "search", query="tea")
+        assert set(answer) == {"results"}
+        (tea,) = [result for result in answer["results"] if "five" in result["title"]]
         assert set(tea) == {"id", "title", "url"}
         fetched = await call_json(client, "fetch", id=tea["id"])
         assert set(fetched) == {"id", "title", "text", "url", "metadata"}
@@ -156,8 +156,8 @@ async def test_what_a_program_learns_waits_for_its_person_and_stands_in_no_promp
         again = await call(client, "memory_learn", text="The user's bank is Evilbank", quote="my bank is Evilbank")
         assert again.startswith("known already as fact-")
         assert "[unconfirmed, " in await call(client, "memory_recall", queries=["bank"])
-        (found,) = (await call_json(client, "search", query="bank"))["results"]
-        assert found["title"].startswith("[unconfirmed] fact-")
+        (bank,) = (await call_json(client, "search", query="bank"))["results"]
+        assert bank["title"].startswith("[unconfirmed] fact-")
     assert "Evilbank" not in await last_prompt(person, model, "Which bank do I use?")
     assert "Evilbank" in await person.says("/memory unsure")
     (name,) = [entry.name for entry in await person.app.memory.entries.list(MINE, Kind.FACT)]
@@ -223,7 +223,7 @@ async def test_a_look_says_what_is_known_already_what_gives_way_and_what_is_over
         look("replaces")
         instead = await call(client, "memory_learn", text="The user lives in Lviv", quote=quote)
         assert instead.endswith("The user lives in Lviv instead of: The user lives in Kyiv")
-        titles = [found["title"] for found in (await call_json(client, "search", query="lives in Kyiv"))["results"]]
+        titles = [result["title"] for result in (await call_json(client, "search", query="lives in Kyiv"))["results"]]
         assert any(title.startswith("[superseded] home until ") for title in titles)
     entries = {entry.content: entry for entry in await app.memory.entries.list(MINE, Kind.FACT)}
     assert entries["The user lived in Odesa"].valid_until is not None
@@ -281,15 +281,15 @@ async def test_a_secret_is_neither_learned_nor_told(connect: Connect, person: Pe
     async with connect() as client:
         assert "looks like" in await refused(client, "memory_learn", text=f"The key is {key}")
         assert "looks like" in await refused(client, "memory_learn", text="There is a key", quote=f"is {key}")
-        found = await call_json(client, "search", query="weather station key")
-        told = [
+        answer = await call_json(client, "search", query="weather station key")
+        texts = [
             await call(client, "memory_recall", queries=["weather station key", key]),
-            str(found),
-            await call(client, "fetch", id=found["results"][0]["id"]),
-            await read(client, found["results"][0]["url"]),
+            str(answer),
+            await call(client, "fetch", id=answer["results"][0]["id"]),
+            await read(client, answer["results"][0]["url"]),
         ]
-    assert all(key not in text for text in told)
-    assert all("weather station" in text for text in told)
+    assert all(key not in text for text in texts)
+    assert all("weather station" in text for text in texts)
 
 
 @both

@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import sys
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -41,7 +43,6 @@ from tests.support.processes import ROOT, bot_environment, running_bot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from bot.app import App
     from tests.conftest import OpenApp
@@ -64,7 +65,7 @@ INITIALIZE = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
-SHOWN = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
+HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture
@@ -86,12 +87,12 @@ async def post(url: str, body: bytes | None = None, headers: dict[str, str] | No
     content = json.dumps(INITIALIZE).encode() if body is None else body
     async with httpx.AsyncClient(timeout=20) as client:
         return await client.post(
-            url, content=content, headers={"Content-Type": "application/json"} | SHOWN | (headers or {})
+            url, content=content, headers={"Content-Type": "application/json"} | HEADERS | (headers or {})
         )
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "authorization",
     [
         None,
         "",
@@ -104,8 +105,8 @@ async def post(url: str, body: bytes | None = None, headers: dict[str, str] | No
         "Bearer \xe9",
     ],
 )
-async def test_who_does_not_show_the_token_gets_nothing(url: str, shown: str | None) -> None:
-    headers = {} if shown is None else {b"Authorization": shown.encode("latin-1")}
+async def test_who_does_not_show_the_token_gets_nothing(url: str, authorization: str | None) -> None:
+    headers = {} if authorization is None else {b"Authorization": authorization.encode("latin-1")}
     async with httpx.AsyncClient() as client:
         response = await client.post(url, json=INITIALIZE, headers=headers)
     assert response.status_code == 401
@@ -122,8 +123,8 @@ async def test_a_body_without_the_token_is_not_read(url: str) -> None:
 
 
 async def test_the_token_is_shown_as_programs_write_it(url: str) -> None:
-    for shown in (f"bearer {TOKEN}", f"BEARER  {TOKEN}"):
-        assert (await post(url, headers={"Authorization": shown})).status_code == 200
+    for authorization in (f"bearer {TOKEN}", f"BEARER  {TOKEN}"):
+        assert (await post(url, headers={"Authorization": authorization})).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ async def test_what_is_no_request_is_refused_and_the_server_goes_on(url: str) ->
     for body in (b"", b"nonsense", b"[]", b"{}", b'{"jsonrpc": "2.0"}', b"\x00\xff", deep):
         assert 400 <= (await post(url, body)).status_code < 500
     assert (await post(url, b" " * (MOST_BYTES + 1))).status_code == 413
-    async with httpx.AsyncClient(headers=SHOWN) as client:
+    async with httpx.AsyncClient(headers=HEADERS) as client:
         assert (await client.get(url)).status_code == 405
         assert (await client.delete(url)).status_code == 405
         assert (await client.get(url.replace("/mcp", "/"))).status_code == 404
@@ -267,17 +268,15 @@ async def test_the_running_bot_serves_and_ends_at_a_signal_though_a_program_is_c
 async def test_a_program_that_ends_takes_its_server_along(tmp_path: Path) -> None:
     async with over_stdio() as client:
         await call(client, "memory_learn", text="The lighthouse is red")
-        children = await _children()
-        assert len(children) == 1
-    assert await _children() == []
+        assert len(_servers()) == 1
+    assert _servers() == []
 
 
-async def _children() -> list[str]:
-    process = await asyncio.create_subprocess_exec(
-        "ps", "--ppid", str(os.getpid()), "-o", "args=", stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await process.communicate()
-    return [line for line in out.decode().splitlines() if "bot mcp" in line]
+def _servers() -> list[str]:
+    """The children of this process that serve memory."""
+    ours = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="utf-8").split()
+    commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in ours]
+    return [command.decode() for command in commands if b"bot\0mcp" in command]
 
 
 async def test_killed_in_the_middle_of_writes_the_memory_is_whole(tmp_path: Path) -> None:
