@@ -118,7 +118,7 @@ class MemoryTools:
         checked = await self._checked(context, text, quote)
         repeated = _first(checked.repeats)
         if checked.doubt is None and repeated is not None:
-            return f"known already as {repeated.name}: {repeated.content}"
+            return without_secrets(f"known already as {repeated.name}: {repeated.content}")
         replaced = _first(checked.replaces) if checked.doubt is None and not checked.is_past else None
         new = NewEntry(
             text,
@@ -130,8 +130,9 @@ class MemoryTools:
             unconfirmed=checked.doubt,
             valid_until=checked.message.created_at if checked.message is not None and checked.is_past else None,
         )
-        learned = await self._memory.learning.learn(context.owner, new, replaced.name if replaced else None)
-        return _outcome(learned)
+        # by its number: the name is its successor's, if somebody was faster
+        learned = await self._memory.learning.learn(context.owner, new, f"#{replaced.id}" if replaced else None)
+        return without_secrets(_outcome(learned))
 
     async def memory_forget(self, context: ToolContext, name: Query) -> str:
         """Delete one memory by its name. The user can take that back with /undo."""

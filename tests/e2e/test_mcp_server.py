@@ -247,7 +247,7 @@ async def test_a_bot_that_serves_nobody_loads_nothing_for_it() -> None:
     assert await process.wait() == 0
 
 
-async def test_the_running_bot_serves_and_ends_at_a_signal_though_a_program_is_connected(
+async def test_the_running_bot_serves_and_ends_at_a_signal_though_programs_are_connected(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -257,6 +257,8 @@ async def test_the_running_bot_serves_and_ends_at_a_signal_though_a_program_is_c
         await telegram.wait_for(lambda: telegram.sent(1001))
         async with over_http(f"http://127.0.0.1:{port}/mcp") as client:
             assert "red" in await call(client, "memory_recall", queries=["lighthouse"])
+            async with over_stdio() as beside:
+                assert "red" in await call(beside, "memory_recall", queries=["lighthouse"])
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(20):
                 assert await process.wait() == 0
