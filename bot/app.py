@@ -117,6 +117,7 @@ class App:
     media: MediaSources
     pages: Pages
     metrics: Metrics | None
+    checker: FactChecker
 
     @property
     def database(self) -> Database:
@@ -310,7 +311,8 @@ def _assemble(
         clock,
     )
     jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
-    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
+    health = Health(memory.database)
+    return App(settings, clock, memory, models, runner, jobs, health, sources, Pages(), metrics, checker)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:
