@@ -26,8 +26,8 @@ ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
+# What Telegram takes for one, and too long to be guessed.
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
-"""What Telegram takes for one, and too long to be guessed."""
 
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
@@ -325,6 +325,7 @@ def _sentence(error: ValidationError) -> str:
     return f"{str(first['loc'][0]).upper()} is not usable: {text.replace('Input should', 'it should')}."
 
 
+# What is allowed, by the kind of error, where the validator's own words are for programmers.
 _ALLOWED = {
     "bool_parsing": "true or false is needed",
     "int_parsing": "a whole number is needed",
@@ -334,4 +335,3 @@ _ALLOWED = {
     "url_scheme": "an address that begins with http:// or https:// is needed",
     "string_pattern_mismatch": "an address such as http://localhost:3128 is needed",
 }
-"""What is allowed, by the kind of error, where the validator's own words are for programmers."""

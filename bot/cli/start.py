@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from config.settings import Settings
 
 DATABASE_NAME = "mneme.db"
+# The file with the settings of a bot that deploy/install.sh has installed, by the bot's name.
 _SERVER = re.compile(r"/etc/mneme/([a-z][a-z0-9-]*)\.env")
-"""The file with the settings of a bot that deploy/install.sh has installed, by the bot's name."""
 
 
 def how_to_start() -> str:

@@ -49,6 +49,7 @@ I am Mneme. Just write to me.
 I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
 It stays on the computer that runs me, and comes up in no other chat.""")
 HELP = "help"
+# How help puts the commands together.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
     (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
@@ -56,7 +57,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Settings"), ("settings", "language", "timezone", "notices", "model")),
     (N_("People"), ("letin", "keepout")),
 )
-"""How help puts the commands together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ _WHY = {
     Layer.CONTEXT: N_("it fits what you said"),
     Layer.PROCEDURES: N_("a way of doing what you asked for"),
 }
+# Where an entry comes from, as a person would say it.
 _ORIGINS: Mapping[str, str] = {
     Author.USER: N_("you wrote it"),
     Author.MODEL: N_("the model noted it"),
@@ -61,7 +62,6 @@ _ORIGINS: Mapping[str, str] = {
     Author.COMPACTION: N_("the summary of a conversation"),
     Author.IMPORT: N_("brought from elsewhere"),
 }
-"""Where an entry comes from, as a person would say it."""
 SEARCH = "search"
 FILE = "MEMORY.md"
 

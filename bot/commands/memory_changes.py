@@ -33,10 +33,10 @@ SURE_MINUTES = 10
 UNDONE_SHOWN = 8
 """How much of what an /undo did is said."""
 
+# A line of MEMORY.md, as buttons name it.
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
-"""A line of MEMORY.md, as buttons name it."""
+# An entry, named so that its name has an end, and what it is to say.
 _EDIT = re.compile(r"(?:(?P<number>#\d{1,15})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)
-"""An entry, named so that its name has an end, and what it is to say."""
 
 MOST_BYTES = 50_000_000
 """What Telegram takes of a bot (Bot API: 50 MB), and what is reasonable to hold at once for any channel."""

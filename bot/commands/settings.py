@@ -33,6 +33,7 @@ DEFAULT = "default"
 AUTO = "auto"
 """Has the language follow the program that the person writes with."""
 LANGUAGES_PER_ROW = 3
+# What /notices says, by what holds.
 _PRESENT_NOTICES = {
     Notices.ON: N_(
         "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
@@ -47,7 +48,6 @@ _PRESENT_NOTICES = {
         "reminder."
     ),
 }
-"""What /notices says, by what holds."""
 
 MOST_OFFERED = 12
 """Zones at most among which one is to choose."""

@@ -30,8 +30,8 @@ CENT = 0.01
 
 WIDTH = 28
 """Cells of a line: a telephone shows some 32 in monospace before it breaks one."""
+# ` 100%`.
 _SHARE_CELLS = 5
-"""` 100%`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
 
+# What a terminal would obey instead of showing it; an answer may quote it from anywhere.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a terminal would obey instead of showing it; an answer may quote it from anywhere."""
 
 
 class MarkdownStream:

@@ -41,6 +41,7 @@ LONGEST_TEXT = 300
 NAME_CHARACTERS = 40
 """What is shown of a name, which its owner chooses freely and may make 129 characters long."""
 _NO_NAME = re.compile(r"[^\w\s.,'’&()-]+")
+# What is content of a message and can't be read here, by its field.
 _UNREADABLE = {
     "animation": N_("this animation"),
     "video": N_("this video"),
@@ -52,7 +53,6 @@ _UNREADABLE = {
     "giveaway_winners": N_("this giveaway"),
     "passport_data": N_("this passport data"),
 }
-"""What is content of a message and can't be read here, by its field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,14 +39,12 @@ MOST = 10
 _REMEMBERED = 200
 NAMED_WITHIN = timedelta(seconds=5)
 """How long a group's photo may come before the one of its album whose caption names the bot."""
+# Photos of groups that are held for so long.
 _MOST_HELD = 200
-"""Photos of groups that are held for so long."""
 
+# What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
+# All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
 _OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""What only the content of an update can be the reason for: it is skipped, and nobody behind it has to wait.
-
-All else, as what the database or the disk has to say, is no fault of the update: it is not confirmed and comes again.
-"""
 _UNREADABLE = N_(
     "I could not read your last message: Telegram sent it in a form that I do not know yet (update {number}). "
     "I keep it as it came; say it in plain words."

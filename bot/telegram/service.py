@@ -58,8 +58,8 @@ SEND_TIMEOUT = 30
 START_SECONDS = 300
 """How long one step of the start may take: a few calls, or taking up what an earlier run left."""
 
+# Has the phrases of the languages in Latin letters read; those of others are read at their first word.
 _GREETING = "Hello."
-"""Has the phrases of the languages in Latin letters read; those of others are read at their first word."""
 
 
 def telegram_bot(

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 LARGEST = 2**63 - 1
 """The largest number that SQLite holds."""
+# Where numbers stand in an update that can't be read; in what people write there are no such quotation marks.
 _UPDATE_ID = re.compile(rb'"update_id"\s*:\s*(\d{1,20})')
 _CHAT_ID = re.compile(rb'"chat"\s*:\s*\{\s*"id"\s*:\s*(-?\d{1,18})\b')
 _SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
-"""Where numbers stand in an update that can't be read; in what people write there are no such quotation marks."""
 QUOTED_CHARACTERS = 2_000
 """What is shown of a message that is answered."""
 _KEPT_OF_OURS = {"message_id", "message_thread_id", "from", "chat", "date", "reply_markup"}
+# A command at the beginning of a text, for us or for the bot that it names.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
-"""A command at the beginning of a text, for us or for the bot that it names."""
 
 
 @dataclass(frozen=True, slots=True)
