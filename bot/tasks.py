@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
-
-    from bot.jobs.scheduler import SteadyScheduler
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +30,24 @@ class BackgroundTasks:
         task.add_done_callback(self._ended)
         return task
 
+    def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
+        """Do `work` again and again with so many seconds between; at_once: for the first time now.
+
+        It goes by the event loop's clock, which nobody sets. What it raises is logged; the next time tries again.
+        """
+
+        async def repeat() -> None:
+            if not at_once:
+                await asyncio.sleep(seconds)
+            while True:
+                try:
+                    await work()
+                except Exception:  # such as a full disk
+                    log.exception("background_task_failed", task=name)
+                await asyncio.sleep(seconds)
+
+        self.start(repeat(), name)
+
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -44,44 +59,6 @@ class BackgroundTasks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class PeriodicJobs:
-    """Work that is done again and again, and ended together. What it raises is logged; the next time tries again."""
-
-    def __init__(self) -> None:
-        self._scheduler: SteadyScheduler | None = None
-        self._running = BackgroundTasks()
-
-    def every(self, seconds: float, work: Callable[[], Awaitable[object]], name: str, *, at_once: bool = True) -> None:
-        """Do `work` with so many seconds between; at_once: for the first time now. It never runs twice at a time."""
-        from bot.jobs.scheduler import Again, SteadyScheduler  # late: a message from the shell needs no scheduler
-
-        async def tried() -> None:
-            try:
-                await work()
-            except Exception:  # such as a full disk
-                log.exception("background_task_failed", task=name)
-
-        running: asyncio.Task[None] | None = None
-
-        async def begin() -> None:
-            # a task of ours: APScheduler would warn of a run that outlasts the pause, and not wait for it at the end
-            nonlocal running
-            if running is None or running.done():
-                running = self._running.start(tried(), name)
-
-        scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
-        first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
-        scheduler.add_job(begin, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
-        if not scheduler.running:
-            scheduler.start()
-
-    async def close(self) -> None:
-        """End at once, and wait until what ran has ended."""
-        if self._scheduler is not None and self._scheduler.running:
-            self._scheduler.shutdown(wait=False)
-        await self._running.close()
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> None:

@@ -21,7 +21,6 @@ _CHATTY = (
     "httpcore2",
     "telegram",
     "openai",
-    "apscheduler",
     "aiosqlite",
     "asyncio",
 )

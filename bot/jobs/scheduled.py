@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import PeriodicJobs
+from bot.tasks import BackgroundTasks
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import StoreError
@@ -82,16 +82,16 @@ class WeeklySchedule:
         self._languages = languages
         self._clock = clock
         self._at = at
-        self._periodic = PeriodicJobs()
+        self._tasks = BackgroundTasks()
 
     def start(self) -> None:
         """Begin with what a downtime missed. Only programs that stay do this."""
         log.info("weekly_consolidation_scheduled", at=self._at.after(self._clock()))
-        self._periodic.every(MINUTE, self.run_if_due, WEEKLY)
+        self._tasks.every(MINUTE, self.run_if_due, WEEKLY)
 
     async def close(self) -> None:
         """End; a run that is not finished is rolled back, and due at the next start."""
-        await self._periodic.close()
+        await self._tasks.close()
 
     async def run_if_due(self) -> bool:
         """Tidy everybody's memory if the hour has come since the last time; whether it was done."""
@@ -162,7 +162,7 @@ class Reminding:
 
     def __init__(self, offers: DateOffers | None) -> None:
         self._offers = offers
-        self._periodic = PeriodicJobs()
+        self._tasks = BackgroundTasks()
 
     def start(self, tell: Callable[[], Awaitable[None]]) -> None:
         """Begin. tell: tells everything that is due in the channel; it is called again and again."""
@@ -172,11 +172,11 @@ class Reminding:
             if self._offers is not None:
                 await self._offers.run_if_due()
 
-        self._periodic.every(REMINDERS_PAUSE, look, "reminders")
+        self._tasks.every(REMINDERS_PAUSE, look, "reminders")
 
     async def close(self) -> None:
         """End; what was not told is due at the next start."""
-        await self._periodic.close()
+        await self._tasks.close()
 
 
 class Maintenance:
@@ -187,7 +187,7 @@ class Maintenance:
         self._ledger = ledger
         self._soundness = soundness
         self._traces = traces
-        self._periodic = PeriodicJobs()
+        self._tasks = BackgroundTasks()
 
     async def begin(self) -> None:
         """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
@@ -215,12 +215,12 @@ class Maintenance:
     def start(self) -> None:
         """Do it daily from now on, and look for traces every minute. Only programs that stay do this."""
         at_once = not self._soundness.is_quick  # else it was looked at just now
-        self._periodic.every(DAY, self._daily, "housekeeping", at_once=at_once)
-        self._periodic.every(MINUTE, self.remove_traces, "traces", at_once=False)
+        self._tasks.every(DAY, self._daily, "housekeeping", at_once=at_once)
+        self._tasks.every(MINUTE, self.remove_traces, "traces", at_once=False)
 
     async def close(self) -> None:
         """End; a deletion that is not finished is rolled back."""
-        await self._periodic.close()
+        await self._tasks.close()
 
     async def _daily(self) -> None:
         try:
