@@ -22,7 +22,7 @@ from bot.jobs.scheduled import DateOffers, Maintenance, Reminding, WeeklyHour, W
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
-from bot.services import MemoryServices, memory_services
+from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
@@ -151,7 +151,7 @@ async def open_app(
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)
-        memory = memory_services(settings, database, counter, clock, meaning)
+        memory = MemoryServices(settings, database, counter, clock, meaning)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         stack.push_async_callback(housekeeping.close)
         await memory.preferences.load()

@@ -56,7 +56,7 @@ async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """by_meaning: with the embedder of the settings, if any; one that fails is told in a sentence and left out."""
     # late: help must not wait for all of memory
     from bot.models import NO_MODELS, awake, meaning_models
-    from bot.services import memory_services
+    from bot.services import MemoryServices
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -67,7 +67,7 @@ async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
         models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:
             typer.echo(f"Only by words: {models.trouble}", err=True)
-        memory = memory_services(settings, database, TokenCounter(), system_clock, models)
+        memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)
         await memory.preferences.load()
         yield OpenMemory(settings, memory)
 

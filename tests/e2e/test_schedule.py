@@ -11,7 +11,7 @@ import pytest
 
 from bot.jobs.scheduled import WEEKLY, WeeklyHour, WeeklySchedule
 from bot.languages import Languages
-from bot.services import memory_services
+from bot.services import MemoryServices
 from config.settings import Settings
 from memory.service.jobs import JobLog
 from memory.store.database import Database
@@ -33,7 +33,7 @@ OWNER = "console:local"
 
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
-    memory = memory_services(Settings(), database, TokenCounter(), clock)
+    memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     at = WeeklyHour(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
     return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
@@ -46,7 +46,7 @@ def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
 
 
 async def remembers(app: App, content: str, owner: str = OWNER) -> None:
-    memory = memory_services(app.settings, app.database, TokenCounter(), app.clock)
+    memory = MemoryServices(app.settings, app.database, TokenCounter(), app.clock)
     await memory.entries.add(owner, NewEntry(content, kind=Kind.FACT))
 
 
@@ -185,7 +185,7 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
 @pytest.mark.parametrize("steps", range(0, 40, 3))
 async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
     schedule = schedule_over(database, clock)
-    memory = memory_services(Settings(), database, TokenCounter(), clock)
+    memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT))
     await schedule.run_if_due()
     clock.forward(days=400)
