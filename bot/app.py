@@ -16,14 +16,15 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
-from bot.commands.status import ActivityReport, ConversationReport, MeaningReport, MemoryReport, SpendingReport, Status
+from bot.commands.status import MemoryReport, Status
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.scheduled import DateOffers, Maintenance, Reminding, WeeklyHour, WeeklySchedule
+from bot.jobs.scheduled import DateOffers, Maintenance, WeeklyHour, WeeklySchedule
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
 from bot.web.pages import Pages
 from config.errors import ConfigurationError
@@ -78,6 +79,7 @@ from pipeline.tools.toolbox import Tool, Toolbox
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.models import MeaningModels
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
@@ -93,11 +95,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What goes on beside the turns. embedding None: nothing compares meanings."""
+    """What goes on beside the turns. embedding None: nothing compares meanings; offers None: memory is off."""
 
     consolidation: BackgroundConsolidation
     weekly: WeeklySchedule
-    reminders: Reminding
+    offers: DateOffers | None
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
 
@@ -112,6 +114,7 @@ class App:
     models: ModelChoice
     runner: SessionRunner
     jobs: Jobs
+    tasks: BackgroundTasks
     health: Health
     media: MediaSources
     pages: Pages
@@ -128,13 +131,13 @@ class App:
         return self.memory.sessions
 
     def begin_background_work(self) -> None:
-        """Begin what goes on beside the turns; only programs that stay do this. A channel begins the reminders."""
+        """Begin what goes on beside the turns; only programs that stay do this."""
         self.jobs.consolidation.start()
-        self.jobs.housekeeping.start()
+        self.jobs.housekeeping.start(self.tasks)
         if self.jobs.embedding is not None:
-            self.jobs.embedding.start()
+            self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
-            self.jobs.weekly.start()
+            self.jobs.weekly.start(self.tasks)
 
 
 @contextlib.asynccontextmanager
@@ -153,7 +156,6 @@ async def open_app(
         meaning = meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
-        stack.push_async_callback(housekeeping.close)
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
             await memory.ledger.finish_edits()
@@ -169,10 +171,9 @@ async def open_app(
         )
         talking = model_setup(settings, catalogue, router)
         embedding = BackgroundEmbedding(memory.embedding, talking.quiet) if memory.embedding is not None else None
-        if embedding is not None:
-            stack.push_async_callback(embedding.close)
-        meaning_report = MeaningReport(meaning, embedding)
-        app = _assemble(settings, clock, memory, counter, usage, talking, metrics, meaning_report, housekeeping, stack)
+        app = _assemble(
+            settings, clock, memory, counter, usage, talking, metrics, meaning, embedding, housekeeping, stack
+        )
         stack.push_async_callback(app.runner.close)
         yield app
 
@@ -185,7 +186,8 @@ def _assemble(
     usage: UsageLog,
     talking: ModelSetup,
     metrics: Metrics | None,
-    meaning: MeaningReport,
+    meaning: MeaningModels,
+    embedding: BackgroundEmbedding | None,
     housekeeping: Maintenance,
     stack: contextlib.AsyncExitStack,
 ) -> App:
@@ -225,14 +227,12 @@ def _assemble(
         clock,
     )
     languages = Languages(memory.preferences)
-    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs)
+    tasks = BackgroundTasks()
+    stack.push_async_callback(tasks.close)
+    background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
     weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
-    stack.push_async_callback(background.close)
-    stack.push_async_callback(schedule.close)
-    reminding = Reminding(DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None)
-    stack.push_async_callback(reminding.close)
-
+    offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     recall_only = NoModelFallback(memory.recall) if enabled and not settings.has_endpoint else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
@@ -255,7 +255,7 @@ def _assemble(
             ToolLoop(toolbox, turn_limits, recall_only, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
-            Indexing(graph, meaning.wake),
+            Indexing(graph, embedding.wake if embedding is not None else None),
         ],
         observe=metrics.turn_finished if metrics is not None else None,
         owe=memory.turns.owe,
@@ -265,11 +265,17 @@ def _assemble(
         memory.files if enabled else None, memory.entries, memory.activation, memory.activation_log, clock
     )
     status = Status(
-        ConversationReport(memory.sessions, builder, compaction, models),
-        SpendingReport(usage),
+        memory.sessions,
+        builder,
+        compaction,
+        models,
+        usage,
         memory_report,
         meaning,
-        ActivityReport(lanes, clock),
+        embedding,
+        lanes,
+        clock,
+        started=clock(),
     )
     conversation = ConversationCommands(memory.turns, compaction, background, status, lanes, memory.database.private)
     looking = MemoryQueries(
@@ -307,8 +313,8 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, schedule, reminding, housekeeping, meaning.background)
-    return App(settings, clock, memory, models, runner, jobs, Health(memory.database), sources, Pages(), metrics)
+    jobs = Jobs(background, schedule, offers, housekeeping, embedding)
+    return App(settings, clock, memory, models, runner, jobs, tasks, Health(memory.database), sources, Pages(), metrics)
 
 
 def _metered(settings: Settings, usage: UsageLog) -> tuple[Metrics | None, Meter]:

@@ -21,10 +21,12 @@ from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plainly, spoken_at, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
+from bot.jobs.scheduled import begin_reminding
+from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
@@ -113,7 +115,7 @@ class _Chat:
         self._console = Console()
         self._channel = TerminalChannel(self._console)
         self._answering: asyncio.Task[None] | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._queued: list[str] = []
         output = create_output()
         if isinstance(output, Vt100_Output):
@@ -140,7 +142,7 @@ class _Chat:
             model=talking.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
-        self._app.jobs.reminders.start(self._tell_due)
+        begin_reminding(self._tell_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # also between two prompts, or the terminal would echo and change what is typed there
         with self._prompt.app.input.raw_mode():
@@ -226,7 +228,7 @@ class _Chat:
         @keys.add("c-c", filter=busy)
         @keys.add("<sigint>", filter=busy)
         def _interrupt(event: KeyPressEvent) -> None:
-            self._do(self._stop())
+            self._tasks.start(self._stop(), "stop")
 
         return keys
 
@@ -238,14 +240,9 @@ class _Chat:
         buffer.reset()
         command = self._app.runner.commands.get(parse_command(text)[0])
         if command is not None and command.immediate:
-            self._do(self._run_beside(text))
+            self._tasks.start(self._run_beside(text), "command")
         elif text.strip():
             self._queued.append(text)
-
-    def _do(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
 
     async def _run_beside(self, command: str) -> None:
         self._echo(command)
@@ -257,6 +254,7 @@ class _Chat:
             self._queued = []
             await self._app.runner.lanes.stop(self._address.session_id)
             await self._answering
+        await self._tasks.close()
 
     async def _stop(self) -> None:
         """End what is being written. What waited for its end goes back to where it was typed."""

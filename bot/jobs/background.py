@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import BackgroundTasks, Backoff, wait_at_most
+from bot.tasks import Backoff, wait_at_most
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import MnemeError, Postponed
 
 if TYPE_CHECKING:
     from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
     from memory.consolidation.consolidation import ConsolidationService
     from memory.consolidation.outcome import Consolidated
     from memory.log.compaction import Compacted
@@ -63,7 +64,7 @@ class Ended:
 
 
 class BackgroundConsolidation:
-    """Consolidates what is due, also what an earlier run left.
+    """Consolidates what is due, also what an earlier run left, and what `tasks` ended unfinished.
 
     notices: where the users are told with their next reply what was learned.
     """
@@ -75,6 +76,7 @@ class BackgroundConsolidation:
         languages: Languages,
         quiet: Quiet,
         jobs: JobLog,
+        tasks: BackgroundTasks,
     ) -> None:
         self._consolidation = consolidation
         self._jobs = jobs
@@ -83,7 +85,7 @@ class BackgroundConsolidation:
         self._quiet = quiet
         self._due = asyncio.Event()
         self._stays = False
-        self._tasks = BackgroundTasks()
+        self._tasks = tasks
 
     def start(self) -> None:
         """Begin with what is due already. Only programs that stay do this."""
@@ -124,10 +126,6 @@ class BackgroundConsolidation:
         if done is None or done.fell_back:
             self._due.set()
         return done, False
-
-    async def close(self) -> None:
-        """End at once; what was not finished is still due at the next start."""
-        await self._tasks.close()
 
     async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
         try:
@@ -220,12 +218,11 @@ class BackgroundEmbedding:
         self._quiet = quiet
         self._backoff = Backoff(LAST_RETRY, first_retry)
         self._due = asyncio.Event()
-        self._tasks = BackgroundTasks()
         self.trouble: str | None = None
 
-    def start(self) -> None:
-        """Begin. Only programs that stay do this."""
-        self._tasks.start(self._run(), "embedding")
+    def start(self, tasks: BackgroundTasks) -> None:
+        """Begin. Only programs that stay do this; what has no vector when it ends gets it after the next start."""
+        tasks.start(self._run(), "embedding")
 
     def wake(self) -> None:
         """There is something new."""
@@ -234,10 +231,6 @@ class BackgroundEmbedding:
     async def progress(self, owner: str | None = None) -> Embedded:
         """How far it has come with what one owner has, or all."""
         return await self._embedding.progress(owner)
-
-    async def close(self) -> None:
-        """End at once; what has no vector yet gets it after the next start."""
-        await self._tasks.close()
 
     async def _run(self) -> None:
         while True:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.tasks import BackgroundTasks
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import StoreError
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
     from memory.clock import Clock
     from memory.consolidation.weekly import WeeklyConsolidation
     from memory.ledger.ledger import Ledger
@@ -82,16 +82,14 @@ class WeeklySchedule:
         self._languages = languages
         self._clock = clock
         self._at = at
-        self._tasks = BackgroundTasks()
 
-    def start(self) -> None:
-        """Begin with what a downtime missed. Only programs that stay do this."""
+    def start(self, tasks: BackgroundTasks) -> None:
+        """Begin with what a downtime missed. Only programs that stay do this.
+
+        A run that is ended in the middle is rolled back, and due at the next start.
+        """
         log.info("weekly_consolidation_scheduled", at=self._at.after(self._clock()))
-        self._tasks.every(MINUTE, self.run_if_due, WEEKLY)
-
-    async def close(self) -> None:
-        """End; a run that is not finished is rolled back, and due at the next start."""
-        await self._tasks.close()
+        tasks.every(MINUTE, self.run_if_due, WEEKLY)
 
     async def run_if_due(self) -> bool:
         """Tidy everybody's memory if the hour has come since the last time; whether it was done."""
@@ -154,29 +152,14 @@ class DateOffers:
         return True
 
 
-class Reminding:
-    """Has a channel tell what is due: at the start what a downtime missed, then as each hour comes.
+def begin_reminding(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
+    """Have a channel tell what is due: at first what a downtime missed, then as each hour comes.
 
-    offers: what is offered for dates that come near; None: nothing is.
+    tell: tells everything that is due in the channel; it is called again and again. offers None: nothing is offered.
     """
-
-    def __init__(self, offers: DateOffers | None) -> None:
-        self._offers = offers
-        self._tasks = BackgroundTasks()
-
-    def start(self, tell: Callable[[], Awaitable[None]]) -> None:
-        """Begin. tell: tells everything that is due in the channel; it is called again and again."""
-
-        async def look() -> None:
-            await tell()
-            if self._offers is not None:
-                await self._offers.run_if_due()
-
-        self._tasks.every(REMINDERS_PAUSE, look, "reminders")
-
-    async def close(self) -> None:
-        """End; what was not told is due at the next start."""
-        await self._tasks.close()
+    tasks.every(REMINDERS_PAUSE, tell, "reminders")
+    if offers is not None:
+        tasks.every(REMINDERS_PAUSE, offers.run_if_due, DATES)
 
 
 class Maintenance:
@@ -187,7 +170,6 @@ class Maintenance:
         self._ledger = ledger
         self._soundness = soundness
         self._traces = traces
-        self._tasks = BackgroundTasks()
 
     async def begin(self) -> None:
         """Do it at a start. Raises StoreError where the database is damaged, unless it takes long to look."""
@@ -212,15 +194,11 @@ class Maintenance:
         except StoreError as error:
             log.warning("traces_left", reason=str(error))
 
-    def start(self) -> None:
+    def start(self, tasks: BackgroundTasks) -> None:
         """Do it daily from now on, and look for traces every minute. Only programs that stay do this."""
         at_once = not self._soundness.is_quick  # else it was looked at just now
-        self._tasks.every(DAY, self._daily, "housekeeping", at_once=at_once)
-        self._tasks.every(MINUTE, self.remove_traces, "traces", at_once=False)
-
-    async def close(self) -> None:
-        """End; a deletion that is not finished is rolled back."""
-        await self._tasks.close()
+        tasks.every(DAY, self._daily, "housekeeping", at_once=at_once)
+        tasks.every(MINUTE, self.remove_traces, "traces", at_once=False)
 
     async def _daily(self) -> None:
         try:

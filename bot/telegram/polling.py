@@ -35,6 +35,42 @@ RECEIVE_SECONDS = 120
 """How long it may take to keep a hundred updates on a slow disk and to hand them over."""
 
 
+class Contact:
+    """Tells the pulse and the log whether Telegram answers; after each failure in a row it waits longer."""
+
+    def __init__(self, pulse: Heartbeat, token: TokenWatch) -> None:
+        self.pulse = pulse
+        self._token = token
+        self._backoff = Backoff()
+
+    async def succeeded(self) -> None:
+        """What was asked is answered."""
+        await self._token.accepted()
+        self.pulse.succeeded()
+        self._backoff.reset()
+
+    async def rest_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
+        """Wait after an error of Telegram's, as long as it asks for where that can be borne."""
+        if isinstance(error, InvalidToken):
+            reason = self._token.refused()
+            await self.rest(reason, PAUSE_FOR_GOOD if self._token.for_good else 0)
+            return
+        self._token.failed_otherwise()
+        if isinstance(error, Conflict):
+            log.error("polling_conflict", remedy="another program polls with this token: stop it")
+            await self.rest("another program polls with this token")
+            return
+        log.warning("telegram_unreachable", reason=reason_of(error), remedy=remedy)
+        pause = explained(error).pause if isinstance(error, RetryAfter) else 0
+        await self.rest(reason_of(error), min(pause, LONGEST_FLOOD))
+
+    async def rest(self, reason: str, at_least: float = 0) -> None:
+        """Wait after a failure, at least so many seconds."""
+        self.pulse.failed(reason)
+        self.pulse.step(within=self._backoff.pause(at_least) + SLACK)
+        await self._backoff.wait(at_least)
+
+
 class Poller:
     """Fetches updates for as long as it runs.
 
@@ -51,14 +87,13 @@ class Poller:
     ) -> None:
         self._bot = bot
         self._receive = receive
+        self._contact = Contact(pulse, token)
         self._pulse = pulse
-        self._token = token
         self._offset: int | None = None
         self._one_by_one = False
 
     async def run(self) -> None:
         """Poll until cancelled."""
-        backoff = Backoff()
         self._pulse.step(within=REQUEST_SECONDS + SLACK)
         with contextlib.suppress(TelegramError), readable():
             # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
@@ -66,20 +101,14 @@ class Poller:
         while True:
             try:
                 await self._poll()
-            except InvalidToken:
-                reason = self._token.refused()
-                await self._rest(backoff, reason, at_least=PAUSE_FOR_GOOD if self._token.for_good else 0)
             except TelegramError as error:
-                self._token.failed_otherwise()
-                await self._rest_after(error, backoff)
+                await self._contact.rest_after(error)
             except Exception as error:
                 # a full disk, for one: the updates were not confirmed and come again
                 log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
-                await self._rest(backoff, "what was received can't be kept")
+                await self._contact.rest("what was received can't be kept")
             else:
-                await self._token.accepted()
-                self._pulse.succeeded()
-                backoff.reset()
+                await self._contact.succeeded()
 
     async def _poll(self) -> None:
         # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
@@ -103,17 +132,3 @@ class Poller:
             await self._receive(updates)
         # said once it is confirmed; said for ever, it would hide what Telegram counts from a lower number on
         self._offset = max(update.id for update in updates) + 1 if updates else None
-
-    async def _rest_after(self, error: TelegramError, backoff: Backoff) -> None:
-        if isinstance(error, Conflict):
-            log.error("polling_conflict", remedy="another program polls with this token: stop it")
-            await self._rest(backoff, "another program polls with this token")
-            return
-        log.warning("polling_failed", reason=reason_of(error))
-        pause = explained(error).pause if isinstance(error, RetryAfter) else 0
-        await self._rest(backoff, reason_of(error), at_least=min(pause, LONGEST_FLOOD))
-
-    async def _rest(self, backoff: Backoff, reason: str, at_least: float = 0) -> None:
-        self._pulse.failed(reason)
-        self._pulse.step(within=backoff.pause(at_least) + SLACK)
-        await backoff.wait(at_least)

@@ -13,19 +13,19 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.tasks import BackgroundTasks, Backoff
+from bot.jobs.scheduled import begin_reminding
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, AccessSettings
 from bot.telegram.callbacks import CallbackHandler
-from bot.telegram.calls import explained, reason_of
 from bot.telegram.channel import TelegramChannel
-from bot.telegram.client import PAUSE_FOR_GOOD, BotApiRequest, PollingBot, TokenWatch, readable
+from bot.telegram.client import BotApiRequest, PollingBot, TokenWatch, readable
 from bot.telegram.files import TelegramFiles
 from bot.telegram.groups import ChatMigrations
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
-from bot.telegram.polling import LONGEST_FLOOD, Poller
+from bot.telegram.polling import Contact, Poller
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.updates import UpdateParser
 from bot.telegram.webhook import Webhook, WebhookConfig
@@ -140,13 +140,12 @@ async def run_telegram(app: App) -> None:
             for session_id in await app.memory.telling.put_out(CHANNEL, door.serves):
                 outbox.kick(session_id)
 
-        app.jobs.reminders.start(tell)
+        begin_reminding(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await _source(app, bot, receiver, token).run()
         finally:
             await tasks.close()
-            await app.jobs.reminders.close()
             await inbox.close()
             await door.close()
             await app.runner.close()
@@ -167,27 +166,18 @@ async def _introduced(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> A
 
 
 async def _until_known(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> None:
-    backoff = Backoff()
+    contact = Contact(pulse, token)
     while True:
         pulse.step(within=START_SECONDS)
-        at_least = 0.0
         try:
             with readable():
                 await bot.initialize()
-        except InvalidToken as error:
-            if await token.is_wrong(bot):
-                raise _wrong_token() from error
-            reason = token.refused()
-            at_least = PAUSE_FOR_GOOD if token.for_good else 0
         except TelegramError as error:
-            token.failed_otherwise()
-            reason, at_least = reason_of(error), min(explained(error).pause, LONGEST_FLOOD)
-            log.warning("telegram_unreachable", reason=reason, remedy="check the network; trying again")
+            if isinstance(error, InvalidToken) and await token.is_wrong(bot):
+                raise _wrong_token() from error
+            await contact.rest_after(error)
         else:
             break
-        pulse.failed(reason)
-        pulse.step(within=backoff.pause(at_least) + START_SECONDS)
-        await backoff.wait(at_least)
     with contextlib.suppress(StoreError):  # such as a full disk: the next start does it
         await token.keep()
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
-from telegram.error import BadRequest, InvalidToken, TelegramError
+from telegram.error import BadRequest, TelegramError
 
-from bot.tasks import Backoff
-from bot.telegram.calls import explained, reason_of
-from bot.telegram.client import ALLOWED_UPDATES, PAUSE_FOR_GOOD, readable
+from bot.telegram.client import ALLOWED_UPDATES, readable
+from bot.telegram.polling import Contact
 from bot.telegram.updates import RawUpdate
 from bot.web.pages import Entrance, Page
 
@@ -74,33 +73,24 @@ class Webhook:
     async def run(self) -> None:
         """Take updates until cancelled."""
         self._pulse.what = "the webhook"
-        backoff = Backoff()
+        contact = Contact(self._pulse, self._token)
         is_set = False
         with self._pages.opened(urlsplit(self._meant.url).path, Entrance(self._admits, MOST_BYTES, self._take)):
             while True:
                 self._pulse.step(within=LOOK_SECONDS)
-                pause = 0.0
                 try:
                     with readable():
                         trouble = await self._look(is_set=is_set)
-                except InvalidToken:
-                    trouble = self._token.refused()
-                    pause = backoff.next(PAUSE_FOR_GOOD if self._token.for_good else 0)
                 except TelegramError as error:
-                    self._token.failed_otherwise()
                     remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
-                    trouble, pause = reason_of(error), backoff.next(min(explained(error).pause, LOOK_PAUSE))
-                    log.warning("webhook_unknown", reason=trouble, remedy=remedy)
-                else:
-                    await self._token.accepted()
-                    is_set, pause = True, LOOK_PAUSE
-                    backoff.reset()
-                if trouble is None:
-                    self._pulse.succeeded()
-                else:
+                    await contact.rest_after(error, remedy)
+                    continue
+                is_set = True
+                await contact.succeeded()
+                if trouble is not None:
                     self._pulse.failed(trouble)
-                self._pulse.step(within=pause + LOOK_SECONDS)
-                await asyncio.sleep(pause)
+                self._pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
+                await asyncio.sleep(LOOK_PAUSE)
 
     async def _look(self, *, is_set: bool) -> str | None:
         """Why no updates come, as Telegram tells it; None where they do. A webhook that was taken away is set anew."""

@@ -12,6 +12,7 @@ import pytest
 from bot.jobs.scheduled import WEEKLY, WeeklyHour, WeeklySchedule
 from bot.languages import Languages
 from bot.services import MemoryServices
+from bot.tasks import BackgroundTasks
 from config.settings import Settings
 from memory.service.jobs import JobLog
 from memory.store.database import Database
@@ -199,10 +200,6 @@ async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, cl
     assert await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
 
 
-async def test_a_schedule_that_was_never_started_can_be_closed(schedule: WeeklySchedule) -> None:
-    await schedule.close()
-
-
 @pytest.mark.parametrize("enabled", [True, False])
 async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled: bool) -> None:
     async with start(memory_enabled=enabled) as app:
@@ -222,9 +219,10 @@ async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
             while await jobs.ran_at(WEEKLY) != moment:
                 await asyncio.wait([asyncio.create_task(asyncio.sleep(0.02))])
 
-    schedule.start()
+    tasks = BackgroundTasks()
+    schedule.start(tasks)
     await noted(clock())
     for days in (-30, 7):
         clock.forward(days=days)
         await noted(clock())
-    await schedule.close()
+    await tasks.close()
