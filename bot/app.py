@@ -26,7 +26,7 @@ from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
-from bot.web.pages import Pages
+from bot.web.server import Pages
 from config.errors import ConfigurationError
 from config.models import load_catalogue
 from config.settings import MemoryScope, Settings

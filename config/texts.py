@@ -100,6 +100,12 @@ def N_(text: str) -> str:  # noqa: N802  # gettext's name for it
     return text
 
 
+def in_line(text: str, longest: int = 100) -> str:
+    """`text` in one line, cut where it is longer than so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[:longest]}…"
+
+
 def number(value: int) -> str:
     """A whole number as it is written in the language that is spoken."""
     if spoken() == SOURCE:

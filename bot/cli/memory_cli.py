@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.start import DATABASE_NAME, settings_with_logging
+from config.texts import in_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
 
@@ -114,7 +115,7 @@ def list_entries(
 
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {_beginning(entry)}" for entry in entries]
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {in_line(entry.content)}" for entry in entries]
         _print_all([_entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_shelf(work)
@@ -187,7 +188,7 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
 
     async def work(shelf: OpenMemory) -> None:
         entries = await shelf.memory.entries.unconfirmed(owner)
-        lines = [f"{entry.owner}  {entry.name}  {_beginning(entry)}  ({entry.unconfirmed})" for entry in entries]
+        lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
         _print_all([_entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_shelf(work)
@@ -327,10 +328,6 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
         _print_json(_entry_json(entry))
     else:
         typer.echo(format_entry(entry))
-
-
-def _beginning(entry: Entry) -> str:
-    return " ".join(entry.content.split())[:80]
 
 
 def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *, as_json: bool) -> None:

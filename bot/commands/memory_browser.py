@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from config.texts import N_, _, ngettext
+from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, Notice, edit_button, in_rows, right_or_wrong, rows_of
 from memory.search.activation import Layer, format_record
 from memory.search.formatting import NoSuchPage
@@ -42,12 +42,11 @@ NOTHING_FOUND = N_("I found nothing about that.")
 ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
-LINE_CHARACTERS = 100
 MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 
 ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
-NAME_CHARACTERS = 30
+NAME_CHARACTERS = 29
 _WHY = {
     Layer.BASELINE: N_("a rule that always holds"),
     Layer.CONTEXT: N_("it fits what you said"),
@@ -264,7 +263,9 @@ def format_lines(lines: Sequence[NamedMemory]) -> str:
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     """A button for each that has it forgotten at once; /undo brings it back."""
-    return tuple((Button(f"{_('Forget')}: {_cut(memory.content)}", memory.forget),) for memory in memories)
+    return tuple(
+        (Button(f"{_('Forget')}: {in_line(memory.content, NAME_CHARACTERS)}", memory.forget),) for memory in memories
+    )
 
 
 def format_unsure(entries: Sequence[Entry]) -> str:
@@ -319,12 +320,6 @@ def _page_of(argument: str) -> tuple[str, int]:
     return (match["what"], int(match["page"])) if match else (argument, 1)
 
 
-def in_line(text: str) -> str:
-    """`text` in one line, cut where it is too long for a list."""
-    line = " ".join(text.split())
-    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…"
-
-
 def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
     """A button for each kind, and for the lines of MEMORY.md; unsure: and one for what is not confirmed."""
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
@@ -346,7 +341,7 @@ def found_keyboard(words: str, page: int, pages: int, hits: Sequence[Hit]) -> Ke
 
 
 def _page(entries: Iterable[tuple[int, str]], listed: str, ways: Iterable[tuple[str, int]], pages: int) -> Keyboard:
-    buttons = [Button(_cut(name), f"/memory_{number}", in_place=True) for number, name in entries]
+    buttons = [Button(in_line(name, NAME_CHARACTERS), f"/memory_{number}", in_place=True) for number, name in entries]
     beside = [Button(label, f"/memory {listed} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
     return (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds()))
 
@@ -368,7 +363,3 @@ def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
 
 def _all_kinds() -> Button:
     return Button(_("All kinds"), "/memory", in_place=True)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"

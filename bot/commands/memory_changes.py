@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
-from bot.commands.memory_browser import also_called, forget_keyboard, in_line, quoted_name
-from config.texts import N_, _, ngettext
+from bot.commands.memory_browser import also_called, forget_keyboard, quoted_name
+from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
 from memory.messages import Document
 from memory.store.entry import Author, NewEntry

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.commands.command import CommandCall, WrongArgument, command
-from bot.commands.memory_browser import in_line
-from config.texts import N_, _
+from config.texts import N_, _, in_line
 from memory.reminders.reminder import ReminderState
 from memory.reminders.reminders import snooze_length
 from memory.reminders.wording import day_and_hour

@@ -18,9 +18,9 @@ from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, AccessSettings
 from bot.telegram.callbacks import CallbackHandler
+from bot.telegram.calls import TelegramFiles
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.client import BotApiRequest, PollingBot, TokenWatch, readable
-from bot.telegram.files import TelegramFiles
 from bot.telegram.groups import ChatMigrations
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu

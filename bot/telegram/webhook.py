@@ -16,7 +16,7 @@ from telegram.error import BadRequest, TelegramError
 from bot.telegram.client import ALLOWED_UPDATES, readable
 from bot.telegram.polling import Contact
 from bot.telegram.updates import RawUpdate
-from bot.web.pages import Entrance, Page
+from bot.web.server import Entrance, Page
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bot.monitoring import Heartbeat
     from bot.telegram.client import TokenWatch
-    from bot.web.pages import Pages
+    from bot.web.server import Pages
 
 log = structlog.get_logger(__name__)
 

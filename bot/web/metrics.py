@@ -1,15 +1,20 @@
-"""What is counted for Prometheus. Made only where METRICS_PORT is set: nobody else loads its library."""
+"""What is counted for Prometheus, and its page. Made only where METRICS_PORT is set: nobody else loads its library."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
+from bot.web.server import Page, served
 from memory.log.table_counts import table_counts
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.app import App
     from bot.monitoring import Health
     from bot.sessions import SessionQueues
     from memory.service.usage import TokenUse
@@ -102,3 +107,28 @@ class ErrorCounter(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Count one."""
         self._metrics.error_logged(record.name)
+
+
+@contextlib.asynccontextmanager
+async def observed(app: App, metrics: Metrics, port: int) -> AsyncIterator[None]:
+    """Serve metrics, health and what else the App has pages for at `port` for as long as the context is open.
+
+    Raises ConfigurationError for a port that is taken.
+    """
+
+    async def health() -> Page:
+        trouble = await app.health.trouble()
+        return Page(200, b"ok\n") if trouble is None else Page(503, f"{trouble}\n".encode())
+
+    async def measured() -> Page:
+        text = await metrics.page(app.database, app.health, app.runner.lanes)
+        return Page(200, text, "text/plain; version=0.0.4; charset=utf-8")
+
+    app.pages.shown |= {"/healthz": health, "/metrics": measured}
+    counter = ErrorCounter(metrics)
+    logging.getLogger().addHandler(counter)
+    try:
+        async with served(app.pages, port):
+            yield
+    finally:
+        logging.getLogger().removeHandler(counter)

@@ -16,7 +16,7 @@ import pytest
 
 from bot.app import App
 from bot.telegram.service import run_telegram
-from bot.web.server import observed
+from bot.web.metrics import observed
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from pipeline.order import ORDER

@@ -16,7 +16,8 @@ import pytest
 from bot.app import App
 from bot.telegram.service import run_telegram
 from bot.telegram.webhook import MOST_BYTES
-from bot.web.server import AT_ONCE, observed
+from bot.web.metrics import observed
+from bot.web.server import AT_ONCE
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, texts
 
