@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.cli.start import DATABASE_NAME
-from bot.commands.access import AccessCommands
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.reminders import ReminderCommands
-from bot.commands.settings import SettingsCommands
+from bot.commands.settings import AccessCommands, SettingsCommands
 from bot.commands.status import MemoryReport, Status
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklyHour, WeeklySchedule
@@ -150,7 +148,7 @@ async def open_app(
     """
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME, clock=clock)
+        database = await Database.open(settings.database_file, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
         meaning = meaning_models(settings, stack)

@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from config.errors import ConfigurationError
 
 ENV_FILE = Path(".env")
+DATABASE_NAME = "mneme.db"
 ENCODING = "utf-8-sig"
 """UTF-8, with the mark in front that some editors write."""
 
@@ -257,6 +258,11 @@ class Settings(BaseSettings):
     def zone(self) -> ZoneInfo:
         """The time zone that days and clock times are told in."""
         return ZoneInfo(self.timezone)
+
+    @property
+    def database_file(self) -> Path:
+        """Where what is remembered is kept."""
+        return self.mneme_data_dir / DATABASE_NAME
 
     @property
     def models_dir(self) -> Path:

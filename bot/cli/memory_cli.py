@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.start import DATABASE_NAME, settings_with_logging
+from bot.cli.start import settings_with_logging
 from config.texts import in_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
@@ -63,7 +63,7 @@ async def _shelf(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
 
     settings = settings_with_logging(quiet=True)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+        database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
         models = await awake(meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:

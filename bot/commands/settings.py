@@ -1,4 +1,6 @@
-"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed."""
+"""/settings /language /timezone /notices /model: what holds for a chat, and how it is changed; /letin /keepout: who may
+come in.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from memory.reminders.wording import day_and_hour
 from memory.service.preferences import Notices
 
 if TYPE_CHECKING:
+    from memory.access import AccessList
     from memory.buttons import Keyboard
     from memory.clock import Clock, TimezoneLookup
     from memory.log.sessions import Session
@@ -232,6 +235,36 @@ class SettingsCommands:
             "`/model NAME` chooses another one for this chat, `/model default` goes back to {usual}.",
             usual=self._models.usual.name,
         )
+
+
+class AccessCommands:
+    """What the commands do: each parses its argument, calls one service and returns text."""
+
+    def __init__(self, access: AccessList) -> None:
+        self._access = access
+
+    @command("letin", N_("Let somebody write to me"), "ID", repeatable=True, access=Access.OWNER)
+    async def let_in(self, call: CommandCall) -> str:
+        """/letin ID"""
+        user = _user_in(call)
+        await self._access.let_in(user)
+        return _("{user} may write to me now, and gets a memory of their own: tell them to write again.", user=user)
+
+    @command("keepout", N_("Don't let somebody in, and don't ask again"), "ID", repeatable=True, access=Access.OWNER)
+    async def keep_out(self, call: CommandCall) -> str:
+        """/keepout ID"""
+        user = _user_in(call)
+        await self._access.refuse(user)
+        return _(
+            "{user} stays outside, and I don't ask about them again. /letin_{user} lets them in after all.", user=user
+        )
+
+
+def _user_in(call: CommandCall) -> int:
+    match = re.fullmatch(r"#?(\d{1,15})", call.argument)
+    if match is None:
+        raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
+    return int(match[1])
 
 
 def language_called(name: str) -> str | None:

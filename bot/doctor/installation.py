@@ -65,7 +65,8 @@ async def data_directory(patient: DoctorContext) -> list[Finding]:
     if not folder.is_dir():
         return [failed(name, f"{folder} is a file", A_FOLDER)]
     needed = (folder, patient.database, folder / "memory")
-    locked = [path for path in needed if path.exists() and not os.access(path, _needed(path))]
+    use = os.R_OK | os.W_OK
+    locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
         return [failed(name, f"{locked[0]} can't be written to", WRITABLE)]
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
@@ -119,10 +120,6 @@ def backup_places(data: Path) -> list[Path]:
 def nearest(path: Path) -> Path:
     """`path`, or what is there of the way to it."""
     return next(place for place in (path, *path.parents) if place.exists())
-
-
-def _needed(path: Path) -> int:
-    return os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
 
 
 def _newest(folders: Iterable[Path]) -> Path | None:

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import typer
 
-from bot.cli.start import DATABASE_NAME
 from bot.models import endpoint_of
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
@@ -149,7 +148,7 @@ def _answers(chosen: Chosen, settings: Settings) -> bool:
 
 
 async def _check(chosen: Chosen, settings: Settings) -> ModelWindow:
-    database = await Database.open(settings.mneme_data_dir / DATABASE_NAME)
+    database = await Database.open(settings.database_file)
     try:
         assumed = load_catalogue().window(chosen.model)
         store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None

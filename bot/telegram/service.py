@@ -25,10 +25,9 @@ from bot.telegram.groups import ChatMigrations
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
-from bot.telegram.polling import Contact, Poller
 from bot.telegram.receiving import Albums, Receiver
+from bot.telegram.sources import Contact, Poller, Webhook
 from bot.telegram.updates import UpdateParser
-from bot.telegram.webhook import Webhook, WebhookConfig
 from config.errors import ConfigurationError
 from config.process import connections, loading_for_good
 from memory.access import AccessList
@@ -187,8 +186,7 @@ def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) ->
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, app.health.updates, token)
-    config = WebhookConfig(str(url), secret.get_secret_value())
-    return Webhook(bot, receiver.receive, app.health.updates, app.pages, config, token)
+    return Webhook(bot, receiver.receive, app.health.updates, app.pages, str(url), secret.get_secret_value(), token)
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

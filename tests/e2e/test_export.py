@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.start import DATABASE_NAME
 from bot.commands import memory_changes as export_command
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
+from config.settings import DATABASE_NAME
 from memory.store.database import Database
 from memory.transfer.importing import Importer
 from tests.support.fakes import Person
