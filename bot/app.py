@@ -120,12 +120,10 @@ class App:
 
     @property
     def database(self) -> Database:
-        """Where all of it is kept."""
         return self.memory.database
 
     @property
     def sessions(self) -> SessionService:
-        """The sessions of all channels."""
         return self.memory.sessions
 
     def begin_background_work(self) -> None:

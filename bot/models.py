@@ -71,7 +71,6 @@ class ModelSetup:
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
-    """The endpoint that the settings name."""
     return endpoint_at(settings.openai_base_url, settings.openai_api_key)
 
 

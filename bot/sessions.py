@@ -58,7 +58,6 @@ class SessionQueues:
         self._lanes: dict[str, SessionQueue] = {}
 
     def of(self, session_id: str) -> SessionQueue:
-        """The lane of a session."""
         return self._lanes.setdefault(session_id, SessionQueue())
 
     def of_chat(self, chat: str) -> list[SessionQueue]:
@@ -66,11 +65,9 @@ class SessionQueues:
         return [lane for session, lane in self._lanes.items() if session == chat or session.startswith(f"{chat}:")]
 
     def all(self) -> list[SessionQueue]:
-        """Every lane."""
         return list(self._lanes.values())
 
     def waiting(self, session_id: str) -> int:
-        """How many arrivals of a session wait."""
         return len(self.of(session_id).waiting)
 
     def is_idle(self, session_id: str) -> bool:
@@ -79,7 +76,6 @@ class SessionQueues:
         return lane is None or (lane.worker is None and not lane.waiting)
 
     def running(self, session_id: str) -> bool:
-        """Whether a turn or a command of a session runs."""
         return self.of(session_id).step is not None
 
     def load(self) -> tuple[int, int]:
@@ -151,7 +147,6 @@ class SessionRunner:
 
     @property
     def commands(self) -> Mapping[str, Command]:
-        """The commands by name."""
         return self._commands.table
 
     @property

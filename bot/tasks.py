@@ -90,5 +90,4 @@ class Backoff:
         await asyncio.sleep(self.next(at_least))
 
     def reset(self) -> None:
-        """Begin again with a short pause."""
         self._next = self._first

@@ -195,7 +195,6 @@ class Introduction:
 
     @command("start", N_("Say hello"), immediate=True)
     async def start(self, call: CommandCall) -> Answer:
-        """/start"""
         text, owner = self._greeting
         return Answer(_(text, whose=_(owner)) if owner else _(text), to_try())
 

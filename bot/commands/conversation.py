@@ -46,7 +46,6 @@ class ConversationCommands:
 
     @command("new", N_("Begin a new conversation; what I remember stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
-        """/new"""
         private = await self._end_private(call.session) if call.session.private else None
         ended = await self._background.end_conversation(call.session)
         summary = await self._status.memory.summary(call.session)
@@ -80,7 +79,6 @@ class ConversationCommands:
 
     @command(PRIVATE, N_("Keep nothing of what is said until /new"), repeatable=True, access=Access.MANAGERS)
     async def private(self, call: CommandCall) -> CommandResult:
-        """/private"""
         if call.session.private:
             return _("This talk is private already: nothing of it is kept, and /new ends it.")
         await self._private_talks.begin(call.session.id)
@@ -93,7 +91,6 @@ class ConversationCommands:
 
     @command("compact", N_("Summarise the conversation but for the last N messages"), "[N]", repeatable=True)
     async def compact(self, call: CommandCall) -> str:
-        """/compact [N]"""
         done = await self._compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
             return _("Nothing to compact.")
@@ -123,12 +120,10 @@ class ConversationCommands:
 
     @command("status", N_("Context, what today has cost, what I remember"), immediate=True)
     async def status(self, call: CommandCall) -> str:
-        """/status"""
         return await self._status.text(call.session)
 
     @command(STOP, N_("Stop the answer that is being written"), immediate=True)
     async def stop(self, call: CommandCall) -> str:
-        """/stop"""
         stopped, waiting = await self._lanes.stop(call.session.id)
         if not stopped:
             return _("Nothing is running.")

@@ -88,7 +88,6 @@ class MemoryQueries:
 
     @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
-        """/memory [KIND|NAME|search WORDS|unsure|why] [PAGE]"""
         if not call.argument:
             return await self._overview(call.session.owner)
         owner = call.session.owner
@@ -176,7 +175,6 @@ class MemoryQueries:
 
     @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
     async def recall(self, call: CommandCall) -> str:
-        """/recall QUERY, or /recall all QUERY [PAGE]"""
         if not call.argument:
             raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
         first, _space, subject = call.argument.partition(" ")
@@ -281,7 +279,6 @@ def format_unsure(entries: Sequence[Entry]) -> str:
 
 
 def format_source(entry: Entry) -> str:
-    """Where an entry came from."""
     facts = [_(entry.kind), _(_ORIGINS.get(entry.author, entry.author)), f"{entry.created_at:%Y-%m-%d %H:%M} UTC"]
     if entry.source_message_id is not None:
         facts.append(_("from message {number}", number=entry.source_message_id))

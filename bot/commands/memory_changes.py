@@ -72,7 +72,6 @@ class MemoryCommands:
 
     @command("remember", N_("Keep a note"), "TEXT")
     async def remember(self, call: CommandCall) -> CommandResult:
-        """/remember TEXT"""
         if not call.argument:
             raise WrongArgument(_("/remember takes what to remember, such as: /remember The spare key is at Ann's."))
         if not self._enabled:
@@ -114,7 +113,6 @@ class MemoryCommands:
 
     @command("confirm", N_("Have a memory hold that I was not sure of"), "NAME", access=Access.MANAGERS)
     async def confirm(self, call: CommandCall) -> CommandResult:
-        """/confirm NAME"""
         if not call.argument:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
@@ -124,7 +122,6 @@ class MemoryCommands:
 
     @command("forget", N_("Delete an entry, or everything"), "NAME|all", access=Access.MANAGERS)
     async def forget(self, call: CommandCall) -> CommandResult:
-        """/forget NAME|all"""
         if not call.argument:
             raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
@@ -175,7 +172,6 @@ class MemoryCommands:
 
     @command("undo", N_("Take back the last change of memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
-        """/undo [#CHANGE]"""
         number = re.fullmatch(r"#(\d{1,15})", call.argument)
         undone = await self._undo.undo(call.session.owner, int(number[1]) if number else None)
         if undone is None:
@@ -184,7 +180,6 @@ class MemoryCommands:
 
     @command("export", N_("Get everything that I remember as a file"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:
-        """/export"""
         owner = call.session.owner
         extent = await self._forgetting.extent(owner)
         if not (extent.messages or extent.entries or extent.files or extent.reminders):

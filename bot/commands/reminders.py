@@ -28,12 +28,10 @@ class ReminderCommands:
 
     @command("reminders", N_("What I will remind you of"))
     async def reminders(self, call: CommandCall) -> str:
-        """/reminders"""
         return format_reminders(await self._reminders.list(call.session.owner))
 
     @command("done", N_("A reminder is done"), "NUMBER", listed=False)
     async def done(self, call: CommandCall) -> str:
-        """/done NUMBER"""
         reminder = await self._reminders.done(call.session.owner, _number(call))
         if reminder.next_at:
             return _("Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_hour(reminder))
@@ -41,7 +39,6 @@ class ReminderCommands:
 
     @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
     async def snooze(self, call: CommandCall) -> str:
-        """/snooze NUMBER [10m|2h|1d]"""
         number = _number(call)
         length = snooze_length(call.argument.partition(" ")[2])
         reminder = await self._reminders.snooze(call.session.owner, number, length)
@@ -49,13 +46,11 @@ class ReminderCommands:
 
     @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
     async def cancel(self, call: CommandCall) -> str:
-        """/cancel NUMBER"""
         reminder = await self._reminders.cancel(call.session.owner, _number(call))
         return _("Cancelled: {text}", text=in_line(reminder.text))
 
     @command("remind", N_("Set a reminder that I offered"), "NUMBER", listed=False)
     async def remind(self, call: CommandCall) -> str:
-        """/remind NUMBER"""
         if not call.argument:
             raise WrongArgument(
                 _("Just tell me what to remind you of and when, such as: remind me tomorrow at 9 to call Ann.")

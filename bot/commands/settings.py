@@ -83,7 +83,6 @@ class SettingsCommands:
 
     @command("settings", N_("What holds for this chat, and how to change it"), access=Access.MANAGERS)
     async def settings(self, call: CommandCall) -> Answer:
-        """/settings"""
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
         # only /new ends a private talk
@@ -111,7 +110,6 @@ class SettingsCommands:
 
     @command("language", N_("Which language I speak"), "[NAME]", repeatable=True, access=Access.MANAGERS)
     async def language(self, call: CommandCall) -> CommandResult:
-        """/language [NAME|auto]"""
         chat = call.session.address.owner
         if not call.argument:
             return Answer(_present_language(), await self._language_buttons(chat))
@@ -137,7 +135,6 @@ class SettingsCommands:
 
     @command("timezone", N_("On which clock I tell hours"), "[CITY]", repeatable=True, access=Access.MANAGERS)
     async def timezone(self, call: CommandCall) -> CommandResult:
-        """/timezone [CITY]"""
         if not call.argument:
             text = _(
                 "It is {hour} here, on the clock of {zone}. If yours is another one, name a city or a country: "
@@ -167,7 +164,6 @@ class SettingsCommands:
 
     @command("notices", N_("What I tell unasked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
     async def notices(self, call: CommandCall) -> CommandResult:
-        """/notices [on|quiet|off]"""
         notices = call.argument.lower()
         if notices and notices not in set(Notices):
             raise WrongArgument(_("/notices takes on, quiet or off."))
@@ -185,7 +181,6 @@ class SettingsCommands:
         access=Access.MANAGERS,
     )
     async def model(self, call: CommandCall) -> CommandResult:
-        """/model [NAME|default]"""
         chat = call.session.address.owner
         if call.argument:
             await self._models.choose(chat, self._model_named(call.argument))
@@ -245,14 +240,12 @@ class AccessCommands:
 
     @command("letin", N_("Let somebody write to me"), "ID", repeatable=True, access=Access.OWNER)
     async def let_in(self, call: CommandCall) -> str:
-        """/letin ID"""
         user = _user_in(call)
         await self._access.let_in(user)
         return _("{user} may write to me now, and gets a memory of their own: tell them to write again.", user=user)
 
     @command("keepout", N_("Don't let somebody in, and don't ask again"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
-        """/keepout ID"""
         user = _user_in(call)
         await self._access.refuse(user)
         return _(

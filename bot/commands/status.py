@@ -53,7 +53,6 @@ class Status:
     started: datetime
 
     async def text(self, session: Session) -> str:
-        """The text of /status."""
         groups = [
             *await self._conversation(session),
             await self._spending(),
@@ -151,7 +150,6 @@ class MemoryReport:
     clock: Clock
 
     async def groups(self, session: Session) -> list[Group]:
-        """What there is to say."""
         if self.files is None:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
         amounts = await self._amounts(session, self.files)
@@ -244,7 +242,6 @@ class Group:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The group as Markdown."""
         lines = [] if self.share is None else [bar(self.share)]
         lines += [aligned(label, value) for label, value in self.rows]
         figures = ["```", *lines, "```"] if lines else []

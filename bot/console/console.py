@@ -67,7 +67,6 @@ class ConsoleChannel:
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        """Who sits at the machine has it all."""
         return True
 
     def waits(self, arrival: Arrival) -> None:
@@ -109,7 +108,6 @@ class ConsoleChannel:
         return True
 
     async def deliver(self, text: str) -> None:
-        """Collect the final reply."""
         self.replies.append(text)
 
 

@@ -95,7 +95,6 @@ class _History(FileHistory):
     private = False
 
     def store_string(self, string: str) -> None:
-        """Write a text to the file."""
         if not self.private:
             super().store_string(string)
         # what is typed before the answer is private already
@@ -134,7 +133,6 @@ class _Chat:
         )
 
     async def run(self) -> int:
-        """Ask and answer; the exit status."""
         talking = await self._app.models.of(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"

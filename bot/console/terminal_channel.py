@@ -146,7 +146,6 @@ class TerminalChannel(ConsoleChannel):
                 self._give_up()
 
     async def show_waiting(self, what: str) -> None:
-        """Show what is awaited, with the seconds that it has taken."""
         self._wait = _Wait(what)
 
     async def show_tool(self, name: str) -> None:
@@ -157,7 +156,6 @@ class TerminalChannel(ConsoleChannel):
         self._wait = _Wait(name)
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far."""
         text = _shown(text)
         if not self._stream.continues(text):
             self._give_up()
@@ -168,7 +166,6 @@ class TerminalChannel(ConsoleChannel):
         self._follow()
 
     async def deliver(self, text: str) -> None:
-        """Print what is left of the final reply."""
         text = _shown(text)
         if not self._stream.continues(text):
             self._give_up()

@@ -156,7 +156,6 @@ async def time_zone(patient: DoctorContext) -> list[Finding]:
 
 
 def versions() -> Finding:
-    """What runs here."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     text = f"mneme {version('mneme')}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
     return ok("versions", text)

@@ -225,11 +225,9 @@ class BackgroundEmbedding:
         tasks.start(self._run(), "embedding")
 
     def wake(self) -> None:
-        """There is something new."""
         self._due.set()
 
     async def progress(self, owner: str | None = None) -> Embedded:
-        """How far it has come with what one owner has, or all."""
         return await self._embedding.progress(owner)
 
     async def _run(self) -> None:

@@ -108,7 +108,6 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
 
 
 def memory_of_machine() -> int:
-    """Bytes of memory that this machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -98,13 +98,11 @@ class Strangers:
         return True
 
     def pause(self) -> float:
-        """Seconds until the next one may be told."""
         if len(self._moments) < MOST_A_MINUTE:
             return 0
         return max(0.0, self._moments[0] + MINUTE - self._now())
 
     async def close(self) -> None:
-        """End at once."""
         await self._tasks.close()
 
     async def _work(self) -> None:
@@ -163,7 +161,6 @@ class AccessControl:
         self.strangers = Strangers()
 
     async def close(self) -> None:
-        """Tell strangers nothing more."""
         await self.strangers.close()
 
     async def is_allowed(self, letter: IncomingMessage) -> bool:

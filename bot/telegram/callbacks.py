@@ -96,7 +96,6 @@ class CallbackHandler:
         return set(self._in_hand)
 
     async def close(self) -> None:
-        """End at once."""
         await self._tasks.close()
 
     async def _take_in_their_language(self, item: InboxItem, letter: IncomingMessage) -> None:

@@ -80,12 +80,10 @@ class SendFailed(Exception):
 
 
 def chat_of(address: Address) -> int:
-    """The chat as the Bot API names it."""
     return int(address.chat_id)
 
 
 def thread_of(address: Address) -> int | None:
-    """The forum topic as the Bot API names it."""
     return int(address.thread_id) if address.thread_id else None
 
 
@@ -257,7 +255,6 @@ class TelegramFiles:
         self._free = asyncio.Semaphore(AT_ONCE)
 
     async def fetch(self, media: Media) -> bytes:
-        """The bytes. Raises MediaUnreadable."""
         if (media.file.size or 0) > LARGEST:
             raise _too_large(media)
         backoff = Backoff(LONGEST_PAUSE)

@@ -66,11 +66,9 @@ class TelegramChannel:
         await self._reactions.start()
 
     async def close(self) -> None:
-        """Show nothing more."""
         await self._reactions.close()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
-        """Where a turn's reply goes."""
         arrival = arrivals[-1]
         session_id = arrival.address.session_id
 
@@ -134,7 +132,6 @@ class TelegramChannel:
         )
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        """Keep arrivals for the person's next message."""
         await self._mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)
 
     async def interrupted(self, arrivals: list[Arrival]) -> None:
@@ -169,7 +166,6 @@ class TelegramChannel:
             await asyncio.sleep(TYPING_PAUSE)
 
     def stop_sending(self, arrival: Arrival) -> None:
-        """Send no further part of what is being sent to the chat of an arrival."""
         self._outbox.stop(arrival.address.session_id)
 
     def previewed(self, arrival: Arrival, preview: Preview) -> None:
@@ -178,7 +174,6 @@ class TelegramChannel:
             self._outbox.shown[arrival.address.session_id] = preview.message_id, preview.shows
 
     def kick(self, arrival: Arrival) -> None:
-        """There is something in the outbox for the chat of an arrival."""
         self._outbox.kick(arrival.address.session_id)
 
     async def show_uncommitted(self, arrivals: list[Arrival], parts: Sequence[Part], preview_id: str | None) -> bool:
@@ -221,11 +216,9 @@ class _TelegramReply:
         self._preview = preview
 
     async def show_text(self, text: str) -> None:
-        """Show the answer so far."""
         self._preview.show(text)
 
     async def show_tool(self, name: str) -> None:
-        """Show that a tool runs."""
         self._preview.show(f"_{name} …_")
 
     async def show_waiting(self, what: str) -> None:
@@ -247,5 +240,4 @@ class _TelegramReply:
         return await self._channel.show_uncommitted(self._arrivals, await laid_out(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        """The reply is in the outbox by now; send it."""
         self._channel.answered(self._arrivals)

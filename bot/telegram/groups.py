@@ -79,7 +79,6 @@ class ChatMigrations:
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
-        """Learn of the moves of earlier runs."""
         moves = await self._moving.known(CHANNEL)
         self._present = {int(former): int(present) for former, present in moves.items()}
 

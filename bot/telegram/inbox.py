@@ -94,7 +94,6 @@ class InboxWorker:
         self._tasks.start(self._work(), "inbox")
 
     async def close(self) -> None:
-        """Take nothing more."""
         await self._tasks.close()
         await self._presses.close()
         with contextlib.suppress(StoreError):

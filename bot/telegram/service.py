@@ -156,7 +156,6 @@ async def run_telegram(app: App) -> None:
 
 @contextlib.asynccontextmanager
 async def _introduced(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> AsyncIterator[User]:
-    """The bot's own account, as soon as Telegram can be reached."""
     try:
         await _until_known(bot, pulse, token)
         yield bot.bot
@@ -182,7 +181,6 @@ async def _until_known(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> 
 
 
 def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) -> Poller | Webhook:
-    """What brings the updates, by the settings."""
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, app.health.updates, token)
@@ -215,6 +213,5 @@ async def warm_up() -> None:
 
 @cache
 def _load() -> None:
-    """Once in a process."""
     with loading_for_good():
         captured(_GREETING)

@@ -109,7 +109,6 @@ class Poller:
         self._one_by_one = False
 
     async def run(self) -> None:
-        """Poll until cancelled."""
         self._pulse.step(within=REQUEST_SECONDS + SLACK)
         with contextlib.suppress(TelegramError), readable():
             # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
@@ -178,7 +177,6 @@ class Webhook:
         self._received = False
 
     async def run(self) -> None:
-        """Take updates until cancelled."""
         self._pulse.what = "the webhook"
         contact = Contact(self._pulse, self._token)
         is_set = False

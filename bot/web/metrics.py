@@ -49,20 +49,17 @@ class Metrics:
             self._turns.labels(outcome)  # so that a rate can be told from the first one on
 
     def turn_finished(self, turn: Turn) -> None:
-        """Count a turn that has ended."""
         self._turns.labels(str(turn.outcome)).inc()
         self._turn_seconds.observe(sum(turn.timings.values()))
         for system, seconds in turn.timings.items():
             self._system_seconds.labels(system).observe(seconds)
 
     def tokens_used(self, use: TokenUse) -> None:
-        """Count a model call."""
         kinds = {"prompt": use.prompt_tokens, "cached": use.cached_tokens, "completion": use.completion_tokens}
         for kind, number in kinds.items():
             self._tokens.labels(use.model, use.purpose, kind).inc(number)
 
     def error_logged(self, logger: str) -> None:
-        """Count a line of the log that says what went wrong."""
         self._errors.labels(logger).inc()
 
     async def page(self, database: Database, health: Health, lanes: SessionQueues) -> bytes:
@@ -88,12 +85,10 @@ class CountingMeter:
         self._metrics = metrics
 
     async def record(self, use: TokenUse) -> None:
-        """Add one call."""
         self._metrics.tokens_used(use)
         await self._meter.record(use)
 
     async def tokens_today(self) -> int:
-        """What all calls have cost since midnight."""
         return await self._meter.tokens_today()
 
 
@@ -105,7 +100,6 @@ class ErrorCounter(logging.Handler):
         self._metrics = metrics
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count one."""
         self._metrics.error_logged(record.name)
 
 

@@ -121,7 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = REQUEST_SECONDS
 
     def do_GET(self) -> None:
-        """Show what is at the path."""
         page = self.server.pages.shown.get(self._at())
         if page is None:
             there = " and ".join(sorted(self.server.pages.shown))
@@ -130,7 +129,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(_asked(page(), self.server.loop, PATIENCE))
 
     def do_POST(self) -> None:
-        """Take what is sent, if it may be sent here."""
         entrance = self.server.pages.entrances.get(self._at())
         if entrance is None:
             self._refuse(Page(HTTPStatus.NOT_FOUND, b"nothing is taken here\n"))
