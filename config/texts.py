@@ -47,9 +47,12 @@ def spoken() -> str:
 
 
 @contextlib.contextmanager
-def use_language(language: str) -> Iterator[None]:
-    """Speak a language for as long as the context is open, also in the tasks that begin in it."""
-    token = _spoken.set(language)
+def use_language(tag: str | None) -> Iterator[None]:
+    """Speak the language that a tag means for as long as the context is open, also in the tasks that begin in it.
+
+    Where it means none of the interface's, it is the one that the texts are written in.
+    """
+    token = _spoken.set(known_language(tag) or SOURCE)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.commands.command import parse_command
-from config.texts import SOURCE, _, use_language
+from config.texts import _, use_language
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
@@ -54,7 +54,7 @@ class ConsoleChannel:
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer without a turn. A file is written where the program was started."""
-        with use_language(arrival.language or SOURCE):
+        with use_language(arrival.language):
             where = [] if document is None else [await asyncio.to_thread(_saved, document)]
         self.show_beside("\n\n".join([text, *where]))
 

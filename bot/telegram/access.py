@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,7 +18,7 @@ from bot.telegram.calls import SendFailed, chat_of, reason_of, send_chunk
 from bot.telegram.client import readable
 from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.rendering import render
-from config.texts import N_, SOURCE, _, known_language, use_language
+from config.texts import N_, _, use_language
 from memory.access import CODE_ATTEMPTS, Tally
 from memory.buttons import Button
 from memory.errors import MnemeError, StoreError
@@ -129,39 +128,33 @@ class GroupUnknown(MnemeError):
     """Telegram can't be asked about a group."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessSettings:
-    """What the settings say. allowed: the users and groups that may come in; remembers: whether memory is on."""
-
-    allowed: frozenset[int]
-    remembers: bool
-
-
 class AccessControl:
-    """Lets in whom it should, and turns away everybody else, each once."""
+    """Lets in whom it should, and turns away everybody else, each once.
+
+    allowed: the users and groups that the settings let in; remembers: whether memory is on.
+    """
 
     def __init__(
         self,
         bot: PollingBot,
         outbox: OutboxSender,
         access: AccessList,
-        house: AccessSettings,
         moves: ChatMigrations,
         languages: Languages,
+        allowed: frozenset[int],
+        *,
+        remembers: bool,
     ) -> None:
         self._bot = bot
         self._outbox = outbox
         self._access = access
-        self._allowed = house.allowed
-        self._remembers = house.remembers
-        self._moves = moves
+        self._allowed = allowed
+        self._remembers = remembers
+        self.moves = moves
         self._languages = languages
         self._turned_away = Tally()
         self._wrong_codes = Tally()
         self.strangers = Strangers()
-
-    async def close(self) -> None:
-        await self.strangers.close()
 
     async def is_allowed(self, letter: IncomingMessage) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
@@ -179,16 +172,8 @@ class AccessControl:
 
     def _is_allowed(self, chat: int) -> bool:
         """Whether the settings let a chat in, by an id that it has or had."""
-        is_known = chat in self._allowed or self._moves.is_on_the_way(chat)
-        return is_known or not self._allowed.isdisjoint(self._moves.former_of(chat))
-
-    def is_on_the_way(self, address: Address) -> bool:
-        """Whether a chat just gets another id: what is meant for it waits until it has."""
-        return self._moves.is_on_the_way(chat_of(address))
-
-    def here(self, letter: IncomingMessage) -> IncomingMessage:
-        """A letter where its chat is now."""
-        return self._moves.sent_on(letter)
+        is_known = chat in self._allowed or self.moves.is_on_the_way(chat)
+        return is_known or not self._allowed.isdisjoint(self.moves.former_of(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
@@ -223,23 +208,20 @@ class AccessControl:
         if name == "start" and code:
             if await self._access.claim(user, code):
                 log.info("bot_claimed", user=user)
-                with use_language(_tongue(letter.arrival.language)):
+                with use_language(letter.arrival.language):
                     await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
                 times = CODE_ATTEMPTS if await self._access.awaits_claim() else 1
-                self.strangers.tell(user, lambda: self._tell(letter, _WRONG_CODE), times)
+                self.strangers.tell(user, lambda: self._tell(letter.arrival, _WRONG_CODE, user_id=user), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
         if letter.private and not code:
             self.strangers.tell(user, lambda: self._greet(letter))
 
     async def _greet(self, letter: IncomingMessage) -> None:
-        await self._tell(letter, _STRANGER)
-        await self._ask_about(letter)
-
-    async def _ask_about(self, letter: IncomingMessage) -> None:
-        """Ask the owner whether a stranger may come in. Of what they wrote nothing is told, or kept."""
+        """Tell a stranger how to come in, and ask the owner. Of what they wrote nothing is told, or kept."""
+        await self._tell(letter.arrival, _STRANGER, user_id=letter.user_id)
         owners, user = await self._owners(), letter.user_id
         if not owners or not await self._access.is_to_be_asked_about(user):
             return
@@ -267,11 +249,11 @@ class AccessControl:
         """Say what is kept; in a group that is not let in, only the bot's own people are told what to do."""
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
-            with use_language(_tongue(by.language_code)):
+            with use_language(by.language_code):
                 text = introduction(self._bot.bot, remembers=self._remembers)
             await self._outbox.answer(address.session_id, text)
         elif by.id in self._allowed or await self._access.is_member(by.id):
-            self.strangers.tell(group, lambda: self._say_not_let_in(address, by))
+            self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 
@@ -282,17 +264,14 @@ class AccessControl:
         """
         if former not in self._allowed:
             return False
-        if not self._moves.is_known(former, present):
+        if not self.moves.is_known(former, present):
             log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
-            if not await self._moves.follow(former, present):
+            if not await self.moves.follow(former, present):
                 return False
             if present not in self._allowed:
-                await self._tell_of_move(former, present)
+                await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
             self._outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
-
-    async def _tell_of_move(self, former: int, present: int) -> None:
-        await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
 
     async def tell_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for so long, and does no longer. Raises StoreError."""
@@ -305,19 +284,10 @@ class AccessControl:
             with use_language(await self._languages.of_chat(address.owner)):
                 await self._outbox.answer(address.session_id, text(), unasked=True)
 
-    async def _say_not_let_in(self, address: Address, by: User) -> None:
-        with use_language(_tongue(by.language_code)):
-            await self._say(address, _(_NOT_LET_IN, group=address.chat_id))
+    async def _tell(self, arrival: Arrival, text: str, **values: object) -> None:
+        await self._say(arrival.address, arrival.language, text, **values)
 
-    async def _tell(self, letter: IncomingMessage, text: str) -> None:
-        with use_language(_tongue(letter.arrival.language)):
-            await self._say(letter.arrival.address, _(text, user_id=letter.user_id))
-
-    async def _say(self, address: Address, text: str) -> None:
+    async def _say(self, address: Address, language: str | None, text: str, **values: object) -> None:
         # past the outbox, which would keep something of who was not let in
-        await send_chunk(self._bot, address, render(text)[0])
-
-
-def _tongue(tag: str | None) -> str:
-    """The language to speak to somebody of whom nothing is kept."""
-    return known_language(tag) or SOURCE
+        with use_language(language):
+            await send_chunk(self._bot, address, render(_(text, **values))[0])

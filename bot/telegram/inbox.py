@@ -13,6 +13,7 @@ import structlog
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
 from bot.tasks import BackgroundTasks, wait_at_most
+from bot.telegram.calls import chat_of
 from bot.telegram.updates import UpdateParser, as_new
 from config.texts import N_, _, use_language
 from memory.buttons import Button
@@ -158,7 +159,7 @@ class InboxWorker:
     async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
         """Submit the arrivals of one session in their order: messages together, a long text in parts for one."""
         await asyncio.gather(*before, return_exceptions=True)
-        if self._door.is_on_the_way(arrivals[0].address):
+        if self._door.moves.is_on_the_way(chat_of(arrivals[0].address)):
             return
         try:
             for is_command, some in itertools.groupby(arrivals, lambda arrival: bool(parse_command(arrival.text)[0])):
@@ -197,21 +198,14 @@ class InboxWorker:
                 log.exception("update_not_taken", update=item.update_id)
         return list(arrivals.values())
 
-    async def _named(self, arrival: Arrival) -> Arrival:
-        """An arrival under the name that is its speaker's alone in the group."""
-        if arrival.speaker is None or arrival.speaker_id is None:
-            return arrival
-        name = await self._speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
-        return replace(arrival, speaker=name)
-
     async def _for_sessions(self, item: InboxItem) -> IncomingMessage | None:
         """The letter in an item; what is not for the sessions, or not yet, is dealt with here."""
         if item.is_lost:
             await self._tell_lost(item)
             return None
         letter = self._letters.kept(item.payload)
-        letter = self._door.here(letter) if letter is not None else None
-        if letter is not None and self._door.is_on_the_way(letter.arrival.address):
+        letter = self._door.moves.sent_on(letter) if letter is not None else None
+        if letter is not None and self._door.moves.is_on_the_way(chat_of(letter.arrival.address)):
             del self._tries[item.id]
             return None
         # who was let in then may have been shut out since
@@ -251,13 +245,16 @@ class InboxWorker:
 
     async def _take(self, item: InboxItem, letter: IncomingMessage, arrivals: dict[int, Arrival]) -> None:
         """Put the arrival in a message beside the others, if it is to be handed over."""
-        named = await self._named(letter.arrival)
-        arrival = replace(named, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        arrival = replace(letter.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        if arrival.speaker is not None and arrival.speaker_id is not None:
+            # in the group that name is theirs alone
+            name = await self._speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
+            arrival = replace(arrival, speaker=name)
         if arrival.quoted is not None and letter.quoted_reply is not None:
             made_of = await self._mailbox.provenance_of(item.session_id, letter.quoted_reply)
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
-            self._channel.stop_sending(arrival)
+            self._channel.outbox.stop(arrival.address.session_id)
         answering = await self._presses.answering(item, letter, arrival)
         handled = await self._edited(item, arrival, answering, arrivals) if letter.edited else answering
         if handled is not None and handled.inbox_id is not None:
@@ -281,7 +278,9 @@ class InboxWorker:
             await self._mailbox.done([item.id])
             return None
         await asyncio.gather(*self._handing_over(item.session_id), return_exceptions=True)
-        before = next((a for a in untaken.values() if _same_message(a, edit)), None)
+        before = next(
+            (a for a in untaken.values() if (a.address, a.message_id) == (edit.address, edit.message_id)), None
+        )
         waiting = before or self._runner.lanes.replace_waiting(says)
         if waiting is not None and waiting.inbox_id is not None:
             await self._mailbox.correct(item, waiting.inbox_id, as_new(item.payload))
@@ -319,10 +318,6 @@ def _same_content(arrival: Arrival, other: Arrival | None) -> bool:
 
 def _sent(arrival: Arrival) -> set[str]:
     return {file.unique_id for file in arrival.files if not file.quoted}
-
-
-def _same_message(arrival: Arrival, other: Arrival) -> bool:
-    return arrival.address == other.address and arrival.message_id == other.message_id
 
 
 def _is_no_turn(letter: IncomingMessage) -> bool:

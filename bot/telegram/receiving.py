@@ -154,7 +154,7 @@ class Receiver:
     async def _admitted(self, update: RawUpdate, read: Update, alone: IncomingMessage | None) -> Received | None:
         """What is to be kept of an update; the others are dealt with here."""
         letter = alone or self._of_album(read)
-        letter = self._door.here(letter) if letter is not None else None
+        letter = self._door.moves.sent_on(letter) if letter is not None else None
         if letter is None:
             await self._door.see_group(read)
             await self._hold_of_album(update, read)
@@ -243,4 +243,4 @@ class Receiver:
                 await self._mailbox.answer(session_id, sentence)
             else:
                 await self._mailbox.set_aside(Received(update.id, session_id, update.payload), sentence)
-            self._channel.kick(sender.arrival)
+            self._channel.outbox.kick(session_id)

@@ -16,7 +16,7 @@ from telegram.ext import AIORateLimiter, Defaults
 from bot.jobs.scheduled import begin_reminding
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.access import AccessControl, AccessSettings
+from bot.telegram.access import AccessControl
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import TelegramFiles
 from bot.telegram.channel import TelegramChannel
@@ -114,9 +114,16 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
-        house = AccessSettings(app.settings.telegram_allowed_ids, app.settings.memory_enabled)
         moves = ChatMigrations(app.memory.moving, app.runner)
-        door = AccessControl(bot, outbox, access, house, moves, app.runner.languages)
+        door = AccessControl(
+            bot,
+            outbox,
+            access,
+            moves,
+            app.runner.languages,
+            app.settings.telegram_allowed_ids,
+            remembers=app.settings.memory_enabled,
+        )
         channel = TelegramChannel(bot, mailbox, outbox, door)
         albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
@@ -146,7 +153,7 @@ async def run_telegram(app: App) -> None:
         finally:
             await tasks.close()
             await inbox.close()
-            await door.close()
+            await door.strangers.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
                 await mailbox.take_back_attempts()
