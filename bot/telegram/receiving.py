@@ -220,15 +220,9 @@ class Receiver:
         return self._letters.in_update(read)
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
+        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
         # not the error's own words: they may quote the message
         log.error("update_unreadable", update=update.id, error=type(error).__name__)
-        try:
-            await self._tell_unread(update)
-        except _OF_ITS_CONTENT as failure:  # it is skipped then
-            log.error("update_skipped", update=update.id, error=type(failure).__name__)
-
-    async def _tell_unread(self, update: RawUpdate) -> None:
-        """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""
         sender = sender_of(update, self._channel)
         if sender is None:
             return
