@@ -16,7 +16,7 @@ from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from memory.buttons import Keyboard
     from memory.ledger.entries import EntryStore
@@ -135,13 +135,11 @@ class MemoryQueries:
             if of_file:
                 return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
             return _(NOTHING_FOUND) + hint
-        pages, page_hits = _pages(len(hits)), hits[(page - 1) * PAGE : page * PAGE]
+        pages = _pages(len(hits))
         head = _("Found: {count}, page {page} of {pages}.", count=len(hits), page=page, pages=pages)
-        if page < pages:
-            head += " " + _("{command} shows more.", command=f"/memory {SEARCH} {words} {page + 1}")
-        lines = [f"- **{hit.name}**: {in_line(hit.content)}" for hit in page_hits]
-        lines += ["", format_lines(of_file)] if of_file else []
-        return Answer("\n".join([head, "", *lines]) + hint, found_keyboard(words, page, pages, page_hits))
+        after = f"\n\n{format_lines(of_file)}{hint}" if of_file else hint
+        ways, here = (_("Back"), _("More")), hits[(page - 1) * PAGE : page * PAGE]
+        return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
 
     async def _overview(self, owner: str) -> CommandResult:
         counts = await self._entries.counts(owner)
@@ -166,12 +164,8 @@ class MemoryQueries:
                 )
             )
         entries = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
-        lines = [f"- **{entry.name}**: {in_line(entry.content)}" for entry in entries]
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
-        if page < pages:
-            head += " " + _("{command} shows more.", command=f"/memory {kind} {page + 1}")
-        text = "\n".join([head, "", *lines]) + hint
-        return Answer(text, page_keyboard(kind, page, pages, entries))
+        return _page(head, kind, (page, pages), entries, (_("Newer"), _("Older")), hint)
 
     @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS)
     async def recall(self, call: CommandCall) -> str:
@@ -325,22 +319,27 @@ def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> 
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
 
-def page_keyboard(kind: str, page: int, pages: int, entries: Sequence[Entry]) -> Keyboard:
-    """A button for each entry of a page, and the way to the pages beside it."""
-    ways = ((_("Newer"), page - 1), (_("Older"), page + 1))
-    return _page([(entry.id, entry.name) for entry in entries], kind, ways, pages)
+def _page(
+    head: str, listed: str, place: tuple[int, int], memories: Sequence[Entry | Hit], ways: Sequence[str], after: str
+) -> Answer:
+    """A page of memories with a button for each, and the way to the pages beside it.
 
-
-def found_keyboard(words: str, page: int, pages: int, hits: Sequence[Hit]) -> Keyboard:
-    """The same for a page of what was found, the best first."""
-    ways = ((_("Back"), page - 1), (_("More"), page + 1))
-    return _page([(hit.id, hit.name or f"#{hit.id}") for hit in hits], f"{SEARCH} {words}", ways, pages)
-
-
-def _page(entries: Iterable[tuple[int, str]], listed: str, ways: Iterable[tuple[str, int]], pages: int) -> Keyboard:
-    buttons = [Button(in_line(name, NAME_CHARACTERS), f"/memory_{number}", in_place=True) for number, name in entries]
-    beside = [Button(label, f"/memory {listed} {to}", in_place=True) for label, to in ways if 1 <= to <= pages]
-    return (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds()))
+    listed: what /memory takes to list them; place: which page of how many; ways: back and forth, as the buttons say it.
+    """
+    page, pages = place
+    if page < pages:
+        head += " " + _("{command} shows more.", command=f"/memory {listed} {page + 1}")
+    lines = [f"- **{memory.name}**: {in_line(memory.content)}" for memory in memories]
+    buttons = [
+        Button(in_line(memory.name or f"#{memory.id}", NAME_CHARACTERS), f"/memory_{memory.id}", in_place=True)
+        for memory in memories
+    ]
+    beside = [
+        Button(label, f"/memory {listed} {to}", in_place=True)
+        for label, to in zip(ways, (page - 1, page + 1), strict=True)
+        if 1 <= to <= pages
+    ]
+    return Answer("\n".join([head, "", *lines]) + after, (*in_rows(buttons, ENTRIES_PER_ROW), (*beside, _all_kinds())))
 
 
 def entry_keyboard(entry: Entry) -> Keyboard:
