@@ -142,7 +142,7 @@ class SettingsCommands:
                 **self._now(self._zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
-        zones = await zones_called(call.argument)
+        zones = await asyncio.to_thread(zones_called, call.argument)  # CLDR's tables are read the first time
         if len(zones) == 1:
             return Answer(await self._set_zone(call, zones[0]), ((all_settings(),),))
         if not zones or len(zones) > MOST_OFFERED:
@@ -297,12 +297,8 @@ def _not_one(name: str, count: int) -> str:
     return _("I know no zone called {name}: name a large city in it, such as /timezone Kyiv, or a country.", name=name)
 
 
-async def zones_called(name: str) -> list[str]:
+def zones_called(name: str) -> list[str]:
     """The zones that somebody may mean by `name`, sorted; what is called exactly so goes before what begins so."""
-    return await asyncio.to_thread(_zones_called, name)  # CLDR's tables are read the first time
-
-
-def _zones_called(name: str) -> list[str]:
     folded = _folded(name)
     if not folded:
         return []

@@ -134,12 +134,11 @@ class DateOffers:
         self._jobs = jobs
         self._wanted = is_wanted
         self._clock = clock
-        self._looked_at: datetime | None = None
 
     async def run_if_due(self) -> bool:
         """Look, if that was not done today; whether it was."""
         now = self._clock()
-        before = self._looked_at = self._looked_at or await self._jobs.ran_at(DATES)
+        before = await self._jobs.ran_at(DATES)
         if before is not None and before <= now < before + DATES_EVERY:
             return False
         async with self._jobs.attempt(DATES) as may:
@@ -148,7 +147,6 @@ class DateOffers:
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
         await self._jobs.mark(DATES, now)
-        self._looked_at = now
         return True
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.updates import IncomingMessage
     from memory.access import AccessList
+    from memory.buttons import Keyboard
     from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
@@ -209,7 +210,7 @@ class AccessControl:
             if await self._access.claim(user, code):
                 log.info("bot_claimed", user=user)
                 with use_language(letter.arrival.language):
-                    await self._outbox.answer(letter.arrival.address.session_id, _(_WELCOME))
+                    await self._answer(letter.arrival.address, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
                 times = CODE_ATTEMPTS if await self._access.awaits_claim() else 1
@@ -230,7 +231,7 @@ class AccessControl:
             with use_language(await self._languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
-            await self._outbox.answer(address.session_id, text, keyboard=(row,), unasked=True)
+            await self._answer(address, text, (row,), unasked=True)
 
     async def _owners(self) -> list[int]:
         """Whom to tell what concerns the whole bot."""
@@ -251,7 +252,7 @@ class AccessControl:
         if self._is_allowed(group):
             with use_language(by.language_code):
                 text = introduction(self._bot.bot, remembers=self._remembers)
-            await self._outbox.answer(address.session_id, text)
+            await self._answer(address, text)
         elif by.id in self._allowed or await self._access.is_member(by.id):
             self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
         elif self._turned_away.add(group) == 1:
@@ -282,7 +283,11 @@ class AccessControl:
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
             with use_language(await self._languages.of_chat(address.owner)):
-                await self._outbox.answer(address.session_id, text(), unasked=True)
+                await self._answer(address, text(), unasked=True)
+
+    async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:
+        await self._outbox.mailbox.answer(address.session_id, text, keyboard=keyboard, unasked=unasked)
+        self._outbox.hurry(address.session_id)
 
     async def _tell(self, arrival: Arrival, text: str, **values: object) -> None:
         await self._say(arrival.address, arrival.language, text, **values)

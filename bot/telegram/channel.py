@@ -85,7 +85,7 @@ class TelegramChannel:
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn: through the outbox, or past it where that can't be written."""
         try:
-            await self.outbox.answer(
+            await self.mailbox.answer(
                 arrival.address.session_id,
                 text,
                 inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
@@ -95,6 +95,7 @@ class TelegramChannel:
                 asker=arrival.asker,
                 document=document,
             )
+            self.outbox.hurry(arrival.address.session_id)
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
             parts = await laid_out(text) if document is None else await captioned(text, document)
@@ -124,12 +125,13 @@ class TelegramChannel:
 
     async def give_up(self, arrival: Arrival) -> None:
         """Answer an arrival that the program was killed over, and finish it."""
-        await self.outbox.answer(
+        await self.mailbox.answer(
             arrival.address.session_id,
             given_up([arrival]),
             inbox_ids=[] if arrival.inbox_id is None else [arrival.inbox_id],
             reply_to=arrival.message_id,
         )
+        self.outbox.hurry(arrival.address.session_id)
 
     async def hold(self, arrivals: list[Arrival]) -> None:
         await self.mailbox.hold(a.inbox_id for a in arrivals if a.inbox_id is not None)

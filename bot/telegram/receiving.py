@@ -206,7 +206,7 @@ class Receiver:
 
     async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
         """Hold a photo of an album in a group: the one whose caption names the bot may come with the next poll."""
-        letter = self._letters.if_meant(read)
+        letter = self._letters.parse(read, kept=True)
         if letter is None or letter.private or letter.edited or letter.arrival.album is None:
             return
         if await self._door.is_allowed(letter):
@@ -217,7 +217,7 @@ class Receiver:
         message = read.message or read.edited_message
         if message is None or message.media_group_id not in self._albums:
             return None
-        return self._letters.in_update(read)
+        return self._letters.parse(read)
 
     async def _set_aside(self, update: RawUpdate, error: Exception) -> None:
         """Tell who sent what can't be read that it can't, and keep it apart, where that is possible."""

@@ -108,7 +108,13 @@ async def run_telegram(app: App) -> None:
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
     tasks = BackgroundTasks()
-    tasks.start(_warm_up(app), "warming")
+
+    async def warm() -> None:
+        # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
+        with app.runner.places.closed():
+            await warm_up()
+
+    tasks.start(warm(), "warming")
     async with _introduced(bot, pulse, token) as me:
         pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
@@ -205,12 +211,6 @@ async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:
 
 def _wrong_token() -> ConfigurationError:
     return ConfigurationError("Telegram refuses TELEGRAM_BOT_TOKEN: copy it again from @BotFather.")
-
-
-async def _warm_up(app: App) -> None:
-    # a turn that needs what is just loaded would load it too, or have the whole event loop wait for it
-    with app.runner.places.closed():
-        await warm_up()
 
 
 async def warm_up() -> None:
