@@ -81,8 +81,6 @@ if TYPE_CHECKING:
     from bot.web.metrics import Metrics
     from config.models import ModelCatalogue
     from memory.clock import Clock
-    from memory.consolidation.extractor import Contract
-    from memory.facts.second_look import PromptFn
     from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
     from pipeline.media.files import MediaSources
@@ -206,8 +204,9 @@ def _assemble(
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects)
     memory.forgetting.also(memory.turns.drop_owed)
-    graph = _graph(settings, stack)
+    graph = lightrag_of(settings) if settings.lightrag_url is not None else None
     if graph is not None:
+        stack.push_async_callback(graph.close)
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
@@ -215,9 +214,16 @@ def _assemble(
     prompt_sources = PromptSources(daily_notes, memories if enabled else None, graph)
     builder = PromptBuilder(style, prompt_sources, budget, clock, memory.zone_of)
     compaction = _compaction(settings, memory, counter, model, clock)
+    writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
     consolidation = ConsolidationService(
         DueConversations(memory.database, memory.sessions),
-        _consolidation_steps(settings, memory, ask, talking.contract, checker, counter, clock),
+        Steps(
+            Extractor(ask, talking.contract, memory.facts, counter, clock, memory.zone_of),
+            checker,
+            writer,
+            Compression(ask, memory.ledger, settings.memory_max_size),
+            Review(memory.database, memory.facts, checker, writer, memory.zone_of),
+        ),
         memory.history,
         Patience(settings.consolidation_timeout, enabled=enabled),
         clock,
@@ -338,25 +344,6 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
     ]
 
 
-def _consolidation_steps(
-    settings: Settings,
-    memory: MemoryServices,
-    ask: PromptFn,
-    contract: Contract,
-    checker: FactChecker,
-    counter: TokenCounter,
-    clock: Clock,
-) -> Steps:
-    writer = FactWriter(memory.ledger, memory.facts, settings.memory_max_size)
-    return Steps(
-        Extractor(ask, contract, memory.facts, counter, clock, memory.zone_of),
-        checker,
-        writer,
-        Compression(ask, memory.ledger, settings.memory_max_size),
-        Review(memory.database, memory.facts, checker, writer, memory.zone_of),
-    )
-
-
 def _compaction(
     settings: Settings, memory: MemoryServices, counter: TokenCounter, model: ChatModel, clock: Clock
 ) -> CompactionService:
@@ -367,14 +354,6 @@ def _compaction(
         enabled=settings.compaction_enabled,
     )
     return CompactionService(memory.sessions, memory.entries, ModelSummarizer(model, clock), limits, counter, clock)
-
-
-def _graph(settings: Settings, stack: contextlib.AsyncExitStack) -> LightRag | None:
-    if settings.lightrag_url is None:
-        return None
-    graph = lightrag_of(settings)
-    stack.push_async_callback(graph.close)
-    return graph
 
 
 def lightrag_of(settings: Settings) -> LightRag:

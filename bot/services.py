@@ -45,7 +45,6 @@ from memory.undo import Undo
 
 if TYPE_CHECKING:
     from memory.clock import Clock
-    from memory.search.vector_search import VectorSearch
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
 
@@ -94,8 +93,11 @@ class MemoryServices:
         self.search = Search(database)
         self.vectors = Vectors(database)
         self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
-        vector_search = _vector_search(self.search, self.vectors, models)
-        if vector_search is not None:
+        vector_search = None
+        if models.embedder is not None:
+            from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
+
+            vector_search = VectorSearch(self.search, self.vectors, models.embedder)
             self.forgetting.also(vector_search.forget)
         self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
         self.reading = MemoryReader(self.recall, self.search, database, counter)
@@ -114,14 +116,6 @@ class MemoryServices:
     def _introduces(self, session_id: str) -> bool:
         """Whether a session's first reminder says how its zone is changed."""
         return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
-
-
-def _vector_search(search: Search, vectors: Vectors, models: MeaningModels) -> VectorSearch | None:
-    if models.embedder is None:
-        return None
-    from memory.search.vector_search import VectorSearch  # needs numpy, which is there with an embedder only
-
-    return VectorSearch(search, vectors, models.embedder)
 
 
 def decay_of(settings: Settings) -> Decay:

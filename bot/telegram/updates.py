@@ -326,11 +326,8 @@ class UpdateParser:
             provenance = Provenance.FILE
         if not private and not kept and message.media_group_id not in self._albums:
             ours = _is_our_command(text, self._me, self._commands)
-            if (
-                (not _is_addressed(message, self._me))
-                if ours is None
-                else not (ours and provenance is Provenance.TYPED)
-            ):
+            meant = _is_addressed(message, self._me) if ours is None else ours and provenance is Provenance.TYPED
+            if not meant:
                 return None
         topic = message.message_thread_id if message.is_topic_message else None
         arrival = Arrival(
