@@ -14,7 +14,7 @@ from telegram.error import TelegramError
 from bot.commands.command import parse_command
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, reason_of, send_chunk
+from bot.telegram.calls import SendFailed, chat_of, reason_of, send_part
 from bot.telegram.client import readable
 from bot.telegram.groups import added_to, group_move, introduction
 from bot.telegram.rendering import render
@@ -295,4 +295,4 @@ class AccessControl:
     async def _say(self, address: Address, language: str | None, text: str, **values: object) -> None:
         # past the outbox, which would keep something of who was not let in
         with use_language(language):
-            await send_chunk(self._bot, address, render(_(text, **values))[0])
+            await send_part(self._bot, address, render(_(text, **values))[0])

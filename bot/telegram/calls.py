@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import structlog
@@ -97,62 +97,35 @@ async def send_part(
     silent: bool = False,
 ) -> str:
     """Send one part of a reply, a message or a file; its id. Raises SendFailed. silent: without a sound."""
-    if isinstance(part, Chunk):
-        return await send_chunk(bot, address, part, reply_to, markup, silent=silent)
-
-    async def send(caption: Chunk) -> str:
-        with readable():
-            message = await bot.send_document(
-                chat_of(address),
-                InputFile(part.content, filename=part.name),
-                disable_notification=silent or None,
-                caption=caption.text or None,
-                caption_entities=caption.entities,
-                message_thread_id=thread_of(address),
-                reply_parameters=_reply(reply_to),
-                reply_markup=markup,
-                read_timeout=FILE_SECONDS,
-            )
-            return str(message.message_id)
-
-    try:
-        return await _entities_or_plain(send, part.caption)
-    except BadRequest as error:
-        # a group may let nobody send files: better the beginning as messages than nothing
-        log.warning("file_refused", reason=error.message)
-        return [await send_chunk(bot, address, chunk) for chunk in unrendered(part.instead)[:MOST_INSTEAD]][-1]
-    except TelegramError as error:
-        raise explained(error) from error
-
-
-async def send_chunk(
-    bot: Bot,
-    address: Address,
-    chunk: Chunk,
-    reply_to: str | None = None,
-    markup: Markup = None,
-    *,
-    silent: bool = False,
-) -> str:
-    """Send one message; its id. Plain text where Telegram can't parse the entities. Raises SendFailed."""
+    where: dict[str, Any] = {
+        "chat_id": chat_of(address),
+        "message_thread_id": thread_of(address),
+        "disable_notification": silent or None,
+        "reply_parameters": ReplyParameters(int(reply_to), allow_sending_without_reply=True) if reply_to else None,
+        "reply_markup": markup,
+    }
 
     async def send(what: Chunk) -> str:
-        with readable():
-            message = await bot.send_message(
-                chat_of(address),
-                what.text,
-                entities=what.entities,
-                disable_notification=silent or None,
-                message_thread_id=thread_of(address),
-                reply_parameters=_reply(reply_to),
-                reply_markup=markup,
+        if isinstance(part, Chunk):
+            message = await bot.send_message(text=what.text, entities=what.entities, **where)
+        else:
+            message = await bot.send_document(
+                document=InputFile(part.content, filename=part.name),
+                caption=what.text or None,
+                caption_entities=what.entities,
+                read_timeout=FILE_SECONDS,
+                **where,
             )
-            return str(message.message_id)
+        return str(message.message_id)
 
     try:
-        return await _entities_or_plain(send, chunk)
-    except TelegramError as error:
-        raise explained(error) from error
+        return await _entities_or_plain(send, part if isinstance(part, Chunk) else part.caption)
+    except SendFailed as failure:
+        if isinstance(part, Chunk) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
+            raise
+        # a group may let nobody send files: better the beginning as messages than nothing
+        log.warning("file_refused", reason=failure.reason)
+        return [await send_part(bot, address, chunk) for chunk in unrendered(part.instead)[:MOST_INSTEAD]][-1]
 
 
 async def edit_chunk(
@@ -161,23 +134,20 @@ async def edit_chunk(
     """Give an earlier message of ours the text of `chunk`, and these buttons or none. Raises SendFailed."""
 
     async def edit(what: Chunk) -> str:
-        with readable():
-            await bot.edit_message_text(
-                what.text,
-                chat_id=chat_of(address),
-                message_id=int(message_id),
-                entities=what.entities,
-                reply_markup=markup,
-            )
+        await bot.edit_message_text(
+            what.text,
+            chat_id=chat_of(address),
+            message_id=int(message_id),
+            entities=what.entities,
+            reply_markup=markup,
+        )
         return message_id
 
     try:
         await _entities_or_plain(edit, chunk)
-    except BadRequest as error:
-        if "not modified" not in error.message:
-            raise explained(error) from error
-    except TelegramError as error:
-        raise explained(error) from error
+    except SendFailed as failure:
+        if "not modified" not in failure.reason:
+            raise
 
 
 def in_doubt(error: TelegramError | SendFailed) -> bool:
@@ -219,17 +189,18 @@ def _unanswered(error: TelegramError) -> bool:
 
 
 async def _entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
+    """What a call gives; it is called with plain text where Telegram can't parse the entities. Raises SendFailed."""
     try:
-        return await call(chunk)
-    except BadRequest as error:
-        if not chunk.entities or "entit" not in error.message.lower():
-            raise
-        log.warning("entities_refused", reason=error.message)
-        return await call(Chunk(chunk.text))
-
-
-def _reply(message_id: str | None) -> ReplyParameters | None:
-    return ReplyParameters(int(message_id), allow_sending_without_reply=True) if message_id else None
+        with readable():
+            try:
+                return await call(chunk)
+            except BadRequest as error:
+                if not chunk.entities or "entit" not in error.message.lower():
+                    raise
+                log.warning("entities_refused", reason=error.message)
+                return await call(Chunk(chunk.text))
+    except TelegramError as error:
+        raise explained(error) from error
 
 
 def _seconds(pause: int | timedelta) -> float:

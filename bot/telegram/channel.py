@@ -12,7 +12,7 @@ from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_chunk, send_part, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, send_part, thread_of
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, captioned, laid_out, render
 from config.texts import N_, _, use_language
@@ -142,7 +142,7 @@ class TelegramChannel:
             async with asyncio.timeout(GOODBYE_PATIENCE):
                 waiting_ids = {item.id for item in await self.mailbox.waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
-                sent = [send_chunk(self._bot, a.address, _broken_off(a), a.reply_to) for a in waiting]
+                sent = [send_part(self._bot, a.address, _broken_off(a), a.reply_to) for a in waiting]
                 await asyncio.gather(*sent, return_exceptions=True)
         except (TimeoutError, StoreError) as error:
             log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")

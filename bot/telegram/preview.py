@@ -15,7 +15,7 @@ from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, RetryAfter, TelegramError
 
 from bot.tasks import BackgroundTasks, wait_at_most
-from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_chunk, thread_of
+from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_part, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -179,7 +179,7 @@ class Preview:
         self._shown_at = asyncio.get_running_loop().time()
 
     async def _send_first(self, chunk: Chunk) -> str:
-        message_id = await send_chunk(self._bot, self._address, chunk, self._reply_to)
+        message_id = await send_part(self._bot, self._address, chunk, self._reply_to)
         if self._keep is not None:
             await self._keep(message_id)
         return message_id
