@@ -221,16 +221,14 @@ def command_table(groups: Iterable[object], *, remembers: bool, shared: bool) ->
     return table
 
 
+@dataclass(frozen=True, slots=True)
 class CommandRunner:
     """Knows the commands by name, and carries them out."""
 
-    def __init__(
-        self, table: Mapping[str, Command], sessions: SessionService, effects: Effects, languages: Languages
-    ) -> None:
-        self.table = table
-        self._sessions = sessions
-        self._effects = effects
-        self._languages = languages
+    table: Mapping[str, Command]
+    sessions: SessionService
+    effects: Effects
+    languages: Languages
 
     def called_by(self, arrival: Arrival) -> Command | None:
         """The command that an arrival calls; /help for one that there is not."""
@@ -242,11 +240,11 @@ class CommandRunner:
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         """What a command answers, or why it does not."""
         name, argument = parse_command(arrival.text)
-        with use_language(await self._languages.of(arrival)):
+        with use_language(await self.languages.of(arrival)):
             try:
-                session = await self._sessions.get_or_create(arrival.address)
+                session = await self.sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # whoever blocked the bot is back
-                    await self._sessions.set_state(session.id, SessionState.ACTIVE)
+                    await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 async with arrival.channel.busy(arrival):
                     refused = await _forbidden(arrival, command)
                     if refused is not None:
@@ -261,10 +259,10 @@ class CommandRunner:
     async def _once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
         """Run a command, unless what the inbox keeps of it was carried out before a kill and only not answered."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
-        if await self._effects.had_by(causes):
+        if await self.effects.had_by(causes):
             command_text = shorten(f"/{call.name} {call.argument}", SHOWN_CHARACTERS, placeholder=" ...")
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
-        with self._effects.caused_by(causes):
+        with self.effects.caused_by(causes):
             return await command.run(call)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
@@ -65,52 +66,43 @@ SEARCH = "search"
 FILE = "MEMORY.md"
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryQueries:
     """What the commands do: each parses its argument, calls one service and returns text."""
 
-    def __init__(
-        self,
-        entries: EntryStore,
-        activation_log: ActivationLog,
-        recall: Recall,
-        reading: MemoryReader,
-        reinforcement: Reinforcement,
-        search: Search,
-        lookup: MemoryLookup,
-    ) -> None:
-        self._entries = entries
-        self._activation_log = activation_log
-        self._recall = recall
-        self._reading = reading
-        self._reinforcement = reinforcement
-        self._search = search
-        self._lookup = lookup
+    entries: EntryStore
+    activation_log: ActivationLog
+    recaller: Recall
+    reading: MemoryReader
+    reinforcement: Reinforcement
+    search: Search
+    lookup: MemoryLookup
 
     @command("memory", N_("What I remember, and why it came up"), MEMORY_ARGUMENT, access=Access.MANAGERS)
     async def memory(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             return await self._overview(call.session.owner)
         owner = call.session.owner
-        named = await quoted_name(self._entries, owner, call.argument)
+        named = await quoted_name(self.entries, owner, call.argument)
         if named is not None:
             return await self._entry(owner, named)
         hint = await also_called(
-            self._entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
+            self.entries, owner, call.argument, N_('There is also an entry called {name}: /memory "{name}" shows it.')
         )
         if call.argument.lower() == WHY:
-            of_file = len(await self._lookup.lines(owner))
-            return format_reasons(await self._activation_log.last(call.session.id), of_file) + hint
+            of_file = len(await self.lookup.lines(owner))
+            return format_reasons(await self.activation_log.last(call.session.id), of_file) + hint
         if call.argument.lower() == UNSURE:
-            unsure = await self._entries.unconfirmed(owner, PAGE + 1)
+            unsure = await self.entries.unconfirmed(owner, PAGE + 1)
             return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
         if call.argument.lower() == FILE.lower():
-            lines = await self._lookup.lines(owner)
+            lines = await self.lookup.lines(owner)
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._found(owner, searched["words"], hint)
         what, page = _page_of(call.argument)
-        counts = await self._entries.counts(owner)
+        counts = await self.entries.counts(owner)
         kinds = (*Kind, *counts)
         kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(what.lower())
         # without such a page, what is called so can only be the entry
@@ -119,18 +111,18 @@ class MemoryQueries:
         return await self._entry(owner, call.argument)
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
-        entry = await self._entries.get(owner, name)
+        entry = await self.entries.get(owner, name)
         return Answer(format_entry(entry), entry_keyboard(entry))
 
     async def _found(self, owner: str, argument: str, hint: str) -> CommandResult:
         """A page of the entries that fit words; a number at the end that is no page belongs to the words."""
-        kinds = tuple(await self._entries.counts(owner))
+        kinds = tuple(await self.entries.counts(owner))
         words, page = _page_of(argument)
-        hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
+        hits = await self.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND) if kinds else []
         if page > _pages(len(hits)):
             words, page = argument, 1
-            hits = await self._search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
-        of_file = [memory for memory in await self._lookup.meant_by(words, owner) if memory.is_line]
+            hits = await self.search.find(words, owner, only=Filter(kinds), limit=MOST_FOUND)
+        of_file = [memory for memory in await self.lookup.meant_by(words, owner) if memory.is_line]
         if not hits:
             if of_file:
                 return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
@@ -142,14 +134,14 @@ class MemoryQueries:
         return _page(head, f"{SEARCH} {words}", (page, pages), here, ways, after)
 
     async def _overview(self, owner: str) -> CommandResult:
-        counts = await self._entries.counts(owner)
-        of_file = len(await self._lookup.lines(owner))
+        counts = await self.entries.counts(owner)
+        of_file = len(await self.lookup.lines(owner))
         if not counts and not of_file:
             return _("I keep no entries yet: /remember TEXT makes one, and /compact archives a conversation.")
         lines = [f"- {_(kind)}: {count}" for kind, count in counts.items()]
         lines += [f"- {FILE}: {of_file}"] if of_file else []
         text = "\n".join([*lines, "", _("/memory KIND lists one kind, /memory NAME shows one entry.")])
-        unsure = bool(await self._entries.unconfirmed(owner, 1))
+        unsure = bool(await self.entries.unconfirmed(owner, 1))
         return Answer(text, kinds_keyboard(counts, of_file, unsure=unsure))
 
     async def _listing(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
@@ -163,7 +155,7 @@ class MemoryQueries:
                     pages=pages,
                 )
             )
-        entries = await self._entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
+        entries = await self.entries.list(owner, kind, limit=PAGE, offset=(page - 1) * PAGE)
         head = _("{kind}: {count}, page {page} of {pages}.", kind=_(kind), count=count, page=page, pages=pages)
         return _page(head, kind, (page, pages), entries, (_("Newer"), _("Older")), hint)
 
@@ -174,11 +166,11 @@ class MemoryQueries:
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
-        results = await self._recall.recall(call.argument, call.session.owner, Filter(), RESULTS)
+        results = await self.recaller.recall(call.argument, call.session.owner, Filter(), RESULTS)
         if not results:
             return _(NOTHING_FOUND)
         if not call.session.private:
-            await self._reinforcement.recalled(result.hit.id for result in results if result.hit.name is not None)
+            await self.reinforcement.recalled(result.hit.id for result in results if result.hit.name is not None)
         return "\n".join(f"- {result.text}" for result in results)
 
     async def _mentions(self, argument: str, session: Session) -> str:
@@ -188,14 +180,14 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self._reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
+                result_page = await self.reading.every([subject], owner, Wanted(Filter(), page, PAGE_TOKENS))
         if result_page is None:
             subject = argument
-            result_page = await self._reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.reading.every([subject], owner, Wanted(Filter(), 1, PAGE_TOKENS))
         if result_page is None:
             return _(NOTHING_FOUND)
         if not session.private:
-            await self._reinforcement.recalled(result_page.entries)
+            await self.reinforcement.recalled(result_page.entries)
         more = ngettext(
             "{command} shows more, {n} is left.",
             "{command} shows more, {n} are left.",

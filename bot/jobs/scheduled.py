@@ -61,63 +61,55 @@ class WeeklyHour:
         return next(hour for hour in (hour.astimezone(UTC) for hour in hours) if hour > moment)
 
 
+@dataclass(frozen=True, slots=True)
 class WeeklySchedule:
     """Runs the weekly consolidation (S4) at its hour, or at the start after a downtime.
 
     notices: where the owners are told what it did.
     """
 
-    def __init__(
-        self,
-        weekly: WeeklyConsolidation,
-        jobs: JobLog,
-        notices: PendingNotices,
-        languages: Languages,
-        clock: Clock,
-        at: WeeklyHour,
-    ) -> None:
-        self._weekly = weekly
-        self._jobs = jobs
-        self._notices = notices
-        self._languages = languages
-        self._clock = clock
-        self._at = at
+    weekly: WeeklyConsolidation
+    jobs: JobLog
+    notices: PendingNotices
+    languages: Languages
+    clock: Clock
+    at: WeeklyHour
 
     def start(self, tasks: BackgroundTasks) -> None:
         """Begin with what a downtime missed. Only programs that stay do this.
 
         A run that is ended in the middle is rolled back, and due at the next start.
         """
-        log.info("weekly_consolidation_scheduled", at=self._at.after(self._clock()))
+        log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
         tasks.every(MINUTE, self.run_if_due, WEEKLY)
 
     async def run_if_due(self) -> bool:
         """Tidy everybody's memory if the hour has come since the last time; whether it was done."""
-        now = self._clock()
-        ran_at = await self._jobs.ran_at(WEEKLY)
+        now = self.clock()
+        ran_at = await self.jobs.ran_at(WEEKLY)
         if ran_at is None or ran_at > now:
             # the first start, or a clock that was set back: the next hour that comes is the next time
-            await self._jobs.mark(WEEKLY, now)
+            await self.jobs.mark(WEEKLY, now)
             return False
-        if self._at.after(ran_at) > now:
+        if self.at.after(ran_at) > now:
             return False
         await self._tidy()
         # last of all: a run that is killed is due at the next start, and finds done what it had done
-        await self._jobs.mark(WEEKLY, now)
+        await self.jobs.mark(WEEKLY, now)
         log.info("weekly_consolidation_done")
         return True
 
     async def _tidy(self) -> None:
-        for owner in await self._weekly.owners():
+        for owner in await self.weekly.owners():
             try:
-                async with self._jobs.attempt(f"{WEEKLY} of {owner}") as may:
-                    done = await self._weekly.run(owner) if may else None
+                async with self.jobs.attempt(f"{WEEKLY} of {owner}") as may:
+                    done = await self.weekly.run(owner) if may else None
                 if done is None:
                     log.error("weekly_consolidation_given_up", owner=owner)
-                with use_language(await self._languages.of_chat(owner)):
+                with use_language(await self.languages.of_chat(owner)):
                     summary = _(_GIVEN_UP) if done is None else done.summary
                     if summary:
-                        await self._notices.add(owner, Notice(summary))
+                        await self.notices.add(owner, Notice(summary))
             except Exception:
                 # the next week tries again; the others need not go without
                 log.exception("weekly_consolidation_failed", owner=owner)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -149,6 +150,7 @@ class Poller:
         self._offset = max(update.id for update in updates) + 1 if updates else None
 
 
+@dataclass(eq=False)
 class Webhook:
     """Has Telegram send its updates here for as long as it runs.
 
@@ -156,33 +158,23 @@ class Webhook:
     sends to; secret: what it shows there.
     """
 
-    def __init__(
-        self,
-        bot: Bot,
-        receive: Callable[[Sequence[RawUpdate]], Awaitable[None]],
-        pulse: Heartbeat,
-        pages: Pages,
-        url: str,
-        secret: str,
-        token: TokenWatch,
-    ) -> None:
-        self._bot = bot
-        self._receive = receive
-        self._pulse = pulse
-        self._pages = pages
-        self._url = url
-        self._secret = secret
-        self._token = token
-        self._turn = asyncio.Lock()
-        self._received = False
+    bot: Bot
+    receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
+    pulse: Heartbeat
+    pages: Pages
+    url: str
+    secret: str
+    token: TokenWatch
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _received: bool = field(default=False, init=False)
 
     async def run(self) -> None:
-        self._pulse.what = "the webhook"
-        contact = Contact(self._pulse, self._token)
+        self.pulse.what = "the webhook"
+        contact = Contact(self.pulse, self.token)
         is_set = False
-        with self._pages.opened(urlsplit(self._url).path, Entrance(self._admits, MOST_BYTES, self._take)):
+        with self.pages.opened(urlsplit(self.url).path, Entrance(self._admits, MOST_BYTES, self._take)):
             while True:
-                self._pulse.step(within=LOOK_SECONDS)
+                self.pulse.step(within=LOOK_SECONDS)
                 try:
                     with readable():
                         trouble = await self._look(is_set=is_set)
@@ -193,8 +185,8 @@ class Webhook:
                 is_set = True
                 await contact.succeeded()
                 if trouble is not None:
-                    self._pulse.failed(trouble)
-                self._pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
+                    self.pulse.failed(trouble)
+                self.pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
                 await asyncio.sleep(LOOK_PAUSE)
 
     async def _look(self, *, is_set: bool) -> str | None:
@@ -203,8 +195,8 @@ class Webhook:
         if not is_set:  # always at the start: which secret Telegram shows, it does not tell
             await self._set()
             return None
-        info = await self._bot.get_webhook_info()
-        if info.url != self._url:
+        info = await self.bot.get_webhook_info()
+        if info.url != self.url:
             log.warning("webhook_taken_away", remedy="another program uses this token: have @BotFather revoke it")
             await self._set()
         elif info.pending_update_count and info.last_error_message and not received:
@@ -213,11 +205,11 @@ class Webhook:
         return None
 
     async def _set(self) -> None:
-        await self._bot.set_webhook(self._url, secret_token=self._secret, allowed_updates=ALLOWED_UPDATES)
-        log.info("webhook_set", host=urlsplit(self._url).hostname)
+        await self.bot.set_webhook(self.url, secret_token=self.secret, allowed_updates=ALLOWED_UPDATES)
+        log.info("webhook_set", host=urlsplit(self.url).hostname)
 
     def _admits(self, headers: Mapping[str, str]) -> bool:
-        return hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret.encode())
+        return hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self.secret.encode())
 
     async def _take(self, body: bytes) -> Page:
         update = _update_in(body)
@@ -226,14 +218,14 @@ class Webhook:
             return Page(HTTPStatus.BAD_REQUEST, b"that is no update\n")
         try:
             async with self._turn:  # as they came: what was sent first is kept first
-                await self._receive([update])
+                await self.receive([update])
         except Exception:
             # a full disk, for one: Telegram sends it again
             log.exception("receiving_failed")
-            self._pulse.failed("what was received can't be kept")
+            self.pulse.failed("what was received can't be kept")
             return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"that can't be kept\n")
         self._received = True
-        self._pulse.succeeded()
+        self.pulse.succeeded()
         return Page(HTTPStatus.OK, b"")
 
 
