@@ -162,7 +162,9 @@ class SessionRunner:
             # here, so that a /stop right behind an arrival finds its turn and not the wait for the store; and last,
             # since a command that runs meanwhile may change it
             session = await self.sessions.get_or_create(address)
-            if session.state is not SessionState.ACTIVE and any(self._resumes(arrival) for arrival in queued):
+            # a session goes on with a message that is not itself held
+            goes_on = any(not a.held and self.command_runner.called_by(a) is None for a in queued)
+            if session.state is not SessionState.ACTIVE and goes_on:
                 await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 session = await self.sessions.get_or_create(address)
         except MnemeError as error:
@@ -194,10 +196,6 @@ class SessionRunner:
         lanes = self.lanes.all()
         held = [arrival for lane in lanes for arrival in (*lane.waiting, *lane.working)]
         return {a.inbox_id for a in (*held, *self._immediate.values()) if a.inbox_id is not None}
-
-    def _resumes(self, arrival: Arrival) -> bool:
-        """Whether a session goes on with an arrival: a message that is not itself held."""
-        return not arrival.held and self.command_runner.called_by(arrival) is None
 
     def begins_at_once(self, arrival: Arrival) -> bool:
         """Whether work on an arrival begins as soon as it is handed over."""

@@ -132,21 +132,16 @@ def doctor(
     """Look at everything that can be wrong, and say what to do. Exit status 1 when something does not work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
+    from config.logs import configure_logging
 
-    _log_little()
+    # what is wrong is told as a finding: the log keeps silent unless the person asks for it
+    configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
     findings = asyncio.run(examine(backups))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
         _print(findings)
     raise SystemExit(1 if any(finding.verdict is Verdict.FAILED for finding in findings) else 0)
-
-
-def _log_little() -> None:
-    """What is wrong is told as a finding: the log keeps silent unless the person asks for it."""
-    from config.logs import configure_logging
-
-    configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
 
 
 def _print(findings: Sequence[Finding]) -> None:

@@ -94,7 +94,8 @@ class MemoryQueries:
             return format_reasons(await self.activation_log.last(call.session.id), of_file) + hint
         if call.argument.lower() == UNSURE:
             unsure = await self.entries.unconfirmed(owner, PAGE + 1)
-            return Answer(format_unsure(unsure) + hint, unsure_keyboard(unsure[:PAGE]))
+            choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE])
+            return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
             lines = await self.lookup.lines(owner)
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE]), (_all_kinds(),)))
@@ -342,11 +343,6 @@ def entry_keyboard(entry: Entry) -> Keyboard:
         return unsure, (back, _all_kinds())
     edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
     return (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)), (back, _all_kinds())
-
-
-def unsure_keyboard(entries: Sequence[Entry]) -> Keyboard:
-    """Right and wrong for each."""
-    return rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in entries)
 
 
 def _all_kinds() -> Button:

@@ -129,8 +129,11 @@ def _saved(document: Document) -> str:
 
 
 def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
-    """A message that was typed at the console."""
-    return Arrival(address, _decodable(text), Provenance.TYPED, app.clock(), channel, language=_own_language())
+    """A message that was typed at the console, by who reads the language that POSIX is told."""
+    # bytes that were no UTF-8 come from the terminal as lone surrogates
+    decodable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    language = next((tag for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (tag := os.environ.get(name))), None)
+    return Arrival(address, decodable, Provenance.TYPED, app.clock(), channel, language=language)
 
 
 async def spoken_at(app: App, address: Address) -> str:
@@ -196,13 +199,3 @@ async def _interrupt_stops(app: App, address: Address) -> AsyncIterator[None]:
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         await asyncio.gather(*stops)
-
-
-def _own_language() -> str | None:
-    """What the person at the terminal reads, as POSIX has it said."""
-    return next((tag for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (tag := os.environ.get(name))), None)
-
-
-def _decodable(text: str) -> str:
-    """`text` with bytes that were no UTF-8 shown as such: the terminal hands them over as lone surrogates."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -129,33 +130,23 @@ class GroupUnknown(MnemeError):
     """Telegram can't be asked about a group."""
 
 
+@dataclass(eq=False)
 class AccessControl:
     """Lets in whom it should, and turns away everybody else, each once.
 
     allowed: the users and groups that the settings let in; remembers: whether memory is on.
     """
 
-    def __init__(
-        self,
-        bot: PollingBot,
-        outbox: OutboxSender,
-        access: AccessList,
-        moves: ChatMigrations,
-        languages: Languages,
-        allowed: frozenset[int],
-        *,
-        remembers: bool,
-    ) -> None:
-        self._bot = bot
-        self._outbox = outbox
-        self._access = access
-        self._allowed = allowed
-        self._remembers = remembers
-        self.moves = moves
-        self._languages = languages
-        self._turned_away = Tally()
-        self._wrong_codes = Tally()
-        self.strangers = Strangers()
+    bot: PollingBot
+    outbox: OutboxSender
+    access: AccessList
+    moves: ChatMigrations
+    languages: Languages
+    allowed: frozenset[int]
+    remembers: bool
+    _turned_away: Tally = field(default_factory=Tally, init=False)
+    _wrong_codes: Tally = field(default_factory=Tally, init=False)
+    strangers: Strangers = field(default_factory=Strangers, init=False)
 
     async def is_allowed(self, letter: IncomingMessage) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.
@@ -169,12 +160,12 @@ class AccessControl:
         """Whether a chat may still be spoken to unasked: who was let in then may have been shut out since."""
         chat = chat_of(Address.of(session_id))
         # a person's own chat has the person's number
-        return self._is_allowed(chat) or (chat > 0 and await self._access.is_member(chat))
+        return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
         """Whether the settings let a chat in, by an id that it has or had."""
-        is_known = chat in self._allowed or self.moves.is_on_the_way(chat)
-        return is_known or not self._allowed.isdisjoint(self.moves.former_of(chat))
+        is_known = chat in self.allowed or self.moves.is_on_the_way(chat)
+        return is_known or not self.allowed.isdisjoint(self.moves.former_of(chat))
 
     async def may_manage(self, arrival: Arrival) -> bool:
         """Whether who sent it may see and change what everybody in the chat has said: in a group not every guest.
@@ -188,7 +179,7 @@ class AccessControl:
             return True
         try:
             with readable():
-                member = await self._bot.get_chat_member(chat_of(arrival.address), user)
+                member = await self.bot.get_chat_member(chat_of(arrival.address), user)
         except TelegramError as error:
             log.warning("group_unknown", reason=reason_of(error))
             raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
@@ -196,7 +187,7 @@ class AccessControl:
 
     async def is_owner(self, user: int) -> bool:
         """Whether the bot belongs to a user, who was not only let in."""
-        return user in self._allowed or user in await self._access.owners()
+        return user in self.allowed or user in await self.access.owners()
 
     async def reject(self, letter: IncomingMessage) -> None:
         """Answer a stranger once, and a few wrong codes while there is one; with the right one the bot becomes theirs.
@@ -207,13 +198,13 @@ class AccessControl:
         typed = letter.private and letter.arrival.provenance is Provenance.TYPED
         name, code = parse_command(letter.arrival.text) if typed else ("", "")
         if name == "start" and code:
-            if await self._access.claim(user, code):
+            if await self.access.claim(user, code):
                 log.info("bot_claimed", user=user)
                 with use_language(letter.arrival.language):
                     await self._answer(letter.arrival.address, _(_WELCOME))
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
-                times = CODE_ATTEMPTS if await self._access.awaits_claim() else 1
+                times = CODE_ATTEMPTS if await self.access.awaits_claim() else 1
                 self.strangers.tell(user, lambda: self._tell(letter.arrival, _WRONG_CODE, user_id=user), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
@@ -224,11 +215,11 @@ class AccessControl:
         """Tell a stranger how to come in, and ask the owner. Of what they wrote nothing is told, or kept."""
         await self._tell(letter.arrival, _STRANGER, user_id=letter.user_id)
         owners, user = await self._owners(), letter.user_id
-        if not owners or not await self._access.is_to_be_asked_about(user):
+        if not owners or not await self.access.is_to_be_asked_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
-            with use_language(await self._languages.of_chat(address.owner)):
+            with use_language(await self.languages.of_chat(address.owner)):
                 row = (Button(_("Let in"), f"/letin_{user}"), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) wants in.", name=letter.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
@@ -236,8 +227,8 @@ class AccessControl:
     async def _owners(self) -> list[int]:
         """Whom to tell what concerns the whole bot."""
         # who stands in the settings was put there by the owner, or is the owner
-        claimed = (await self._access.owners())[:1]
-        return claimed or sorted(user for user in self._allowed if user > 0)[:MOST_ASKED]
+        claimed = (await self.access.owners())[:1]
+        return claimed or sorted(user for user in self.allowed if user > 0)[:MOST_ASKED]
 
     async def see_group(self, update: Update) -> None:
         """Say in a group what it should know of us when it adds us, and when Telegram gives it another id."""
@@ -251,9 +242,9 @@ class AccessControl:
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
             with use_language(by.language_code):
-                text = introduction(self._bot.bot, remembers=self._remembers)
+                text = introduction(self.bot.bot, remembers=self.remembers)
             await self._answer(address, text)
-        elif by.id in self._allowed or await self._access.is_member(by.id):
+        elif by.id in self.allowed or await self.access.is_member(by.id):
             self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
@@ -263,15 +254,15 @@ class AccessControl:
 
         The settings can't be changed from here, so the owner is asked to.
         """
-        if former not in self._allowed:
+        if former not in self.allowed:
             return False
         if not self.moves.is_known(former, present):
             log.warning("group_moved", former=former, now=present, remedy="change its id in TELEGRAM_ALLOWED_IDS")
             if not await self.moves.follow(former, present):
                 return False
-            if present not in self._allowed:
+            if present not in self.allowed:
                 await self._tell_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
-            self._outbox.kick(Address(CHANNEL, str(present)).session_id)
+            self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
 
     async def tell_of_refusals(self, duration: timedelta) -> None:
@@ -282,12 +273,12 @@ class AccessControl:
         """Tell what concerns the whole bot, to each in their language. or_else: the chat, where there is no owner."""
         owners = await self._owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
-            with use_language(await self._languages.of_chat(address.owner)):
+            with use_language(await self.languages.of_chat(address.owner)):
                 await self._answer(address, text(), unasked=True)
 
     async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:
-        await self._outbox.mailbox.answer(address.session_id, text, keyboard=keyboard, unasked=unasked)
-        self._outbox.hurry(address.session_id)
+        await self.outbox.mailbox.answer(address.session_id, text, keyboard=keyboard, unasked=unasked)
+        self.outbox.hurry(address.session_id)
 
     async def _tell(self, arrival: Arrival, text: str, **values: object) -> None:
         await self._say(arrival.address, arrival.language, text, **values)
@@ -295,4 +286,4 @@ class AccessControl:
     async def _say(self, address: Address, language: str | None, text: str, **values: object) -> None:
         # past the outbox, which would keep something of who was not let in
         with use_language(language):
-            await send_part(self._bot, address, render(_(text, **values))[0])
+            await send_part(self.bot, address, render(_(text, **values))[0])

@@ -142,10 +142,13 @@ class TelegramChannel:
             async with asyncio.timeout(GOODBYE_PATIENCE):
                 waiting_ids = {item.id for item in await self.mailbox.waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
-                sent = [send_part(self._bot, a.address, _broken_off(a), a.reply_to) for a in waiting]
-                await asyncio.gather(*sent, return_exceptions=True)
+                await asyncio.gather(*map(self._break_off, waiting), return_exceptions=True)
         except (TimeoutError, StoreError) as error:
             log.warning("goodbye_not_said", reason=str(error) or "Telegram did not answer in time")
+
+    async def _break_off(self, arrival: Arrival) -> None:
+        with use_language(arrival.language):
+            await send_part(self._bot, arrival.address, render(_(_BROKEN_OFF))[0], arrival.reply_to)
 
     @contextlib.asynccontextmanager
     async def busy(self, arrival: Arrival) -> AsyncIterator[None]:
@@ -183,11 +186,6 @@ class TelegramChannel:
         return True
 
 
-def _broken_off(arrival: Arrival) -> Chunk:
-    with use_language(arrival.language):
-        return render(_(_BROKEN_OFF))[0]
-
-
 class _TelegramReply:
     """The reply to one turn."""
 
@@ -208,9 +206,8 @@ class _TelegramReply:
     async def outgoing(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """The reply for the outbox, if there is any. The preview ends here; what it leaves behind becomes the reply."""
         await self._preview.close()
-        with contextlib.suppress(
-            StoreError
-        ):  # what could not be written when it came, before it is said to be answered
+        with contextlib.suppress(StoreError):
+            # what could not be written when it came, before it is said to be answered
             await self._channel.mailbox.keep()
         if not text and self._preview.message_id is None:
             return None

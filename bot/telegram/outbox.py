@@ -140,7 +140,8 @@ class OutboxSender:
             try:
                 sent.append(await self._insist(item, address, parts, number, backoff))
             except SendFailed as failure:
-                if failure.moved_to is not None and await self._moved(address, failure.moved_to):
+                present = failure.moved_to
+                if present is not None and self._follow is not None and await self._follow(chat_of(address), present):
                     del self._confirmed[item.id]
                     return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
@@ -152,9 +153,6 @@ class OutboxSender:
             await self.mailbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
         return True
-
-    async def _moved(self, address: Address, present: int) -> bool:
-        return self._follow is not None and await self._follow(chat_of(address), present)
 
     async def _parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.document(item) if item.has_document else None

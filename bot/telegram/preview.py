@@ -237,7 +237,9 @@ class Reactions:
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
         await wait_at_most(event, DELAY)
         chat = chat_of(Address.of(session_id))
-        if event.is_set() or chat in self._refusing or not self._room_in(chat):
+        if event.is_set() or chat in self._refusing:
+            return
+        if chat < 0 and not self._group_paces.setdefault(chat, Pace(GROUP_PACE)).allows():  # a private chat has room
             return
         await self._turn_to_show()
         if event.is_set():
@@ -250,10 +252,6 @@ class Reactions:
                 await self._take_away(session_id, message_id)
             else:
                 await self._mailbox.drop_reaction(session_id, message_id)
-
-    def _room_in(self, chat: int) -> bool:
-        """Whether a group may see one more reaction now; a private chat always."""
-        return chat > 0 or self._group_paces.setdefault(chat, Pace(GROUP_PACE)).allows()
 
     async def _turn_to_show(self) -> None:
         """Wait for room among all that is for show."""
