@@ -16,7 +16,7 @@ from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import AccessCommands, SettingsCommands
 from bot.commands.status import MemoryReport, Status
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.scheduled import DateOffers, Maintenance, WeeklyHour, WeeklySchedule
+from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.models import ModelSetup, meaning_models, media_reader, model_setup, models_of, prices_of
 from bot.monitoring import Health
@@ -232,7 +232,7 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, talking.quiet, memory.jobs, tasks)
-    weekly = WeeklyHour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
+    weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     recall_only = NoModelFallback(memory.recall) if enabled and not settings.has_endpoint else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,6 +11,7 @@ import structlog
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.errors import StoreError
+from memory.reminders.recurrence import Repeat, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,23 +43,9 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _GIVEN_UP = N_("I could not tidy the memory: twice I was killed while I tried. I try again in a week.")
 
 
-@dataclass(frozen=True, slots=True)
-class WeeklyHour:
-    """An hour of a day of the week, such as `sun`, in a zone."""
-
-    day: str
-    hour: int
-    zone: ZoneInfo
-
-    def after(self, moment: datetime) -> datetime:
-        """The first such hour after a moment, in UTC.
-
-        One that comes twice, as when summer time ends, counts the first time; one that a day lacks comes an hour later.
-        """
-        today = moment.astimezone(self.zone).date()
-        day = today + timedelta(days=(_DAYS.index(self.day) - today.weekday()) % 7)
-        hours = (datetime.combine(day + timedelta(weeks=weeks), time(self.hour), self.zone) for weeks in (0, 1))
-        return next(hour for hour in (hour.astimezone(UTC) for hour in hours) if hour > moment)
+def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
+    """An hour of a day of each week, such as `sun`, in a zone."""
+    return Rule(Repeat.WEEKLY, datetime.combine(date.min, time(hour)), zone, (_DAYS.index(day),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +60,7 @@ class WeeklySchedule:
     notices: PendingNotices
     languages: Languages
     clock: Clock
-    at: WeeklyHour
+    at: Rule
 
     def start(self, tasks: BackgroundTasks) -> None:
         """Begin with what a downtime missed. Only programs that stay do this.
@@ -91,7 +78,8 @@ class WeeklySchedule:
             # the first start, or a clock that was set back: the next hour that comes is the next time
             await self.jobs.mark(WEEKLY, now)
             return False
-        if self.at.after(ran_at) > now:
+        due = self.at.after(ran_at)
+        if due is None or due > now:
             return False
         await self._tidy()
         # last of all: a run that is killed is due at the next start, and finds done what it had done

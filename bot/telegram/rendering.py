@@ -74,9 +74,9 @@ def _converted(markdown: str) -> tuple[str, list[MessageEntity]]:
         return markdown, []
 
 
-def unrendered(markdown: str, longest: int = LONGEST_TEXT) -> list[Chunk]:
+def unrendered(markdown: str) -> list[Chunk]:
     """`markdown` as messages that show it as it was written."""
-    return list(_split(markdown, [], longest))
+    return list(_split(markdown, [], LONGEST_TEXT))
 
 
 def ending(markdown: str, longest: int) -> str:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.jobs.scheduled import WEEKLY, WeeklyHour, WeeklySchedule
+from bot.jobs.scheduled import WEEKLY, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.services import MemoryServices
 from bot.tasks import BackgroundTasks
@@ -35,7 +35,7 @@ OWNER = "console:local"
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
-    at = WeeklyHour(day, hour, ZoneInfo("UTC"))
+    at = weekly_hour(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
     return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
 
@@ -72,7 +72,7 @@ async def remembers(app: App, content: str, owner: str = OWNER) -> None:
 )
 def test_the_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
-    assert WeeklyHour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
+    assert weekly_hour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
 
 
 async def test_the_first_start_only_notes_the_moment(schedule: WeeklySchedule, clock: FakeClock) -> None:
