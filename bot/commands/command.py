@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
@@ -107,6 +107,10 @@ class Access(Enum):
     OWNER = auto()
 
 
+async def _undeclared(call: CommandCall) -> CommandResult:
+    raise NotImplementedError(f"/{call.name} was declared and is not taken from its group")
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One slash command. immediate: it answers at once, while a turn runs. description: not translated yet.
@@ -117,39 +121,28 @@ class Command:
 
     name: str
     description: str
-    run: Callable[[CommandCall], Awaitable[CommandResult]]
     argument: str = ""
     immediate: bool = False
     repeatable: bool = False
     listed: bool = True
     access: Access = Access.EVERYBODY
+    run: Callable[[CommandCall], Awaitable[CommandResult]] = _undeclared
 
-
-def command(
-    name: str,
-    description: str,
-    argument: str = "",
-    *,
-    immediate: bool = False,
-    repeatable: bool = False,
-    listed: bool = True,
-    access: Access = Access.EVERYBODY,
-) -> Callable[[_Method], _Method]:
-    """Declares a method to be the command `name`; see Command. `commands_of` collects them."""
-
-    def declare(method: _Method) -> _Method:
-        setattr(method, _DECLARED, (name, description, argument, immediate, repeatable, listed, access))
+    def __call__(self, method: _Method) -> _Method:
+        """Declares a method to be this command; `commands_of` collects them."""
+        setattr(method, _DECLARED, self)
         return method
 
-    return declare
+
+command = Command
+"""As it is called where it declares a method."""
 
 
 def commands_of(group: object) -> Iterator[Command]:
     """The commands that an object's methods are declared to be, in the order in which they stand."""
     for attribute, method in vars(type(group)).items():
         if (declared := getattr(method, _DECLARED, None)) is not None:
-            name, description, *rest = declared
-            yield Command(name, description, getattr(group, attribute), *rest)
+            yield replace(declared, run=getattr(group, attribute))
 
 
 class WrongArgument(MnemeError):
