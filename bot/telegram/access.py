@@ -13,7 +13,6 @@ from telegram.constants import ChatMemberStatus
 from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
-from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.calls import SendFailed, chat_of, reason_of, send_part
 from bot.telegram.client import readable
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from telegram import Update, User
 
     from bot.languages import Languages
+    from bot.tasks import BackgroundTasks
     from bot.telegram.client import PollingBot
     from bot.telegram.groups import ChatMigrations
     from bot.telegram.outbox import OutboxSender
@@ -79,12 +79,12 @@ _STRANGER = N_(
 class Strangers:
     """Tells strangers something, each once, and only so many of them a minute."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
+        self._tasks = tasks
         self._now = now
         self._told = Tally()
         self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
         self._moments: deque[float] = deque(maxlen=MOST_A_MINUTE)
-        self._tasks = BackgroundTasks()
         self._works = False
 
     def tell(self, whom: int, say: Callable[[], Awaitable[None]], times: int = 1) -> bool:
@@ -102,9 +102,6 @@ class Strangers:
         if len(self._moments) < MOST_A_MINUTE:
             return 0
         return max(0.0, self._moments[0] + MINUTE - self._now())
-
-    async def close(self) -> None:
-        await self._tasks.close()
 
     async def _work(self) -> None:
         try:
@@ -144,9 +141,12 @@ class AccessControl:
     languages: Languages
     allowed: frozenset[int]
     remembers: bool
+    tasks: BackgroundTasks
     _turned_away: Tally = field(default_factory=Tally, init=False)
     _wrong_codes: Tally = field(default_factory=Tally, init=False)
-    strangers: Strangers = field(default_factory=Strangers, init=False)
+
+    def __post_init__(self) -> None:
+        self.strangers = Strangers(self.tasks)
 
     async def is_allowed(self, letter: IncomingMessage) -> bool:
         """Exact ids only: an allowed or claimed user, or an allowed group; an empty list admits nobody.

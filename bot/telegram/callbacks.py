@@ -9,7 +9,6 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
-from bot.tasks import BackgroundTasks
 from bot.telegram.access import GroupUnknown
 from bot.telegram.calls import chat_of, markup_of
 from config.texts import N_, _, use_language
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from telegram import Bot
 
     from bot.sessions import SessionRunner
+    from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
     from bot.telegram.updates import IncomingMessage
     from memory.buttons import PlacedKeyboard
@@ -43,14 +43,16 @@ _UNREAD = N_("I could not read that press: send the command instead, /help shows
 class CallbackHandler:
     """Takes presses of buttons to the sessions. Each is answered to Telegram, which shows that it is awaited."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, door: AccessControl, runner: SessionRunner) -> None:
+    def __init__(
+        self, bot: Bot, mailbox: Mailbox, door: AccessControl, runner: SessionRunner, tasks: BackgroundTasks
+    ) -> None:
         self._bot = bot
         self._buttons = mailbox.buttons
         self._mailbox = mailbox
         self._door = door
         self._runner = runner
         # tasks of their own: Telegram may be asked who looks after a group, and nobody is to wait for that
-        self._tasks = BackgroundTasks()
+        self._tasks = tasks
         self._in_hand: set[int] = set()
         self._shown: dict[tuple[str, str | None], tuple[str, ...]] = {}
 
@@ -94,9 +96,6 @@ class CallbackHandler:
     def in_hand(self) -> set[int]:
         """The inbox ids of what is being taken."""
         return set(self._in_hand)
-
-    async def close(self) -> None:
-        await self._tasks.close()
 
     async def _take(self, item: InboxItem, letter: IncomingMessage) -> None:
         with use_language(await self._runner.languages.of(letter.arrival)):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
     from bot.telegram.outbox import OutboxSender
     from bot.telegram.rendering import Part
@@ -48,14 +49,16 @@ _BROKEN_OFF = N_("I have to stop for a moment. Your message is kept: I will answ
 class TelegramChannel:
     """Gives replies to the outbox, and shows meanwhile what goes on."""
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: AccessControl) -> None:
+    def __init__(
+        self, bot: Bot, mailbox: Mailbox, outbox: OutboxSender, door: AccessControl, tasks: BackgroundTasks
+    ) -> None:
         self._bot = bot
         self._door = door
         self.mailbox = mailbox
         self.outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
         self._pace = Pace()
-        self._reactions = Reactions(bot, mailbox, self._pace)
+        self._reactions = Reactions(bot, mailbox, self._pace, tasks)
         self._left: dict[str, str] = {}
         self.shown: set[int] = set()
         """Inbox ids whose answer was shown and could not be committed: they are only still to be marked as done."""
@@ -64,9 +67,6 @@ class TelegramChannel:
         """Learn of the previews that an earlier run left in the chats: its turns' new answers grow out of them."""
         self._left = await self.mailbox.previews()
         await self._reactions.start()
-
-    async def close(self) -> None:
-        await self._reactions.close()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         arrival = arrivals[-1]

@@ -12,7 +12,7 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
-from bot.tasks import BackgroundTasks, wait_at_most
+from bot.tasks import wait_at_most
 from bot.telegram.calls import chat_of
 from bot.telegram.updates import UpdateParser, as_new
 from config.texts import N_, _, use_language
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.sessions import SessionRunner
+    from bot.tasks import BackgroundTasks
     from bot.telegram.access import AccessControl
     from bot.telegram.callbacks import CallbackHandler
     from bot.telegram.channel import TelegramChannel
@@ -73,19 +74,18 @@ class InboxWorker:
     letters: UpdateParser
     presses: CallbackHandler
     arrived: asyncio.Event
+    tasks: BackgroundTasks
     _next_look: float = field(default=SWEEP_PAUSE, init=False)
     _tries: dict[int, _Tries] = field(default_factory=dict, init=False)
     _handing: dict[asyncio.Task[None], tuple[str, set[int]]] = field(default_factory=dict, init=False)
-    _tasks: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
 
     async def start(self) -> None:
         """Take up what an earlier run received and did not finish, and from now on whatever comes."""
         await self._sweep()
-        self._tasks.start(self._work(), "inbox")
+        self.tasks.start(self._work(), "inbox")
 
     async def close(self) -> None:
-        await self._tasks.close()
-        await self.presses.close()
+        """Write what is still to be written, once nothing is taken any more."""
         with contextlib.suppress(StoreError):
             await self._write_what_is_owed()
 
@@ -124,7 +124,7 @@ class InboxWorker:
             log.exception("sessions_not_opened")  # each is opened, or found not to open, by itself
         # side by side, and not waited for, so that nobody's /stop waits until everybody else's session was looked up
         for session_id, arrivals in by_session.items():
-            task = self._tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
+            task = self.tasks.start(self._hand_over(arrivals, self._handing_over(session_id)), "arrivals")
             self._handing[task] = session_id, {a.inbox_id for a in arrivals if a.inbox_id is not None}
             task.add_done_callback(self._handing.pop)
 

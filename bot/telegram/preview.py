@@ -14,7 +14,7 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, RetryAfter, TelegramError
 
-from bot.tasks import BackgroundTasks, wait_at_most
+from bot.tasks import wait_at_most
 from bot.telegram.calls import SendFailed, chat_of, edit_chunk, explained, in_doubt, send_part, thread_of
 from bot.telegram.rendering import LONGEST_TEXT, ending, render
 from memory.errors import StoreError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from telegram import Bot
 
+    from bot.tasks import BackgroundTasks
     from bot.telegram.rendering import Chunk
     from memory.mail.mailbox import Mailbox
     from pipeline.arrival import Arrival
@@ -198,17 +199,17 @@ class Preview:
 class Reactions:
     """Reacts to messages that wait. Only for show: what goes wrong is ignored, and what there is no room for is left.
 
-    What stands in a chat is kept in the store, so that the next start takes away what a kill left.
+    What stands in a chat is kept in the store, so that the next start takes away what is left when this one ends.
     """
 
-    def __init__(self, bot: Bot, mailbox: Mailbox, pace: Pace) -> None:
+    def __init__(self, bot: Bot, mailbox: Mailbox, pace: Pace, tasks: BackgroundTasks) -> None:
         self._bot = bot
         self._mailbox = mailbox
         self._pace = pace
         self._group_paces: dict[int, Pace] = {}
         self._refusing: set[int] = set()
         self._begun: dict[tuple[str, str], asyncio.Event] = {}
-        self._tasks = BackgroundTasks()
+        self._tasks = tasks
 
     async def start(self) -> None:
         """Take away what an earlier run left: its messages are taken up now."""
@@ -229,10 +230,6 @@ class Reactions:
         """The turn of a message begins, if it has waited for it."""
         if (event := self._begun.pop(_key(arrival), None)) is not None:
             event.set()
-
-    async def close(self) -> None:
-        """Show nothing more; what stands in the chats is taken away by the next start."""
-        await self._tasks.close()
 
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
         await wait_at_most(event, DELAY)

@@ -128,14 +128,17 @@ async def run_telegram(app: App) -> None:
             moves,
             app.runner.languages,
             app.settings.telegram_allowed_ids,
-            remembers=app.settings.memory_enabled,
+            app.settings.memory_enabled,
+            tasks,
         )
-        channel = TelegramChannel(bot, mailbox, outbox, door)
-        albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner)
+        channel = TelegramChannel(bot, mailbox, outbox, door, tasks)
+        albums, presses = Albums(app.clock), CallbackHandler(bot, mailbox, door, app.runner, tasks)
         letters = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(me.id, channel, mailbox, door, app.runner, albums, letters, presses)
         speakers = Speakers(app.database)
-        inbox = InboxWorker(channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived)
+        inbox = InboxWorker(
+            channel, mailbox, door, app.runner, albums, speakers, letters, presses, receiver.arrived, tasks
+        )
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access)
         token.tell = door.tell_of_refusals
@@ -157,13 +160,11 @@ async def run_telegram(app: App) -> None:
         try:
             await _source(app, bot, receiver, token).run()
         finally:
-            await tasks.close()
+            await tasks.close()  # nothing more is taken, told to strangers, reminded of or shown
             await inbox.close()
-            await door.strangers.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
                 await mailbox.take_back_attempts()
-            await channel.close()
             await outbox.close()
 
 
