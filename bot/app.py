@@ -71,6 +71,7 @@ from pipeline.tools.entries import (
 from pipeline.tools.files import history_search_tool, memory_file_tool
 from pipeline.tools.media import MEDIA_TOOLS, media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
+from pipeline.tools.plain_reminders import PlainReminders
 from pipeline.tools.reminders import reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 
@@ -235,7 +236,8 @@ def _assemble(
     weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
     offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
-    recall_only = NoModelFallback(memory.recall) if enabled and not settings.has_endpoint else None
+    recall_only = NoModelFallback(memory.recall) if enabled else None
+    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
@@ -254,7 +256,7 @@ def _assemble(
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, recall_only, clock),
+            ToolLoop(toolbox, turn_limits, recall_only, plain_reminders, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes),
             Indexing(graph, embedding.wake if embedding is not None else None),
