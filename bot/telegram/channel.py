@@ -78,7 +78,7 @@ class TelegramChannel:
                 await self.mailbox.keep_preview(session_id, message_id)
 
         remaining = self._left.pop(session_id, None)
-        preview = Preview(self._bot, arrival.address, self._pace, reply_to=arrival.reply_to, keep=keep, left=remaining)
+        preview = Preview(self._bot, arrival.address, self._pace, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
         return _TelegramReply(self, arrivals, preview)
 

@@ -220,17 +220,18 @@ class InboxWorker:
             channel=self.channel,
             inbox_id=item.id,
         )
-        with use_language(await self.runner.languages.of_chat(arrival.address.owner)):
-            await self.channel.say(arrival, _(_LOST))
+        await self._tell(arrival, _LOST)
 
     async def _tell_nobody(self, item: InboxItem, letter: IncomingMessage) -> None:
         """Say why who writes in the name of a group or a channel is not answered."""
-        arrival = replace(letter.arrival, inbox_id=item.id)
         if letter.edited:
             await self.mailbox.done([item.id])
-            return
+        else:
+            await self._tell(replace(letter.arrival, inbox_id=item.id), _NOBODY)
+
+    async def _tell(self, arrival: Arrival, text: str) -> None:
         with use_language(await self.runner.languages.of(arrival)):
-            await self.channel.say(arrival, _(_NOBODY))
+            await self.channel.say(arrival, _(text))
 
     async def _take(self, item: InboxItem, letter: IncomingMessage, arrivals: dict[int, Arrival]) -> None:
         """Put the arrival in a message beside the others, if it is to be handed over."""
