@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from telegram import User
 
     from bot.app import App
-    from bot.monitoring import Heartbeat
     from config.settings import Settings
 
     OnResponse = Callable[[httpx.Response], Awaitable[None]]
@@ -104,9 +103,9 @@ def telegram_bot(
 async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError when Telegram refuses a token that never worked."""
     bot = telegram_bot(app.settings)
-    pulse = app.health.updates
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
+    contact = Contact(app.health.updates, token)
     tasks = BackgroundTasks()
 
     async def warm() -> None:
@@ -115,8 +114,8 @@ async def run_telegram(app: App) -> None:
             await warm_up()
 
     tasks.start(warm(), "warming")
-    async with _introduced(bot, pulse, token) as me:
-        pulse.step(within=START_SECONDS)
+    async with _introduced(bot, contact, token) as me:
+        contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.runner.languages)
         access = AccessList(app.database, CHANNEL, app.clock)
@@ -158,7 +157,7 @@ async def run_telegram(app: App) -> None:
         begin_reminding(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _source(app, bot, receiver, token).run()
+            await _source(app, bot, receiver, contact).run()
         finally:
             await tasks.close()  # nothing more is taken, told to strangers, reminded of or shown
             await inbox.close()
@@ -169,18 +168,17 @@ async def run_telegram(app: App) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _introduced(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> AsyncIterator[User]:
+async def _introduced(bot: PollingBot, contact: Contact, token: TokenWatch) -> AsyncIterator[User]:
     try:
-        await _until_known(bot, pulse, token)
+        await _until_known(bot, contact, token)
         yield bot.bot
     finally:
         await bot.shutdown()
 
 
-async def _until_known(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> None:
-    contact = Contact(pulse, token)
+async def _until_known(bot: PollingBot, contact: Contact, token: TokenWatch) -> None:
     while True:
-        pulse.step(within=START_SECONDS)
+        contact.pulse.step(within=START_SECONDS)
         try:
             with readable():
                 await bot.initialize()
@@ -194,11 +192,11 @@ async def _until_known(bot: PollingBot, pulse: Heartbeat, token: TokenWatch) -> 
         await token.keep()
 
 
-def _source(app: App, bot: PollingBot, receiver: Receiver, token: TokenWatch) -> Poller | Webhook:
+def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> Poller | Webhook:
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
-        return Poller(bot, receiver.receive, app.health.updates, token)
-    return Webhook(bot, receiver.receive, app.health.updates, app.pages, str(url), secret.get_secret_value(), token)
+        return Poller(bot, receiver.receive, contact)
+    return Webhook(bot, receiver.receive, contact, app.pages, str(url), secret.get_secret_value())
 
 
 async def _warn_if_nobody_may_enter(app: App, access: AccessList) -> None:

@@ -88,6 +88,7 @@ class Contact:
         await self._backoff.wait(at_least)
 
 
+@dataclass(eq=False)
 class Poller:
     """Fetches updates for as long as it runs.
 
@@ -95,43 +96,35 @@ class Poller:
     update that a crash loses here comes again.
     """
 
-    def __init__(
-        self,
-        bot: PollingBot,
-        receive: Callable[[Sequence[RawUpdate]], Awaitable[None]],
-        pulse: Heartbeat,
-        token: TokenWatch,
-    ) -> None:
-        self._bot = bot
-        self._receive = receive
-        self._contact = Contact(pulse, token)
-        self._pulse = pulse
-        self._offset: int | None = None
-        self._one_by_one = False
+    bot: PollingBot
+    receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
+    contact: Contact
+    _offset: int | None = field(default=None, init=False)
+    _one_by_one: bool = field(default=False, init=False)
 
     async def run(self) -> None:
-        self._pulse.step(within=REQUEST_SECONDS + SLACK)
+        self.contact.pulse.step(within=REQUEST_SECONDS + SLACK)
         with contextlib.suppress(TelegramError), readable():
             # a poll while a webhook is set fails for ever, so an old webhook goes; pending updates stay
-            await self._bot.delete_webhook(drop_pending_updates=False)
+            await self.bot.delete_webhook(drop_pending_updates=False)
         while True:
             try:
                 await self._poll()
             except TelegramError as error:
-                await self._contact.rest_after(error)
+                await self.contact.rest_after(error)
             except Exception as error:
                 # a full disk, for one: the updates were not confirmed and come again
                 log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
-                await self._contact.rest("what was received can't be kept")
+                await self.contact.rest("what was received can't be kept")
             else:
-                await self._contact.succeeded()
+                await self.contact.succeeded()
 
     async def _poll(self) -> None:
         # the first one, and the first after trouble, comes back at once: so it is soon known that polling works
-        patience = POLL_SECONDS if self._pulse.trouble is None else 0
-        self._pulse.step(within=patience + REQUEST_SECONDS + SLACK)
+        patience = POLL_SECONDS if self.contact.pulse.trouble is None else 0
+        self.contact.pulse.step(within=patience + REQUEST_SECONDS + SLACK)
         try:
-            updates = await self._bot.poll(self._offset, patience, 1 if self._one_by_one else MOST_UPDATES)
+            updates = await self.bot.poll(self._offset, patience, 1 if self._one_by_one else MOST_UPDATES)
         except Unreadable as error:
             if error.update is None:
                 raise
@@ -144,8 +137,8 @@ class Poller:
         else:
             self._one_by_one = self._one_by_one and bool(updates)
         if updates:
-            self._pulse.step(within=RECEIVE_SECONDS)
-            await self._receive(updates)
+            self.contact.pulse.step(within=RECEIVE_SECONDS)
+            await self.receive(updates)
         # said once it is confirmed; said for ever, it would hide what Telegram counts from a lower number on
         self._offset = max(update.id for update in updates) + 1 if updates else None
 
@@ -160,33 +153,31 @@ class Webhook:
 
     bot: Bot
     receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
-    pulse: Heartbeat
+    contact: Contact
     pages: Pages
     url: str
     secret: str
-    token: TokenWatch
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _received: bool = field(default=False, init=False)
 
     async def run(self) -> None:
-        self.pulse.what = "the webhook"
-        contact = Contact(self.pulse, self.token)
+        self.contact.pulse.what = "the webhook"
         is_set = False
         with self.pages.opened(urlsplit(self.url).path, Entrance(self._admits, MOST_BYTES, self._take)):
             while True:
-                self.pulse.step(within=LOOK_SECONDS)
+                self.contact.pulse.step(within=LOOK_SECONDS)
                 try:
                     with readable():
                         trouble = await self._look(is_set=is_set)
                 except TelegramError as error:
                     remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
-                    await contact.rest_after(error, remedy)
+                    await self.contact.rest_after(error, remedy)
                     continue
                 is_set = True
-                await contact.succeeded()
+                await self.contact.succeeded()
                 if trouble is not None:
-                    self.pulse.failed(trouble)
-                self.pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
+                    self.contact.pulse.failed(trouble)
+                self.contact.pulse.step(within=LOOK_PAUSE + LOOK_SECONDS)
                 await asyncio.sleep(LOOK_PAUSE)
 
     async def _look(self, *, is_set: bool) -> str | None:
@@ -222,10 +213,10 @@ class Webhook:
         except Exception:
             # a full disk, for one: Telegram sends it again
             log.exception("receiving_failed")
-            self.pulse.failed("what was received can't be kept")
+            self.contact.pulse.failed("what was received can't be kept")
             return Page(HTTPStatus.SERVICE_UNAVAILABLE, b"that can't be kept\n")
         self._received = True
-        self.pulse.succeeded()
+        self.contact.pulse.succeeded()
         return Page(HTTPStatus.OK, b"")
 
 
