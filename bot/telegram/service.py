@@ -39,10 +39,9 @@ from memory.service.menu_cache import MenuCache
 from pipeline.models.client import tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     import httpx
-    from telegram import User
 
     from bot.app import App
     from config.settings import Settings
@@ -113,8 +112,12 @@ async def run_telegram(app: App) -> None:
         with app.runner.places.closed():
             await warm_up()
 
-    tasks.start(warm(), "warming")
-    async with _introduced(bot, contact, token) as me:
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(bot.shutdown)
+        stack.push_async_callback(tasks.close)
+        tasks.start(warm(), "warming")
+        await _until_known(bot, contact, token)
+        me = bot.bot
         contact.pulse.step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         outbox = OutboxSender(bot, mailbox, app.runner.languages)
@@ -165,15 +168,6 @@ async def run_telegram(app: App) -> None:
             with contextlib.suppress(StoreError):
                 await mailbox.take_back_attempts()
             await outbox.close()
-
-
-@contextlib.asynccontextmanager
-async def _introduced(bot: PollingBot, contact: Contact, token: TokenWatch) -> AsyncIterator[User]:
-    try:
-        await _until_known(bot, contact, token)
-        yield bot.bot
-    finally:
-        await bot.shutdown()
 
 
 async def _until_known(bot: PollingBot, contact: Contact, token: TokenWatch) -> None:
